@@ -1,0 +1,59 @@
+# The commands of the house. A machine needs Python 3.11 to 3.13, make, git and PyPI; nothing else is assumed.
+
+PYTHON ?= python3
+PYTEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check bench soak rules docs format lock system-packages
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+
+setup: $(STAMP) ## the virtual environment, with the package in editable mode
+
+# The stamp is written last, so an interrupted installation is done again.
+$(STAMP): pyproject.toml requirements-dev.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# `exec` makes fractal the process that gets make's signals: Ctrl-C and SIGTERM end all it started.
+up: setup ## control plane, agent, dashboard and sandbox clouds, with a sample (UP_SAMPLE=0: without)
+	@exec $(BIN)/fractal up
+
+system-packages:
+	@scripts/system-packages
+
+test: setup system-packages ## the whole test suite
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
+
+check: setup ## format, lint, types, import contracts, proofs of the rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory rules
+
+rules: setup ## which test proves which rule of docs/protocol.md
+	@$(BIN)/python scripts/rules.py
+
+bench: setup ## the benchmarks
+	$(BIN)/python -m benchmarks
+
+soak: setup system-packages ## the long tests: many random histories, faults, races
+	FRACTAL_SOAK=1 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
+
+format: setup ## format and fix what can be fixed by a machine
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: setup ## pin every dependency anew in requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --strip-extras --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" --extra all \
+		pyproject.toml requirements-dev.in --output-file requirements-dev.txt
