@@ -1,0 +1,1 @@
+"""Who may do what at the control plane; nothing here knows what a component is."""

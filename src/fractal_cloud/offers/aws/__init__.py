@@ -1,0 +1,1 @@
+"""The component types of AWS; cloud.py alone knows boto3, and nothing here decides."""
