@@ -47,7 +47,7 @@ bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks
 
 soak: setup system-packages ## the long tests: many random histories, faults, races
-	FRACTAL_SOAK=1 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
+	FRACTAL_SOAK=1 $(BIN)/python -m pytest -m "soak or hypothesis" -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
 format: setup ## format and fix what can be fixed by a machine
 	$(BIN)/ruff format .

@@ -1,0 +1,26 @@
+"""What holds for every test: Hypothesis' profiles, and that long tests run only when asked for."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SOAK = os.environ.get("FRACTAL_SOAK") == "1"
+
+# No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
+settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
+settings.register_profile(
+    "soak", parent=settings.get_profile("default"), max_examples=5_000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("soak" if SOAK else "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the long tests, saying how to run them, unless FRACTAL_SOAK=1; when they run, nothing hurries them."""
+    for item in items:
+        if SOAK:
+            item.add_marker(pytest.mark.timeout(3_600))
+        elif item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
