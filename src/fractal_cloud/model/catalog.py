@@ -1,0 +1,62 @@
+"""What is known of a component type as plain data, so that it can travel: from a package installed here or from an
+agent that has one. The control plane validates, scopes and explains components with nothing but this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from fractal_cloud.model.component import FACTS
+from fractal_cloud.model.declaration import Wire
+
+GLOBAL_PLACE = "global"
+
+
+class GlassCommands(Wire):
+    """The vendor's own commands, as templates over a component's output fields and scope (G12).
+
+    ``{resourceId}``, ``{region}`` and every other output field may stand in them.
+    """
+
+    break_glass: list[str] = Field(default_factory=list)
+    readopt: list[str] = Field(default_factory=list)
+    caveat: str = ""
+
+
+class TypeFacts(Wire):
+    """One component type: its parameters as JSON Schema, and what the protocol must know of it.
+
+    ``place``: the parameters whose values say where a name is unique (``["region"]``); empty means everywhere.
+    ``parent``: the parameter naming the component in whose scope the name is unique (a subnet's VPC).
+    ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
+    """
+
+    type: str
+    provider: str
+    title: str
+    description: str = ""
+    parameter_schema: dict[str, Any]
+    outputs: dict[str, str] = Field(default_factory=dict)
+    place: list[str] = Field(default_factory=list)
+    parent: str | None = None
+    taggable: bool = True
+    holds_data: bool = False
+    guard: str = ""
+    glass: GlassCommands = Field(default_factory=GlassCommands)
+    links: list[dict[str, Any]] = Field(default_factory=list)
+
+    def parameter_facts(self, name: str) -> dict[str, Any]:
+        """What the reconciler must know of one parameter (see ``parameter``)."""
+        facts: dict[str, Any] = self.parameter_schema.get("properties", {}).get(name, {}).get(FACTS, {})
+        return facts
+
+    def references(self) -> dict[str, tuple[str, str]]:
+        """Parameters that name other components: the type they must be of, and the output that stands for them."""
+        found = {}
+        for name in self.parameter_schema.get("properties", {}):
+            reference = self.parameter_facts(name).get("reference")
+            if reference:
+                found[name] = (reference["type"], reference["output"])
+        return found

@@ -1,0 +1,113 @@
+"""The class every declarable component type derives from: one definition of its parameters serves the SDK, the
+API's validation, ``GET /offers`` and the reference pages.
+
+How the cloud is read or changed for a type does not belong here; that is its offer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
+
+Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
+FACTS: Final = "x-fractal"
+COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
+
+
+def parameter(
+    default: Any = ...,
+    *,
+    immutable: bool = False,
+    swept: bool = False,
+    enforced: bool = False,
+    compare: Compare = "exact",
+    reference: tuple[str, str] | None = None,
+    **field: Any,
+) -> Any:
+    """Declare one parameter of a component type, with what the reconciler must know of it.
+
+    ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud tells it only one by one (S23).
+    ``enforced``: its default is compared as if declared. ``compare``: how declared and actual are held side by side.
+    ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
+    Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
+    """
+    facts: dict[str, Any] = {}
+    for name, value in (("immutable", immutable), ("swept", swept), ("enforced", enforced)):
+        if value:
+            facts[name] = True
+    if compare != "exact":
+        facts["compare"] = compare
+    if reference is not None:
+        facts["reference"] = {"type": reference[0], "output": reference[1]}
+    return Field(default, json_schema_extra={FACTS: facts}, **field)
+
+
+def _id_of(value: Any) -> Any:
+    return value.id if isinstance(value, Component) else value
+
+
+Link = dict[str, Any]
+
+
+class Component(BaseModel):
+    """One declared thing. Subclasses set ``type`` and ``provider`` and add their parameters as fields.
+
+    Names are snake_case in Python and camelCase everywhere else; they map one to one.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True)
+
+    type: ClassVar[str]
+    provider: ClassVar[str]
+
+    id: str
+    name: str = parameter("", description="Name of the resource in its scope; the component's id if not given.")
+    dependencies: list[str] = Field(default_factory=list)
+    links: list[Link] = Field(default_factory=list)
+    ignore_drift: list[str] = Field(default_factory=list)
+    import_only: bool = False
+    links_from: list[str] = Field(default_factory=list)
+
+    @field_validator("dependencies", mode="before")
+    @classmethod
+    def _dependencies_by_id(cls, value: Any) -> Any:
+        return [_id_of(item) for item in value] if isinstance(value, list) else value
+
+    @field_validator("name")
+    @classmethod
+    def _name_defaults_to_id(cls, value: str, info: ValidationInfo) -> str:
+        return value or str(info.data.get("id", ""))
+
+    def model_post_init(self, _context: Any) -> None:
+        """Fill the name from the id where none was given, without marking it as declared."""
+        if not self.name:
+            object.__setattr__(self, "name", self.id)
+
+    @classmethod
+    def parameter_fields(cls) -> dict[str, str]:
+        """Python name of every parameter, by its declared (camelCase) name."""
+        return {
+            field.alias or name: name for name, field in cls.model_fields.items() if name not in COMPONENT_FIELDS
+        }
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that were declared, by their camelCase names, as JSON."""
+        declared = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=set(COMPONENT_FIELDS))
+        return {name: value for name, value in declared.items() if value is not None}
+
+    @classmethod
+    def from_parameters(cls, component_id: str, parameters: Mapping[str, Any]) -> Self:
+        """The typed component for parameters that were validated before."""
+        return cls.model_validate({**parameters, "id": component_id})
+
+
+Reference = Annotated[str | Component, BeforeValidator(_id_of)]
+"""A parameter that names another component: the component itself in Python, its id in YAML and JSON."""
+
+
+def reference_id(value: str | Component) -> str:
+    """The id (or, once resolved, the cloud's id) that a reference holds."""
+    return value if isinstance(value, str) else value.id

@@ -1,0 +1,83 @@
+"""Everything that can go wrong, as a closed set, so that callers can decide by type and never by text.
+
+    FractalError
+    ├── DeclarationError        a declaration is refused; carries every fault at once
+    ├── RegistrationError       two places register the same component type
+    └── CloudError              a cloud's answer that is not what was asked for
+        ├── Throttled           too many calls; nothing was done; come again later
+        ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
+        ├── Conflict            the cloud refuses for now: busy, in use, precondition lost
+        ├── Denied              the credentials may not do this
+        ├── Invalid             the cloud will never accept this request as it is
+        ├── NotFound            the thing named is not there
+        └── Transient           no answer, or a server fault: the effect is unknown
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class FractalError(Exception):
+    """The root of all errors this product raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a declaration: where it stands, what is wrong, what to do."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class DeclarationError(FractalError):
+    """A declaration is refused as a whole; ``faults`` lists everything that is wrong with it."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(str(fault) for fault in faults))
+        self.faults = faults
+
+
+class RegistrationError(FractalError):
+    """Two packages register the same component type, or one registers it in contradiction to itself."""
+
+
+class CloudError(FractalError):
+    """A cloud's refusal or failure, with what a person needs to look it up at the vendor."""
+
+    def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.request_id = request_id
+
+
+class Throttled(CloudError):
+    """The cloud asks for fewer calls; the call had no effect."""
+
+
+class Unreadable(CloudError):
+    """A read failed or stayed incomplete: what it would have shown is unknown, not absent."""
+
+
+class Conflict(CloudError):
+    """The cloud refuses for now: busy, in use by another resource, or a precondition no longer holds."""
+
+
+class Denied(CloudError):
+    """The credentials may not do this."""
+
+
+class Invalid(CloudError):
+    """The cloud will never accept this request as it is."""
+
+
+class NotFound(CloudError):
+    """The resource named in the call is not there."""
+
+
+class Transient(CloudError):
+    """No answer or a server fault: the call may or may not have had its effect."""

@@ -1,0 +1,43 @@
+"""What one look at the cloud showed of one resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
+
+
+class Condition(StrEnum):
+    """Whether the cloud is still at work on a resource. Dead remains are never sighted: they count as absent."""
+
+    SETTLED = "settled"
+    CREATING = "creating"
+    CHANGING = "changing"
+    DYING = "dying"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One resource as it was seen: values are in the form in which people declare them.
+
+    ``parent_id`` is the cloud's id of the resource the name is unique in (a subnet's VPC). ``actual`` holds actual
+    parameters by their declared (camelCase) names; a parameter that this look did not tell is not in it.
+    ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
+    ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
+    """
+
+    type: str
+    name: str
+    resource_id: str
+    parent_id: str | None = None
+    protocol: ProtocolTags = NO_TAGS
+    tags: Mapping[str, str] = field(default_factory=dict)
+    actual: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    condition: Condition = Condition.SETTLED
+    revision: str | None = None
+    detail: str = ""

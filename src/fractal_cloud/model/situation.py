@@ -1,0 +1,97 @@
+"""What is known when the agent decides about one component, and what it decides: two frozen values.
+
+Only what the decision depends on stands here, in its smallest form, so that every situation there is can be listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fractal_cloud.model.status import Stance, Status
+
+
+class Presence(StrEnum):
+    """What a look at the cloud says of the natural identity."""
+
+    UNREADABLE = "unreadable"
+    ABSENT = "absent"
+    PRESENT = "present"
+    SEVERAL = "several"
+
+
+class Manager(StrEnum):
+    """Whose ``managed-by`` is on the resource."""
+
+    OURS = "ours"
+    NOBODY = "nobody"
+    OTHER = "other"
+
+
+class Party(StrEnum):
+    """Whom an owner tag, or a claim, points at, seen from the component decided about."""
+
+    NOBODY = "nobody"
+    ME = "me"
+    OTHER = "other"
+    CONTESTED = "contested"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything a decision may depend on.
+
+    ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
+    ``untouchable``: the type cannot carry tags, or the component is ``importOnly``.
+    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
+    settled cycle ago.
+    """
+
+    presence: Presence
+    untouchable: bool = False
+    manager: Manager = Manager.NOBODY
+    reconcile: bool = False
+    owner: Party = Party.NOBODY
+    heir: Party = Party.NOBODY
+    claimant: Party = Party.ME
+    stance: Stance = Stance.NONE
+    redeployed: bool = False
+    holds_data: bool = False
+    intent_open: bool = False
+    was_absent: bool = False
+    readoption_by_tag: bool = False
+    noticed: bool = False
+    drifted: bool = False
+
+
+class Action(StrEnum):
+    """The verb the agent may carry out; everything but ``NOTHING`` and ``NOTICE`` writes to the cloud."""
+
+    NOTHING = "nothing"
+    CREATE = "create"
+    NOTICE = "notice"
+    RECONCILE = "reconcile"
+    READOPT = "readopt"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows from a situation: the rule that decided, the status to show, the verb allowed, the stance after."""
+
+    rule: str
+    status: Status | None
+    action: Action
+    stance: Stance
+    message: str = ""
+
+
+class Fate(StrEnum):
+    """How the deletion of one component ends, or why it has not ended yet."""
+
+    WAIT = "wait"
+    GONE = "gone"
+    DROP = "drop"
+    LEAVE = "leave"
+    NOTICE = "notice"
+    DELETE = "delete"

@@ -1,0 +1,57 @@
+"""The three tags that are the protocol, as plain values.
+
+How a provider spells and stores them belongs beside that provider's offers, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+MANAGED_BY: Final = "managed-by"
+OURS: Final = "fractal-cloud"
+RECONCILE: Final = "fractal-cloud"
+RECONCILE_VALUE: Final = "reconcile"
+OWNER: Final = "fractal-cloud-owner"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolTags:
+    """What the three tags of one resource say; every other tag is somebody else's."""
+
+    managed_by: str | None = None
+    reconcile: bool = False
+    owner: str | None = None
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether ``managed-by`` is ours, to the letter (T7)."""
+        return self.managed_by == OURS
+
+    @property
+    def other_manager(self) -> str | None:
+        """The name of another manager, or None."""
+        return None if self.managed_by in (None, OURS) else self.managed_by
+
+    @classmethod
+    def from_mapping(cls, tags: Mapping[str, str]) -> ProtocolTags:
+        """Read the protocol from plain key-value tags; values are compared exactly (T8)."""
+        return cls(tags.get(MANAGED_BY), tags.get(RECONCILE) == RECONCILE_VALUE, tags.get(OWNER))
+
+    def to_mapping(self) -> dict[str, str]:
+        """The tags as plain key-value pairs, those that are set."""
+        tags = {} if self.managed_by is None else {MANAGED_BY: self.managed_by}
+        if self.reconcile:
+            tags[RECONCILE] = RECONCILE_VALUE
+        if self.owner is not None:
+            tags[OWNER] = self.owner
+        return tags
+
+
+NO_TAGS: Final = ProtocolTags()
+
+
+def stamp(owner: str) -> ProtocolTags:
+    """The tags a resource is created with (T2)."""
+    return ProtocolTags(managed_by=OURS, owner=owner)

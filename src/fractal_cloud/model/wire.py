@@ -1,0 +1,355 @@
+"""What agents and the control plane say to each other. Outbound from the agent only; HTTP and JSON.
+
+    register ──▶ claim (leases, work) ──▶ [cycle: report intents, write, report outcomes] ──▶ wait (long poll) ──▶ claim …
+
+The control plane owns the *desired* half of a component (declaration, generation, requests, deleting); the agent that
+holds the scope's lease owns the *observed* half (`Memory`). Each tells the other only what changed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.declaration import ComponentDeclaration, Readoption, Wire
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.status import Stance, Status
+
+
+class Override(Wire):
+    """Who took a component out of the agent's hands, why, since and until when (G13); found on the cloud: by unknown."""
+
+    since: datetime
+    by: str | None = None
+    reason: str | None = None
+    until: datetime | None = None
+
+
+class Intent(Wire):
+    """A creation that was published before it was tried, and whose outcome is not known yet (S17)."""
+
+    id: str
+    at: datetime
+    attempts: int = 1
+
+
+class Memory(Wire):
+    """What the control plane remembers of a component on the agent's behalf: everything an agent needs after a restart.
+
+    ``established``: a resource was sighted or may have been created under the component's identity; until that ends,
+    the identity cannot move (S18). ``absent_since``: when the absence that still stands was published.
+    ``noticed_since``: when what would change was first published (S12a).
+    """
+
+    stance: Stance = Stance.NONE
+    status: Status = Status.PENDING
+    message: str = ""
+    owner: str | None = None
+    resource_id: str | None = None
+    output_fields: dict[str, Any] = Field(default_factory=dict)
+    observed_generation: int = 0
+    established: bool = False
+    absent_since: datetime | None = None
+    noticed_since: datetime | None = None
+    intent: Intent | None = None
+    override: Override | None = None
+    waits_for: list[str] = Field(default_factory=list)
+
+
+class RequestKind(StrEnum):
+    """What an operator asked for through the product."""
+
+    FORCE_PUSH = "force-push"
+    BREAK = "break"
+
+
+class OperatorRequest(Wire):
+    """An operator's Force Push (G10) or broken glass (G13), until the agent has used it up or refused it.
+
+    ``resource_id``: what the component was known as when it was asked for. A Force Push
+    is used up by publishing its intent; a BREAK is used up only when ``managed-by`` is off, and finished after a crash.
+    """
+
+    id: str
+    kind: RequestKind
+    by: str
+    at: datetime
+    generation: int
+    resource_id: str | None = None
+    stance: Stance = Stance.NONE
+    reason: str | None = None
+    until: datetime | None = None
+
+
+class WorkComponent(Wire):
+    """One component as the agent of its scope needs it. ``uid`` is stable for the life of the component's row.
+
+    ``place`` and ``name`` (and ``parent``) are the identity under which it is looked for; where the declaration now
+    says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18).
+    """
+
+    uid: str
+    live_system_id: str
+    environment: str
+    readoption: Readoption = "handshake"
+    deployed_at: datetime
+    generation: int
+    declaration: ComponentDeclaration
+    name: str
+    place: str
+    parent: str = ""
+    declared_name: str
+    declared_place: str
+    declared_parent: str = ""
+    deleting: bool = False
+    request: OperatorRequest | None = None
+    memory: Memory = Field(default_factory=Memory)
+
+
+class KnownResource(Wire):
+    """What is remembered of a resource under its natural identity, whoever declares it.
+
+    ``owner``: last seen on the tag, or written in a create intent (the heir, if it still declares it).
+    ``override``: a LiveSystem left it in override when it was deleted (O10); whose, stands in ``left_by``.
+    """
+
+    identity: str
+    owner: str | None = None
+    resource_id: str | None = None
+    left_by: str | None = None
+
+
+class Outside(Wire):
+    """The published state of a component in another scope that some component here refers to."""
+
+    live_system_id: str
+    component_id: str
+    status: Status
+    output_fields: dict[str, Any] = Field(default_factory=dict)
+
+
+class ScopeWork(Wire):
+    """The work of one scope: everything, or what changed since the version the agent said it has.
+
+    ``gone`` lists uids of components that are no longer this scope's business.
+    """
+
+    scope: str
+    version: int
+    full: bool = True
+    components: list[WorkComponent] = Field(default_factory=list)
+    gone: list[str] = Field(default_factory=list)
+    resources: list[KnownResource] = Field(default_factory=list)
+    outside: list[Outside] = Field(default_factory=list)
+
+
+class Lease(Wire):
+    """The right to be the only writer of a scope until the holder's deadline, and the token that proves it."""
+
+    scope: str
+    token: int
+    work: ScopeWork | None = None
+
+
+class Reach(Wire):
+    """A provider an agent serves, and the account (or the like) it really reaches there."""
+
+    provider: str
+    realm: str
+
+
+class Registration(Wire):
+    """An agent introduces itself."""
+
+    agent_id: str
+    environment: str
+    reaches: list[Reach]
+    types: list[TypeFacts] = Field(default_factory=list)
+    cycle_seconds: float
+    version: str = ""
+
+
+class Registered(Wire):
+    """The control plane's answer to a registration."""
+
+    now: datetime
+    lease_seconds: float
+
+
+class Claim(Wire):
+    """An agent asks for scopes: those it holds (with the version of the work it has), and up to ``limit`` new ones."""
+
+    agent_id: str
+    held: dict[str, int] = Field(default_factory=dict)
+    limit: int = 1000
+
+
+class Claimed(Wire):
+    """All leases the agent holds now, with work where it changed; and plans somebody waits for."""
+
+    now: datetime
+    wake: int
+    leases: list[Lease] = Field(default_factory=list)
+    plans: list[PlanTask] = Field(default_factory=list)
+
+
+class Wait(Wire):
+    """A long poll: returns as soon as anything after ``wake`` concerns this agent, or after ``seconds``."""
+
+    agent_id: str
+    wake: int
+    seconds: float = 20.0
+
+
+class Woken(Wire):
+    """The end of a long poll."""
+
+    wake: int
+    woken: bool
+
+
+class Heartbeat(Wire):
+    """One row per agent and cycle: alive, and when each scope was last read (``sweep``: the oldest swept reading)."""
+
+    agent_id: str
+    read_at: dict[str, datetime] = Field(default_factory=dict)
+    swept_since: dict[str, datetime] = Field(default_factory=dict)
+
+
+class Beat(Wire):
+    """The answer to a heartbeat; ``lost`` are scopes the agent no longer holds."""
+
+    now: datetime
+    lost: list[str] = Field(default_factory=list)
+
+
+class JournalEntry(Wire):
+    """One write to a cloud: its intent (outcome None), later its outcome (C7)."""
+
+    id: str
+    uid: str
+    generation: int
+    verb: Literal["create", "update", "delete", "tag"]
+    reason: str
+    resource_id: str | None = None
+    before: dict[str, Any] = Field(default_factory=dict)
+    after: dict[str, Any] = Field(default_factory=dict)
+    tags: dict[str, str] = Field(default_factory=dict)
+    request_ids: list[str] = Field(default_factory=list)
+    outcome: Literal["done", "failed", "unknown", "abandoned"] | None = None
+    error: str = ""
+
+
+class AgentEvent(Wire):
+    """Something the agent saw that is worth an event of its own."""
+
+    uid: str
+    kind: EventKind
+    message: str = ""
+    before: Any = None
+    after: Any = None
+
+
+class ComponentChange(Wire):
+    """The observed half of one component, whole, because something in it changed.
+
+    ``absent`` and ``noticed`` are stamped with the time of publication by the control plane: where the flag is set
+    and no time stands yet, the time of this report; where it is not set, none. The same holds for ``overridden``.
+    ``used_request``: the id of the operator's request this change uses up. ``finished``: a deleted component is done.
+    ``waits_for``: ids of components of the same LiveSystem that must come first (C8). Where ``established`` is not
+    set, the control plane moves the component to the identity its declaration says.
+    """
+
+    uid: str
+    stance: Stance
+    status: Status
+    message: str = ""
+    owner: str | None = None
+    resource_id: str | None = None
+    output_fields: dict[str, Any] = Field(default_factory=dict)
+    observed_generation: int = 0
+    established: bool = False
+    absent: bool = False
+    noticed: bool = False
+    intent: Intent | None = None
+    overridden: bool = False
+    override_by: str | None = None
+    override_reason: str | None = None
+    override_until: datetime | None = None
+    used_request: str | None = None
+    finished: bool = False
+    waits_for: list[str] = Field(default_factory=list)
+
+
+class ScopeReport(Wire):
+    """What changed in one scope, under its lease."""
+
+    scope: str
+    token: int
+    changes: list[ComponentChange] = Field(default_factory=list)
+    resources: list[KnownResource] = Field(default_factory=list)
+    journal: list[JournalEntry] = Field(default_factory=list)
+    events: list[AgentEvent] = Field(default_factory=list)
+
+
+class Report(Wire):
+    """All that changed in a cycle, or all that is about to be written in a wave; refused whole if a token is stale."""
+
+    agent_id: str
+    scopes: list[ScopeReport]
+
+
+class Reported(Wire):
+    """The time all stamps of this report bear."""
+
+    at: datetime
+
+
+class PlanTask(Wire):
+    """A plan somebody waits for: the scope's work as it would be after the deploy; ``uids`` are those asked about."""
+
+    id: str
+    work: ScopeWork
+    uids: list[str]
+
+
+class PlannedAction(StrEnum):
+    """What a deploy would do with one component."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    IMPORT = "import"
+    LEAVE = "leave"
+    NOTHING = "nothing"
+    DELETE = "delete"
+    DROP = "drop"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class PlannedComponent(Wire):
+    """What a deploy would do with one component, and why (C6); ``changes`` holds declared against actual."""
+
+    uid: str
+    component_id: str
+    type: str
+    action: PlannedAction
+    rule: str = ""
+    message: str = ""
+    changes: dict[str, Any] = Field(default_factory=dict)
+    warnings: list[str] = Field(default_factory=list)
+    resource_id: str | None = None
+    holds_data: bool = False
+
+
+class PlanResult(Wire):
+    """An agent's answer to a plan task."""
+
+    components: list[PlannedComponent]
+
+
+Claimed.model_rebuild()

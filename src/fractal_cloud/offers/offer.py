@@ -1,0 +1,207 @@
+"""The small door between the reconciler and the clouds: what every offer must be able to do, and nothing more.
+
+An offer observes and carries out single calls. It never decides, never waits, never keeps state, and never touches a
+tag that is not one of the three.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from fractal_cloud.model.catalog import GlassCommands, TypeFacts
+from fractal_cloud.model.component import COMPONENT_FIELDS, Component
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import ProtocolTags
+
+C = TypeVar("C", bound=Component)
+K = TypeVar("K", bound="Cloud")
+
+
+class Recognition(StrEnum):
+    """How a creation whose answer was lost is recognised, so that nothing is made twice (S17)."""
+
+    UNIQUE_NAME = "unique name"
+    TOKEN = "client token"
+    WINDOW = "visibility window"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """In whose name calls are made; the provider's request ids are collected for the journal (C7)."""
+
+    live_system_id: str
+    component_id: str
+    reason: str
+    request_ids: list[str] = field(default_factory=list)
+
+
+class Cloud(ABC):
+    """A session at one provider, bound to one scope. Subclasses import the vendor's SDK in their constructor only."""
+
+    scope: Scope
+
+    @abstractmethod
+    def acting(self, act: Act) -> AbstractContextManager[Act]:
+        """Sign every call made inside with who it is for and why (in the user agent), and collect request ids."""
+
+
+class Session(ABC):
+    """A connection to one provider with the credentials of this process."""
+
+    @abstractmethod
+    def realm(self) -> str:
+        """The account (or the like) really reached; asked of the cloud, not of a setting."""
+
+    @abstractmethod
+    def at(self, scope: Scope) -> Cloud:
+        """The cloud of one scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One cloud: its name, and how to connect to it."""
+
+    name: str
+    title: str
+    connect: Callable[[], Session]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a bulk read is for: the names declared in the scope, and the cloud ids of their parents.
+
+    An offer that can list everything in one sweep ignores it; one that can only ask by name or by parent does not.
+    """
+
+    names: frozenset[str] = frozenset()
+    parent_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted(Generic[C]):
+    """A declared component ready for the cloud: references are resolved to the cloud's own ids.
+
+    ``token`` is the same for every try of one creation and different for every other: the idempotency token.
+    """
+
+    component: C
+    live_system_id: str
+    parent_id: str | None = None
+    token: str = ""
+
+
+class Offer(ABC, Generic[C, K]):
+    """How the cloud is read and changed for one component type.
+
+    Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
+    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page.
+    """
+
+    component: ClassVar[type[Component]]
+    title: ClassVar[str]
+    place: ClassVar[tuple[str, ...]] = ()
+    parent: ClassVar[str | None] = None
+    taggable: ClassVar[bool] = True
+    holds_data: ClassVar[bool] = False
+    recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
+    reads_by_parent: ClassVar[bool] = False
+    outputs: ClassVar[Mapping[str, str]] = {}
+    glass: ClassVar[GlassCommands] = GlassCommands()
+    guard: ClassVar[str] = "a fresh read right before the one call"
+
+    @property
+    def type(self) -> str:
+        """The component type this offer serves."""
+        return self.component.type
+
+    @property
+    def provider(self) -> str:
+        """The provider this offer belongs to."""
+        return self.component.provider
+
+    @abstractmethod
+    def sightings(self, cloud: K, look: Look) -> Iterable[Sighting]:
+        """Everything of this type in the cloud's scope: in bulk, paged, with tags and actual parameters.
+
+        Swept parameters are left out of ``actual``. Dead remains are left out. Raises ``Unreadable`` (or another
+        error of the closed set) rather than end early.
+        """
+
+    def sweep(self, cloud: K, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
+        """The actual values of swept parameters of one resource: only those named (S23)."""
+        raise NotImplementedError(f"{self.type} has no swept parameters, but was asked for {sorted(names)}")
+
+    def sweep_calls(self, names: Collection[str]) -> int:
+        """How many calls ``sweep`` makes for these parameters."""
+        return len(names)
+
+    @abstractmethod
+    def read(self, cloud: K, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One resource, fresh, with the swept parameters named, and its precondition where there is one.
+
+        None means the cloud says it is not there (or only its dead remains are).
+        """
+
+    @abstractmethod
+    def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
+        """Create it with the tags in the same call; returns before the cloud is ready.
+
+        ONE writing call: what the create call cannot carry is left to ``update``.
+        """
+
+    @abstractmethod
+    def update(self, cloud: K, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
+        """Make ONE writing call, the next one needed to mend the parameters in ``drift``, with the precondition."""
+
+    @abstractmethod
+    def delete(self, cloud: K, sighting: Sighting) -> None:
+        """Make ONE writing call, the next one needed to delete it; absent is success. Raises ``Conflict`` naming what blocks it."""
+
+    @abstractmethod
+    def tag(self, cloud: K, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Add or remove protocol tags in ONE writing call (never both at once); nobody else's tags are touched.
+
+        A removal is compare-and-delete where the provider can.
+        """
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What a plan must say about correcting these parameters («stops the machine»)."""
+        del drift
+        return []
+
+    def facts(self) -> TypeFacts:
+        """This offer as plain data."""
+        return TypeFacts(
+            type=self.type,
+            provider=self.provider,
+            title=self.title,
+            description=inspect.cleandoc(self.component.__doc__ or ""),
+            parameter_schema=parameter_schema(self.component),
+            outputs=dict(self.outputs),
+            place=list(self.place),
+            parent=self.parent,
+            taggable=self.taggable,
+            holds_data=self.holds_data,
+            guard=self.guard,
+            glass=self.glass,
+        )
+
+
+def parameter_schema(component: type[Component]) -> dict[str, Any]:
+    """The JSON Schema of a component type's parameters, by their declared names."""
+    schema = component.model_json_schema(by_alias=True)
+    hidden = {component.model_fields[name].alias or name for name in COMPONENT_FIELDS}
+    properties = {name: value for name, value in schema.get("properties", {}).items() if name not in hidden}
+    required = [name for name in schema.get("required", []) if name not in hidden]
+    kept = {name: schema[name] for name in ("$defs",) if name in schema}
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **kept}
+
+
+AnyOffer = Offer[Any, Any]

@@ -1,0 +1,181 @@
+"""A small threaded HTTP/1.1 server for WSGI applications, with connections that stay open.
+
+It exists because werkzeug's own server closes every connection after one answer and gives an application no way to
+cut a connection without any answer, which is what a lost answer looks like. Nothing here knows about clouds: an
+application gets the usual WSGI environment, its body already read into memory, and may raise `ConnectionCut`.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingMixIn, TCPServer
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+__all__ = ["ConnectionCut", "Environ", "HttpServer", "StartResponse", "WsgiApp"]
+
+Environ: TypeAlias = dict[str, Any]
+StartResponse: TypeAlias = Callable[[str, list[tuple[str, str]]], object]
+WsgiApp: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+
+class ConnectionCut(Exception):
+    """Raised by an application: the client gets no answer, only a closed connection."""
+
+
+class HttpServer(ThreadingMixIn, TCPServer):
+    """Serves one WSGI application; every connection has its own thread."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 256
+
+    def __init__(self, host: str, port: int, app: WsgiApp) -> None:
+        self.app = app
+        self._connections: set[socket.socket] = set()
+        self._connections_lock = threading.Lock()
+        super().__init__((host, port), _Handler)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def remember(self, connection: socket.socket) -> None:
+        with self._connections_lock:
+            self._connections.add(connection)
+
+    def forget(self, connection: socket.socket) -> None:
+        with self._connections_lock:
+            self._connections.discard(connection)
+
+    def stop(self) -> None:
+        """Stop serving, and close the connections that clients kept open, so that none waits for ever."""
+        self.shutdown()
+        self.server_close()
+        with self._connections_lock:
+            connections = list(self._connections)
+        for connection in connections:
+            _close(connection)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that hangs up is no news; anything else is a fault of ours and must be seen.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            traceback.print_exc()
+
+
+def _close(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the client was faster
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # one packet per answer
+    server: HttpServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.remember(self.connection)
+
+    def finish(self) -> None:
+        self.server.forget(self.connection)
+        super().finish()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: calls are recorded by the cloud that answers them."""
+
+    def _answer(self) -> None:
+        try:
+            status, headers, body = self._run(self._environ(self._read_body()))
+        except ConnectionCut:
+            self.close_connection = True
+            return
+        except Exception:
+            traceback.print_exc()
+            status, headers, body = "500 Internal Server Error", [], traceback.format_exc().encode()
+        self._write(status, headers, body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_OPTIONS = _answer
+
+    def _read_body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            return self._read_chunks()
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+    def _read_chunks(self) -> bytes:
+        body = bytearray()
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline() not in (b"\r\n", b"\n", b""):
+            pass  # trailers
+        return bytes(body)
+
+    def _environ(self, body: bytes) -> Environ:
+        path, _, query = self.path.partition("?")
+        environ: Environ = {
+            "REQUEST_METHOD": self.command,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote(path, "latin-1"),
+            "RAW_URI": self.path,
+            "REQUEST_URI": self.path,
+            "QUERY_STRING": query,
+            "SERVER_NAME": str(self.server.server_address[0]),
+            "SERVER_PORT": str(self.server.port),
+            "SERVER_PROTOCOL": self.request_version,
+            "REMOTE_ADDR": str(self.client_address[0]),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        }
+        for name, value in self.headers.items():
+            key = name.upper().replace("-", "_")
+            environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
+        environ["CONTENT_LENGTH"] = str(len(body))
+        environ.pop("HTTP_TRANSFER_ENCODING", None)
+        return environ
+
+    def _run(self, environ: Environ) -> tuple[str, list[tuple[str, str]], bytes]:
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
+            started.append((status, headers))
+
+        chunks = self.server.app(environ, start_response)
+        body = b"".join(chunks)
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+        status, headers = started[-1]
+        return status, headers, body
+
+    def _write(self, status: str, headers: list[tuple[str, str]], body: bytes) -> None:
+        code, _, phrase = status.partition(" ")
+        self.send_response(int(code), phrase)
+        length = str(len(body))
+        for name, value in headers:
+            lowered = name.lower()
+            if lowered == "content-length" and self.command == "HEAD":
+                length = value  # what a GET would carry; the body itself stays away
+            elif lowered not in ("content-length", "connection", "server", "date"):
+                self.send_header(name, value)
+        if code not in ("204", "304"):
+            self.send_header("Content-Length", length)
+        self.end_headers()
+        if self.command != "HEAD" and code not in ("204", "304"):
+            self.wfile.write(body)
+        self.wfile.flush()
