@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic.alias_generators import to_camel
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
@@ -104,7 +104,7 @@ class Component(BaseModel):
         return cls.model_validate({**parameters, "id": component_id})
 
 
-Reference = Annotated[str | Component, BeforeValidator(_id_of)]
+Reference = Annotated[str | Component, BeforeValidator(_id_of), WithJsonSchema({"type": "string"})]
 """A parameter that names another component: the component itself in Python, its id in YAML and JSON."""
 
 
