@@ -33,15 +33,18 @@ system-packages:
 test: setup system-packages ## the whole test suite
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
-check: setup ## format, lint, types, import contracts, proofs of the rules
+check: setup ## format, lint, types, import contracts, links of the docs, proofs of the rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory rules
+	@$(MAKE) --no-print-directory docs rules
 
 rules: setup ## which test proves which rule of docs/protocol.md
 	@$(BIN)/python scripts/rules.py
+
+docs: setup ## the links of the documentation
+	@$(BIN)/python scripts/docs.py
 
 bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks
