@@ -1,7 +1,7 @@
 # The commands of the house. A machine needs Python 3.11 to 3.13, make, git and PyPI; nothing else is assumed.
 
 PYTHON ?= python3
-PYTEST_WORKERS ?= 2
+PYTEST_WORKERS ?= auto
 PYTEST_ARGS ?=
 
 VENV := .venv
@@ -36,7 +36,7 @@ test: setup system-packages ## the whole test suite
 check: setup ## format, lint, types, import contracts, links of the docs, proofs of the rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy src tests scripts $(wildcard benchmarks)
 	$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory docs rules
 

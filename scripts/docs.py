@@ -1,4 +1,4 @@
-"""Checks that every relative link in the documentation leads to a file that exists; addresses elsewhere are not tried."""
+"""Checks that every relative link in the documentation leads to a file; addresses elsewhere are not tried."""
 
 from __future__ import annotations
 
