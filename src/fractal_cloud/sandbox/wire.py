@@ -7,6 +7,7 @@ application gets the usual WSGI environment, its body already read into memory, 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import socket
 import sys
@@ -14,7 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingMixIn, TCPServer
+from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -64,17 +65,15 @@ class HttpServer(ThreadingMixIn, TCPServer):
         for connection in connections:
             _close(connection)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         # A client that hangs up is no news; anything else is a fault of ours and must be seen.
         if not isinstance(sys.exc_info()[1], ConnectionError):
             traceback.print_exc()
 
 
 def _close(connection: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the client may have been faster
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # the client was faster
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -91,21 +90,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.forget(self.connection)
         super().finish()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: calls are recorded by the cloud that answers them."""
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
         try:
             status, headers, body = self._run(self._environ(self._read_body()))
         except ConnectionCut:
             self.close_connection = True
             return
-        except Exception:
+        except Exception:  # noqa: BLE001
+            # Whatever went wrong in an application, its client must get an answer that shows it.
             traceback.print_exc()
             status, headers, body = "500 Internal Server Error", [], traceback.format_exc().encode()
         self._write(status, headers, body)
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_OPTIONS = _answer
 
     def _read_body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
@@ -152,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _run(self, environ: Environ) -> tuple[str, list[tuple[str, str]], bytes]:
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def start_response(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
+        def start_response(status: str, headers: list[tuple[str, str]], _: object = None) -> None:
             started.append((status, headers))
 
         chunks = self.server.app(environ, start_response)
@@ -179,3 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD" and code not in ("204", "304"):
             self.wfile.write(body)
         self.wfile.flush()
+
+
+for _method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+    setattr(_Handler, f"do_{_method}", _Handler.answer)

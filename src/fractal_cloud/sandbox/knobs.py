@@ -1,0 +1,263 @@
+"""The knobs of a sandbox cloud: everything a test can make it do that a healthy cloud does rarely.
+
+Thread-safe, and neutral: a cloud asks `before(call)` and `after(call)` what to do with a call and does it in its own
+wire format. Knobs never look at resources; how slow or hidden a resource is, the cloud keeps itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from fractal_cloud.sandbox.calls import Call, Filter, RecordedCall
+from fractal_cloud.sandbox.settings import Delay, Failure, Latency, PageFailure, Settings, Throttle
+
+__all__ = ["Countdown", "Hook", "Interference", "Knobs"]
+
+Hook: TypeAlias = Callable[[Call], None]
+AfterHook: TypeAlias = Callable[[RecordedCall], None]
+_R = TypeVar("_R")
+Delaying = Literal["late_visibility", "slow_creation", "slow_modification", "slow_deletion"]
+
+
+@dataclass(frozen=True)
+class Interference:
+    """What is to happen to one call instead of its answer."""
+
+    kind: Literal["throttle", "fail"]
+    code: str = ""
+    status: int = 0
+    message: str = ""
+    cut: bool = False
+
+
+class Countdown:
+    """Runs out after some seconds or after some reads, whichever comes first."""
+
+    def __init__(self, delay: Delay) -> None:
+        self._deadline = None if delay.seconds is None else time.monotonic() + delay.seconds
+        self._reads_left = delay.reads
+
+    @property
+    def is_over(self) -> bool:
+        timed_out = self._deadline is not None and time.monotonic() >= self._deadline
+        return timed_out or (self._reads_left is not None and self._reads_left <= 0)
+
+    def count_read(self) -> None:
+        if self._reads_left is not None:
+            self._reads_left -= 1
+
+
+@dataclass
+class _HookRule:
+    where: Filter
+    run: Callable[[Any], None]
+    times: int | None
+
+
+class Knobs:
+    """Turned by a test, asked by a cloud. Every method that adds a rule returns it, for `remove`.
+
+    All filters are keyword arguments: `service`, `operation`, `actor`, `resource`, `writes_only`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Take every rule and hook away."""
+        with self._lock:
+            self._settings = Settings()
+            self._counts: dict[int, int] = {}
+            self._buckets: dict[int, tuple[float, float]] = {}
+            self._before_hooks: list[_HookRule] = []
+            self._after_hooks: list[_HookRule] = []
+
+    # What a test turns
+
+    def latency(self, seconds: float, **where: Any) -> Latency:
+        """Slow fitting calls down: `knobs.latency(0.2, operation="Describe*")`."""
+        return self._add("latency", Latency(seconds=seconds, **where))
+
+    def throttle(
+        self, *, next_calls: int | None = None, rate: float | None = None, burst: int = 1, **where: Any
+    ) -> Throttle:
+        """Throttle: `knobs.throttle(next_calls=3, service="ec2")` or `knobs.throttle(rate=20, burst=5)`."""
+        return self._add("throttle", Throttle(next_calls=next_calls, rate=rate, burst=burst, **where))
+
+    def fail(self, **rule: Any) -> Failure:
+        """Fail calls: `knobs.fail(when="after", nth=2, cut=True, operation="RunInstances")`; see `Failure`."""
+        return self._add("fail", Failure(**rule))
+
+    def fail_page(self, page: int, **rule: Any) -> PageFailure:
+        """Fail one page of a listing: `knobs.fail_page(2, operation="DescribeVpcs", code="InternalError")`."""
+        return self._add("fail_page", PageFailure(page=page, **rule))
+
+    def late_visibility(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
+        """Hide what is created from now on: from lists and from reads by id, for a while."""
+        return self._add("late_visibility", Delay(seconds=seconds, reads=reads, kind=kind))
+
+    def slow_creation(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
+        """Show what is created from now on in its pending or creating state for a while."""
+        return self._add("slow_creation", Delay(seconds=seconds, reads=reads, kind=kind))
+
+    def slow_modification(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
+        """Show what is changed from now on in its modifying, stopping or starting state for a while."""
+        return self._add("slow_modification", Delay(seconds=seconds, reads=reads, kind=kind))
+
+    def slow_deletion(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
+        """Show what is deleted from now on in its deleting state for a while; only then does it go."""
+        return self._add("slow_deletion", Delay(seconds=seconds, reads=reads, kind=kind))
+
+    def before_call(self, run: Hook, *, times: int | None = None, **where: Any) -> None:
+        """Run a function right before fitting calls are carried out, outside every lock.
+
+        It may call the cloud over HTTP or touch its state. With `times=1` it runs once: that is how a person acts
+        exactly between the agent's read and its write. Only in the sandbox's own process.
+        """
+        with self._lock:
+            self._before_hooks.append(_HookRule(Filter(**where), run, times))
+
+    def after_call(self, run: AfterHook, *, times: int | None = None, **where: Any) -> None:
+        """Run a function right after fitting calls were carried out, before the client gets its answer."""
+        with self._lock:
+            self._after_hooks.append(_HookRule(Filter(**where), run, times))
+
+    def remove(self, rule: Latency | Throttle | Failure | PageFailure | Delay) -> None:
+        """Take one rule away again; what it already delayed runs its course."""
+        with self._lock:
+            for name in Settings.model_fields:
+                value = getattr(self._settings, name)
+                if isinstance(value, list):
+                    value[:] = [other for other in value if other is not rule]
+
+    @property
+    def page_size(self) -> int | None:
+        """The most items a page of any listing holds, so that few resources already need several pages."""
+        return self._settings.page_size
+
+    @page_size.setter
+    def page_size(self, size: int | None) -> None:
+        self._settings.page_size = size
+
+    @property
+    def enforce_tag_condition(self) -> bool:
+        """Whether the cloud's own access control lets the agent change only what is tagged as managed by it."""
+        return self._settings.enforce_tag_condition
+
+    @enforce_tag_condition.setter
+    def enforce_tag_condition(self, enforce: bool) -> None:
+        self._settings.enforce_tag_condition = enforce
+
+    @property
+    def settings(self) -> Settings:
+        """A copy of all settings; hooks are not among them."""
+        with self._lock:
+            return self._settings.model_copy(deep=True)
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        """Replace all settings, starting every count anew."""
+        with self._lock:
+            self._settings = settings.model_copy(deep=True)
+            self._counts.clear()
+            self._buckets.clear()
+
+    # What a cloud asks
+
+    def wait(self, call: Call) -> None:
+        """Sleep for as long as the latency rules say."""
+        with self._lock:
+            seconds = sum(rule.seconds for rule in self._settings.latency if rule.fits(call))
+        if seconds:
+            time.sleep(seconds)
+
+    def before(self, call: Call) -> Interference | None:
+        """Say what happens instead of carrying the call out, counting the call."""
+        with self._lock:
+            throttling = [rule for rule in self._settings.throttle if self._is_throttled(rule, call)]
+            if throttling:
+                return Interference("throttle")
+            failures: list[Failure | PageFailure] = [
+                *(rule for rule in self._settings.fail_page if self._hits_page(rule, call)),
+                *(rule for rule in self._settings.fail if rule.when == "before" and self._hits(rule, call)),
+            ]
+            return _interference(failures)
+
+    def after(self, call: Call) -> Interference | None:
+        """Say what happens instead of answering a call that was carried out, counting the call."""
+        with self._lock:
+            return _interference(
+                [rule for rule in self._settings.fail if rule.when == "after" and self._hits(rule, call)]
+            )
+
+    def countdown(self, delaying: Delaying, kind: str) -> Countdown | None:
+        """Start the countdown for a resource of a kind that is created, changed or deleted now, if a rule says so."""
+        with self._lock:
+            rules: list[Delay] = getattr(self._settings, delaying)
+            fitting = [rule for rule in rules if fnmatchcase(kind, rule.kind)]
+            return Countdown(fitting[-1]) if fitting else None
+
+    def run_before_hooks(self, call: Call) -> None:
+        for hook in self._due_hooks(self._before_hooks, call):
+            hook.run(call)
+
+    def run_after_hooks(self, recorded: RecordedCall) -> None:
+        for hook in self._due_hooks(self._after_hooks, recorded.call):
+            hook.run(recorded)
+
+    # Counting
+
+    def _add(self, name: str, rule: _R) -> _R:
+        with self._lock:
+            getattr(self._settings, name).append(rule)
+        return rule
+
+    def _due_hooks(self, hooks: list[_HookRule], call: Call) -> list[_HookRule]:
+        # Counted down before it runs, so that a hook which calls the cloud itself does not run again.
+        with self._lock:
+            due = [hook for hook in hooks if hook.times != 0 and hook.where.fits(call)]
+            for hook in due:
+                if hook.times is not None:
+                    hook.times -= 1
+            return due
+
+    def _count(self, rule: object) -> int:
+        self._counts[id(rule)] = self._counts.get(id(rule), 0) + 1
+        return self._counts[id(rule)]
+
+    def _hits(self, rule: Failure, call: Call) -> bool:
+        if not rule.fits(call):
+            return False
+        count = self._count(rule)
+        return count >= rule.nth and (rule.times is None or count < rule.nth + rule.times)
+
+    def _hits_page(self, rule: PageFailure, call: Call) -> bool:
+        if call.is_write or call.page != rule.page or not rule.fits(call):
+            return False
+        return rule.times is None or self._count(rule) <= rule.times
+
+    def _is_throttled(self, rule: Throttle, call: Call) -> bool:
+        if not rule.fits(call):
+            return False
+        if rule.next_calls is not None:
+            return self._count(rule) <= rule.next_calls
+        assert rule.rate is not None  # the rule's own validator saw to it
+        now = time.monotonic()
+        tokens, since = self._buckets.get(id(rule), (float(rule.burst), now))
+        tokens = min(float(rule.burst), tokens + (now - since) * rule.rate)
+        is_throttled = tokens < 1
+        self._buckets[id(rule)] = (tokens if is_throttled else tokens - 1, now)
+        return is_throttled
+
+
+def _interference(failures: list[Failure] | list[Failure | PageFailure]) -> Interference | None:
+    if not failures:
+        return None
+    first = failures[0]
+    return Interference("fail", first.code, first.status, first.message, first.cut)
