@@ -1,0 +1,153 @@
+"""Which resource a declared component speaks of: its place, its name, and the parent its name is unique in.
+
+The account really reached (the realm) is not known here; the agent that reaches it adds it. Whether parameters are
+of the right type is not checked here: what cannot be read as text counts as not declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts
+from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
+from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.rules.order import arrange
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredIdentity:
+    """Where a component's resource is found, but for the account: equal ones of one type speak of one resource.
+
+    ``parent`` is the path of names from the outermost parent inwards, joined with ``/``; empty without a parent.
+    """
+
+    place: str
+    name: str
+    parent: str = ""
+
+
+def identities(declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]) -> dict[str, DeclaredIdentity]:
+    """The identity of every component, by its id. Raises ``DeclarationError`` where one cannot be told."""
+    found, faults = find_identities(declaration, catalog)
+    if faults:
+        raise DeclarationError(faults)
+    return found
+
+
+def find_identities(
+    declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]
+) -> tuple[dict[str, DeclaredIdentity], list[Fault]]:
+    """The identities that can be told, and a fault for every place that cannot.
+
+    Components whose type is unknown, and those in their scope, have no identity; that is no fault of their place.
+    """
+    places = _Places({component.id: component for component in declaration.components}, catalog)
+    found: dict[str, DeclaredIdentity] = {}
+    faults: list[Fault] = []
+    for component in declaration.components:
+        facts = catalog.get(component.type)
+        if facts is None:
+            continue
+        words = places.words(component.id)
+        missing = [word for word in facts.place if word not in words]
+        faults.extend(_unplaced(component, word, facts) for word in missing)
+        faults.extend(places.contradictions(component, facts))
+        if not missing:
+            place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
+            found[component.id] = DeclaredIdentity(place, name_of(component), places.parent_path(component.id))
+    return found, faults
+
+
+def name_of(component: ComponentDeclaration) -> str:
+    """The name of a component's resource: as declared, else the component's id."""
+    return _text(component.parameters.get("name")) or component.id
+
+
+class _Places:
+    """Where each component is: a word of its place that is not declared is inherited along the references."""
+
+    def __init__(self, components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts]) -> None:
+        self._components = components
+        self._catalog = catalog
+        self._known: dict[str, Mapping[str, str]] = {}
+        waves, _ = arrange({name: self._sources(component) for name, component in components.items()})
+        for name in chain(*waves, components):  # what stands on a cycle comes last, with what is known by then
+            self._known.setdefault(name, self._words_of(components[name]))
+
+    def words(self, component_id: str) -> Mapping[str, str]:
+        """The words of a component's place that are declared or inherited, by parameter."""
+        return self._known[component_id]
+
+    def _words_of(self, component: ComponentDeclaration) -> Mapping[str, str]:
+        facts = self._catalog.get(component.type)
+        if facts is None:
+            return {}
+        inherited = [self._known.get(source, {}) for source in self._sources(component)]
+        words = {}
+        for word in facts.place:
+            value = _text(component.parameters.get(word))
+            value = value or next((there[word] for there in inherited if word in there), "")
+            if value:
+                words[word] = value
+        return words
+
+    def _sources(self, component: ComponentDeclaration) -> list[str]:
+        """The components a place may be inherited from: the parent first, then in the order of the schema."""
+        facts = self._catalog.get(component.type)
+        if facts is None:
+            return []
+        names = sorted(facts.references(), key=lambda name: name != facts.parent)
+        return [other for name in names for other in referenced(component.parameters.get(name))]
+
+    def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[Fault]:
+        """A fault for each word of its own place by which a component would lie outside its parent."""
+        for parent in referenced(component.parameters.get(facts.parent or "")):
+            there = self._known.get(parent, {})
+            for word in facts.place:
+                here = _text(component.parameters.get(word))
+                if here and there.get(word, here) != here:
+                    yield Fault(
+                        f"components[{component.id}].parameters.{word}",
+                        f"is {here!r}, but its {facts.parent} {parent!r} is in {there[word]!r}: "
+                        f"leave it out, because it follows the {facts.parent}",
+                    )
+
+    def parent_path(self, component_id: str) -> str:
+        """The names of a component's parents, outermost first."""
+        names: list[str] = []
+        seen = {component_id}
+        parent = self._parent(component_id)
+        while parent is not None and parent.id not in seen:
+            seen.add(parent.id)
+            names.append(name_of(parent))
+            parent = self._parent(parent.id)
+        return "/".join(reversed(names))
+
+    def _parent(self, component_id: str) -> ComponentDeclaration | None:
+        component = self._components[component_id]
+        facts = self._catalog.get(component.type)
+        if facts is None or facts.parent is None:
+            return None
+        named = referenced(component.parameters.get(facts.parent))
+        return self._components.get(named[0]) if named else None
+
+
+def referenced(value: object) -> list[str]:
+    """The component ids a reference parameter holds: one, or a list of them."""
+    if isinstance(value, str):
+        return [value]
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _unplaced(component: ComponentDeclaration, word: str, facts: TypeFacts) -> Fault:
+    references = [name for name in facts.references() if name in component.parameters]
+    also = f", or on the component its {references[0]} names" if references else ""
+    return Fault(
+        f"components[{component.id}].parameters.{word}", f"is missing: say where it is, with {word} here{also}"
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
