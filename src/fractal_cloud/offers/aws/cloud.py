@@ -1,0 +1,275 @@
+"""The session at AWS: the one file that knows boto3, and the one door through which every call goes.
+
+What is asked of AWS, and why, does not belong here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from fractal_cloud import __version__
+from fractal_cloud.model.catalog import GLOBAL_PLACE
+from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.aws.faults import Answer, error_of
+from fractal_cloud.offers.offer import Act, Cloud, Session
+
+HOME_REGION: Final = "us-east-1"
+READ_ATTEMPTS: Final = 3
+CONNECTIONS: Final = 32
+
+# How each service spells the continuation of a list: in the request, in the answer.
+_CURSORS: Final[Mapping[str, tuple[str, str]]] = {
+    "ec2": ("NextToken", "NextToken"),
+    "rds": ("Marker", "Marker"),
+    "ecs": ("nextToken", "nextToken"),
+    "eks": ("nextToken", "nextToken"),
+    "s3": ("ContinuationToken", "ContinuationToken"),
+    "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
+}
+_READS: Final = ("describe_", "get_", "list_", "head_")
+_acting: ContextVar[Act | None] = ContextVar("fractal_cloud_aws_act", default=None)
+
+
+def is_read(operation: str) -> bool:
+    """Whether an operation, in the SDK's spelling, only reads."""
+    return operation.startswith(_READS)
+
+
+class AwsSession(Session):
+    """AWS with the credentials the SDK finds by itself; ``AWS_ENDPOINT_URL`` is honoured. Safe to share by threads."""
+
+    def __init__(self) -> None:
+        try:
+            import boto3
+            from botocore.config import Config
+        except ModuleNotFoundError as missing:
+            raise ModuleNotFoundError(
+                f"{missing.name!r} is not installed: `pip install 'fractal-cloud[aws]'` brings it", name=missing.name
+            ) from missing
+        self._session = boto3.Session()
+        self._lock = threading.Lock()
+        self._clients: dict[tuple[str, str, bool], Any] = {}
+        self._partitions: dict[str, str] = {}
+        has_endpoint = bool(os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"))
+        common = Config(
+            connect_timeout=5,
+            max_pool_connections=CONNECTIONS,
+            tcp_keepalive=True,
+            s3={"addressing_style": "path"} if has_endpoint else None,
+        )
+        # Few attempts, because the agent backs off by itself, per service: 3 tries of at most 25 s, and 3 s between.
+        reading = Config(read_timeout=20, retries={"mode": "standard", "total_max_attempts": READ_ATTEMPTS})
+        # Writes are sent once. CreateVpc and CreateSubnet know neither token nor unique name, so a second try after a
+        # lost answer would make a second one (S17); and any write sent again after a pause would rest on a guard's
+        # read that is no longer the last moment (S16). The agent looks again and comes again.
+        writing = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 1})
+        self._configs = {True: common.merge(reading), False: common.merge(writing)}
+
+    @property
+    def home_region(self) -> str:
+        """The region for what has none: the environment's own, else the partition's first."""
+        return self._session.region_name or HOME_REGION
+
+    def realm(self) -> str:
+        """The id of the account these credentials really reach."""
+        return str(self.call(self.home_region, "sts", "get_caller_identity")["Account"])
+
+    def at(self, scope: Scope) -> Aws:
+        """The cloud of one account and region."""
+        return Aws(self, scope, self.home_region if scope.place == GLOBAL_PLACE else scope.place)
+
+    def partition(self, region: str) -> str:
+        """The partition of a region as it stands in ARNs."""
+        from botocore.exceptions import BotoCoreError
+
+        known = self._partitions.get(region)
+        if known is None:
+            try:
+                with self._lock:
+                    known = str(self._session.get_partition_for_region(region))
+            except BotoCoreError:
+                known = "aws"
+            self._partitions[region] = known
+        return known
+
+    def call(self, region: str, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Make one call; whatever goes wrong is raised as one of ``fractal_cloud.model.errors``."""
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+
+        reads = is_read(operation)
+        try:
+            answer: dict[str, Any] = getattr(self._client(service, region, reads=reads), operation)(**parameters)
+        except ClientError as error:
+            refused = _refusal(error, reads=reads)
+            _note(refused.request_id, reads=reads)
+            raise refused from error
+        except (BotoCoreError, ResponseParserError) as error:
+            raise _failure(error, operation, reads=reads) from error
+        _note(answer.get("ResponseMetadata", {}).get("RequestId", ""), reads=reads)
+        return answer
+
+    def _client(self, service: str, region: str, *, reads: bool) -> Any:
+        key = (service, region, reads)
+        client = self._clients.get(key)
+        if client is None:
+            with self._lock:  # a boto3 session is not safe to share; the clients it makes are
+                client = self._clients.get(key) or self._new_client(service, region, reads=reads)
+                self._clients[key] = client
+        return client
+
+    def _new_client(self, service: str, region: str, *, reads: bool) -> Any:
+        make: Any = self._session.client
+        client = make(service, region_name=region, config=self._configs[reads])
+        client.meta.events.register("before-sign", _sign_with_purpose)
+        if service == "s3control":
+            client.meta.events.register("before-sign.s3-control", _drop_account_from_address)
+        return client
+
+
+class Aws(Cloud):
+    """AWS in one account and region."""
+
+    def __init__(self, session: AwsSession, scope: Scope, region: str) -> None:
+        self.scope = scope
+        self.region = region
+        self.account = scope.realm
+        self._session = session
+        self.partition = session.partition(region)
+
+    def elsewhere(self, region: str) -> Aws:
+        """The same account in another region."""
+        return self if region == self.region else Aws(self._session, self.scope, region)
+
+    def arn(self, service: str, resource: str) -> str:
+        """The ARN of a resource of this account and region, for types whose answers leave it out."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+    @contextmanager
+    def acting(self, act: Act) -> Iterator[Act]:
+        """Sign every call this thread makes inside with who it is for and why; collect the request ids of writes."""
+        token = _acting.set(act)
+        try:
+            yield act
+        finally:
+            _acting.reset(token)
+
+    def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Make one call. Raises errors of the closed set only; a failed read is never ``Invalid`` or ``Transient``."""
+        return self._session.call(self.region, service, operation, **parameters)
+
+    def find(self, service: str, operation: str, **parameters: Any) -> dict[str, Any] | None:
+        """Make one call about one thing; None where AWS says that it is not there, as for a second delete."""
+        try:
+            return self.call(service, operation, **parameters)
+        except NotFound:
+            return None
+
+    def pages(self, service: str, operation: str, key: str, **parameters: Any) -> Iterator[list[Any]]:
+        """The pages of a list, each as the list under ``key``. Raises rather than end early."""
+        asked, answered = _CURSORS[service]
+        cursor = ""
+        while True:
+            answer = self.call(service, operation, **parameters, **({asked: cursor} if cursor else {}))
+            yield answer.get(key, [])
+            following = answer.get(answered) or ""
+            if not following:
+                return
+            if following == cursor:
+                raise Unreadable(
+                    f"{operation} answers the same page again and again: the list cannot be read to its end"
+                )
+            cursor = following
+
+
+def _refusal(error: Any, *, reads: bool) -> CloudError:
+    told = error.response.get("Error", {})
+    about = error.response.get("ResponseMetadata", {})
+    return error_of(
+        Answer(
+            message=str(told.get("Message") or ""),
+            code=str(told.get("Code") or ""),
+            request_id=str(about.get("RequestId") or told.get("RequestId") or ""),
+            operation=str(error.operation_name),
+            status=int(about.get("HTTPStatusCode") or 0),
+            is_read=reads,
+        )
+    )
+
+
+def _failure(error: Exception, operation: str, *, reads: bool) -> CloudError:
+    """What never got an answer from AWS, or none that can be understood."""
+    from botocore import exceptions as sdk
+
+    cause = " ".join(str(error).split()).rstrip(". ")
+    code = type(error).__name__
+    credentials = (
+        sdk.NoCredentialsError,
+        sdk.PartialCredentialsError,
+        sdk.CredentialRetrievalError,
+        sdk.NoAuthTokenError,
+        sdk.SSOError,
+        sdk.TokenRetrievalError,
+    )
+    if isinstance(error, credentials):
+        return Denied(f"{cause} ({code}, {operation}): give the agent credentials the AWS SDK can find", code=code)
+    never_sent = (sdk.ParamValidationError, sdk.NoRegionError, sdk.InvalidRegionError, sdk.UnknownEndpointError)
+    if isinstance(error, never_sent) and not reads:
+        return Invalid(f"{cause} ({code}, {operation}): correct the declaration and deploy again", code=code)
+    return error_of(Answer(cause, code, "", operation, 0, is_read=reads))
+
+
+def _note(request_id: str, *, reads: bool) -> None:
+    act = _acting.get()
+    if act is not None and request_id and not reads:
+        act.request_ids.append(request_id)
+
+
+def _token(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text) or "-"
+
+
+def purpose() -> str:
+    """What the calls of this thread add to their user agent; CloudTrail shows it."""
+    act = _acting.get()
+    if act is None:
+        return f"fractal-cloud/{__version__} reason/read"
+    return (
+        f"fractal-cloud/{__version__} ls/{_token(act.live_system_id)} "
+        f"component/{_token(act.component_id)} reason/{_token(act.reason)}"
+    )
+
+
+def _sign_with_purpose(request: Any, **_: Any) -> None:
+    agent = request.headers.get("User-Agent", "")
+    text = agent.decode("utf-8", "replace") if isinstance(agent, bytes) else agent
+    del request.headers["User-Agent"]
+    request.headers["User-Agent"] = f"{text} {purpose()}".strip()
+
+
+def _drop_account_from_address(request: Any, **_: Any) -> None:
+    """Undo the SDK's ``<account>.`` before a host that is an address or the loopback: no name server knows those."""
+    parts = urlsplit(request.url)
+    account, _dot, rest = parts.netloc.partition(".")
+    if account.isdigit() and _is_local(rest):
+        request.url = urlunsplit(parts._replace(netloc=rest))
+
+
+def _is_local(netloc: str) -> bool:
+    host = urlsplit(f"//{netloc}").hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

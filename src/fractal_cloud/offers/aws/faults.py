@@ -1,0 +1,183 @@
+"""What AWS's error codes mean in our closed set of errors, as a table.
+
+How an error is caught belongs in cloud.py; nothing here knows the SDK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Throttled,
+    Transient,
+    Unreadable,
+)
+
+# What botocore itself counts as throttling, but for LimitExceededException, which ECS and EKS also say of quotas.
+_THROTTLED: Final = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
+_DENIED: Final = frozenset(
+    {
+        "403",
+        "AccessDenied",
+        "AccessDeniedException",
+        "AccountProblem",
+        "AllAccessDisabled",
+        "AuthFailure",
+        "Blocked",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "Forbidden",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "NotAuthorized",
+        "OptInRequired",
+        "PendingVerification",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+        "UnrecognizedClientException",
+    }
+)
+# Something else that the request names is not there: the request will not do, as it is, however often it is sent.
+_INVALID: Final = frozenset(
+    {
+        "BucketAlreadyExists",
+        "DBSubnetGroupNotFoundFault",
+        "IdempotentParameterMismatch",
+        "InvalidAMIID.NotFound",
+        "InvalidAMIID.Unavailable",
+        "InvalidKeyPair.NotFound",
+        "PlatformUnknownException",
+    }
+)
+_NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchTagSet", "NotFoundException"})
+_CONFLICT: Final = frozenset(
+    {
+        "BucketAlreadyOwnedByYou",
+        "BucketNotEmpty",
+        "ConflictException",
+        "DBInstanceAlreadyExists",
+        "DBSnapshotAlreadyExists",
+        "DependencyViolation",
+        "IncorrectInstanceState",
+        "IncorrectState",
+        "InsufficientDBInstanceCapacity",
+        "InsufficientInstanceCapacity",
+        "InvalidDBInstanceState",
+        "InvalidDBInstanceStateFault",
+        "InvalidGroup.Duplicate",
+        "InvalidGroup.InUse",
+        "InvalidPermission.Duplicate",
+        "InvalidSubnet.Conflict",
+        "LimitExceededException",
+        "OperationAborted",
+        "OperationNotPermitted",
+        "PreconditionFailed",
+        "ResourceInUse",
+        "ResourceInUseException",
+        "ServiceNotActiveException",
+        "ServiceUnavailableException",
+        "UpdateInProgressException",
+    }
+)
+_BY_CODE: Final[dict[str, type[CloudError]]] = {
+    code: kind
+    for kind, codes in (
+        (Throttled, _THROTTLED),
+        (Denied, _DENIED),
+        (Invalid, _INVALID),
+        (NotFound, _NOT_FOUND),
+        (Conflict, _CONFLICT),
+    )
+    for code in codes
+}
+_BY_SUFFIX: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
+    (("NotFound", "NotFoundFault", "NotFoundException"), NotFound),
+    (("LimitExceeded", "QuotaExceeded", "QuotaExceededFault"), Conflict),
+)
+_BY_STATUS: Final[dict[int, type[CloudError]]] = {
+    403: Denied,
+    404: NotFound,
+    409: Conflict,
+    412: Conflict,
+    429: Throttled,
+}
+_READABLE: Final = (Throttled, Denied, NotFound)
+_ADVICE: Final[dict[type[CloudError], str]] = {
+    Throttled: "it is tried again later",
+    Unreadable: "nothing is decided from it, and it is read again",
+    Conflict: "it is tried again",
+    Denied: "allow it to the agent's role: `fractal agent policy --provider aws` prints what it needs",
+    Invalid: "correct the declaration and deploy again",
+    NotFound: "it is looked for again",
+    Transient: "whether it took effect is unknown until the next look",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What AWS said to a call that it did not carry out. ``status`` is 0 where there was no answer at all."""
+
+    message: str
+    code: str
+    request_id: str
+    operation: str
+    status: int
+    is_read: bool
+
+
+def kind_of(answer: Answer) -> type[CloudError]:
+    """The error of the closed set; a read that failed is never anything from which absence could be concluded."""
+    kind = _kind_of_answer(answer)
+    return Unreadable if answer.is_read and kind not in _READABLE else kind
+
+
+def _kind_of_answer(answer: Answer) -> type[CloudError]:
+    known = _BY_CODE.get(answer.code)
+    if known is not None:
+        return known
+    for endings, kind in _BY_SUFFIX:
+        if answer.code.endswith(endings):
+            return kind
+    if answer.code.startswith("ClusterContains"):
+        return Conflict
+    if answer.status == 0 or answer.status >= 500:
+        return Transient
+    return _BY_STATUS.get(answer.status, Invalid)
+
+
+def error_of(answer: Answer) -> CloudError:
+    """The error to raise: the vendor's cause first, its code and request id for whoever looks it up, what follows."""
+    kind = kind_of(answer)
+    where = ", ".join(part for part in (answer.code, answer.operation, _request(answer.request_id)) if part)
+    cause = " ".join(answer.message.split()).rstrip(". ") or "no reason was given"
+    return kind(f"{cause} ({where}): {_ADVICE[kind]}", code=answer.code, request_id=answer.request_id)
+
+
+def _request(request_id: str) -> str:
+    return f"request {request_id}" if request_id else ""

@@ -1,0 +1,173 @@
+"""Security groups: found by their name in their VPC, which AWS keeps unique there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field, field_serializer
+
+from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.blockers import of_group
+from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.rules import AwsSecurityGroupRule, Difference, Rule, from_permissions, to_permissions
+from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.vpc import AwsVpc
+from fractal_cloud.offers.offer import Look, Offer, Wanted
+
+_TEXT = r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{1,255}$"
+# What AWS puts into every new group.
+_ALLOW_ALL = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+_DIRECTIONS = ("ingress", "egress")
+
+
+def _allowed_name(name: str) -> str:
+    if name.lower().startswith("sg-"):
+        raise ValueError(f"{name!r} is no name AWS takes for a security group: it must not start with 'sg-'")
+    return name
+
+
+class AwsSecurityGroup(Component):
+    """A set of firewall rules in a VPC."""
+
+    type = "NetworkAndCompute.IaaS.AwsSecurityGroup"
+    provider = "aws"
+
+    name: Annotated[str, AfterValidator(_allowed_name)] = parameter(
+        "", description="Its group name, unique in the VPC; the component's id if not given.", max_length=255
+    )
+    vpc: Reference = parameter(
+        immutable=True, reference=(AwsVpc.type, "vpcId"), description="The VPC it belongs to; it lies in its region."
+    )
+    description: Annotated[str, Field(pattern=_TEXT)] = parameter(
+        "Managed by Fractal Cloud", immutable=True, description="What it is for; AWS never lets it be changed."
+    )
+    ingress: list[AwsSecurityGroupRule] | None = parameter(
+        None, compare="unordered", description="All rules for what comes in. Rules that links made do not count."
+    )
+    egress: list[AwsSecurityGroupRule] | None = parameter(
+        None,
+        compare="unordered",
+        description="All rules for what goes out. Not declared: left as it is; AWS starts with one that allows all.",
+    )
+
+    @field_serializer("ingress", "egress")
+    def _in_one_spelling(self, rules: list[AwsSecurityGroupRule] | None) -> list[Rule] | None:
+        return None if rules is None else [rule.flat() for rule in rules]
+
+
+class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
+    """How security groups are read and changed."""
+
+    component = AwsSecurityGroup
+    title = "Security group"
+    place = ("region",)
+    parent = "vpc"
+    outputs: ClassVar[Mapping[str, str]] = {
+        "groupId": "id of the security group",
+        "securityGroupArn": "its ARN",
+        "region": "region it lies in",
+        "vpcId": "id of its VPC",
+    }
+    glass = ec2_glass()
+    guard = GUARD
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All security groups of the region, a thousand a call."""
+        del look
+        for page in cloud.pages("ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000):
+            yield from _sightings(cloud, page)
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One security group by its id."""
+        del sweep
+        answer = cloud.find("ec2", "describe_security_groups", GroupIds=[resource_id])
+        return next(_sightings(cloud, answer["SecurityGroups"]), None) if answer else None
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsSecurityGroup], tags: ProtocolTags) -> Sighting:
+        """Create it as AWS makes every new one; its rules cannot travel along and are left to ``update``."""
+        group = wanted.component
+        vpc_id = wanted.parent_id or reference_id(group.vpc)
+        pairs = to_list(tags)
+        answer = cloud.call(
+            "ec2",
+            "create_security_group",
+            GroupName=group.name,
+            Description=group.description,
+            VpcId=vpc_id,
+            TagSpecifications=[{"ResourceType": "security-group", "Tags": pairs}],
+        )
+        made = {
+            "GroupId": answer["GroupId"],
+            "SecurityGroupArn": answer.get("SecurityGroupArn"),
+            "GroupName": group.name,
+            "Description": group.description,
+            "VpcId": vpc_id,
+            "Tags": pairs,
+            "IpPermissionsEgress": [_ALLOW_ALL],
+        }
+        return next(_sightings(cloud, [made]))
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsSecurityGroup], drift: Collection[str]) -> None:
+        """Make the next call of those that are needed. What is allowed comes first, so that nothing is cut off."""
+        declared = wanted.component.parameters()
+        found = {
+            direction: Difference(declared[direction], sighting.actual[direction])
+            for direction in _DIRECTIONS
+            if direction in drift
+        }
+        for verb, kind in (
+            ("authorize_security_group_{}", "missing"),
+            ("update_security_group_rule_descriptions_{}", "misdescribed"),
+            ("revoke_security_group_{}", "superfluous"),
+        ):
+            for direction, difference in found.items():
+                rules: list[Rule] = getattr(difference, kind)
+                if rules:
+                    permissions = to_permissions(rules)
+                    cloud.call("ec2", verb.format(direction), GroupId=sighting.resource_id, IpPermissions=permissions)
+                    return
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Delete it; what still uses it is named."""
+        try:
+            cloud.find("ec2", "delete_security_group", GroupId=sighting.resource_id)
+        except Conflict as refusal:
+            raise of_group(cloud, sighting.resource_id, refusal) from refusal
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change protocol tags."""
+        tag_ec2(cloud, sighting.resource_id, add, remove)
+
+
+def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
+    region = same(cloud.region)
+    prefix = cloud.arn("ec2", "security-group/")
+    kind = AwsSecurityGroup.type
+    for group in found:
+        group_id = group["GroupId"]
+        vpc_id = same(group.get("VpcId") or "")
+        tags = from_list(group.get("Tags"))
+        yield Sighting(
+            type=kind,
+            name=group["GroupName"],
+            resource_id=group_id,
+            parent_id=vpc_id,
+            protocol=protocol_of(tags),
+            tags=tags,
+            actual={
+                "vpc": vpc_id,
+                "description": same(group["Description"]),
+                "ingress": from_permissions(group.get("IpPermissions") or ()),
+                "egress": from_permissions(group.get("IpPermissionsEgress") or ()),
+            },
+            outputs={
+                "groupId": group_id,
+                "securityGroupArn": group.get("SecurityGroupArn") or prefix + group_id,
+                "region": region,
+                "vpcId": vpc_id,
+            },
+        )

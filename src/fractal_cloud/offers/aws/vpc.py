@@ -1,0 +1,142 @@
+"""VPCs: found by their tag ``Name`` in a region, of which there may be several equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.blockers import in_vpc
+from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.kinds import Block, Region
+from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+
+# Parameter, attribute of the API: each is read and written by a call of its own.
+ATTRIBUTES: Mapping[str, str] = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}
+
+
+class AwsVpc(Component):
+    """A virtual private network in one AWS region."""
+
+    type = "NetworkAndCompute.IaaS.AwsVpc"
+    provider = "aws"
+
+    region: Region = parameter(immutable=True, description="AWS region it lies in.")
+    cidr_block: Block = parameter(
+        immutable=True, compare="cidr", description="Its primary IPv4 block, between /16 and /28."
+    )
+    instance_tenancy: Literal["default", "dedicated"] = parameter(
+        "default", immutable=True, description="Whether its instances run on shared or on dedicated hardware."
+    )
+    enable_dns_support: bool | None = parameter(
+        None, swept=True, description="Whether Amazon's DNS server answers inside it; AWS starts with true."
+    )
+    enable_dns_hostnames: bool | None = parameter(
+        None, swept=True, description="Whether instances with public addresses get DNS names; AWS starts with false."
+    )
+
+
+class AwsVpcOffer(Offer[AwsVpc, Aws]):
+    """How VPCs are read and changed."""
+
+    component = AwsVpc
+    title = "VPC"
+    place = ("region",)
+    recognition = Recognition.WINDOW
+    outputs: ClassVar[Mapping[str, str]] = {
+        "vpcId": "id of the VPC",
+        "vpcArn": "its ARN",
+        "region": "region it lies in",
+        "state": "pending or available",
+        "isDefault": "whether it is the region's default VPC",
+    }
+    glass = ec2_glass()
+    guard = GUARD
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All VPCs of the region, a thousand a call."""
+        del look
+        for page in cloud.pages("ec2", "describe_vpcs", "Vpcs", MaxResults=1000):
+            yield from _sightings(cloud, page)
+
+    def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
+        """The DNS attributes, which AWS tells one a call."""
+        return {name: _attribute(cloud, sighting.resource_id, name) for name in names}
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One VPC by its id."""
+        answer = cloud.find("ec2", "describe_vpcs", VpcIds=[resource_id])
+        swept = {name: _attribute(cloud, resource_id, name) for name in sweep} if answer else {}
+        return next(_sightings(cloud, answer["Vpcs"], swept), None) if answer else None
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsVpc], tags: ProtocolTags) -> Sighting:
+        """Create it; its DNS attributes cannot travel along and are left to ``update``."""
+        vpc = wanted.component
+        answer = cloud.call(
+            "ec2",
+            "create_vpc",
+            CidrBlock=vpc.cidr_block,
+            InstanceTenancy=vpc.instance_tenancy,
+            TagSpecifications=[{"ResourceType": "vpc", "Tags": to_list(tags, vpc.name)}],
+        )
+        return next(_sightings(cloud, [answer["Vpc"]]))
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsVpc], drift: Collection[str]) -> None:
+        """Set the next DNS attribute; names need the server, so the server comes first."""
+        declared = wanted.component.parameters()
+        for name, attribute in ATTRIBUTES.items():
+            if name in drift:
+                value = {attribute: {"Value": declared[name]}}
+                cloud.call("ec2", "modify_vpc_attribute", VpcId=sighting.resource_id, **value)
+                return
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Delete it; what still lies in it is named."""
+        try:
+            cloud.find("ec2", "delete_vpc", VpcId=sighting.resource_id)
+        except Conflict as refusal:
+            raise in_vpc(cloud, sighting.resource_id, refusal) from refusal
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change protocol tags."""
+        tag_ec2(cloud, sighting.resource_id, add, remove)
+
+
+def _attribute(cloud: Aws, vpc_id: str, name: str) -> bool:
+    attribute = ATTRIBUTES[name]
+    answer = cloud.call("ec2", "describe_vpc_attribute", VpcId=vpc_id, Attribute=name)
+    return bool(answer[attribute]["Value"])
+
+
+def _sightings(
+    cloud: Aws, found: Iterable[Mapping[str, Any]], swept: Mapping[str, Any] | None = None
+) -> Iterator[Sighting]:
+    """One sighting per VPC. Thousands in every cycle: what is equal is shared, and nothing is built twice."""
+    region = same(cloud.region)
+    prefix = cloud.arn("ec2", "vpc/")
+    kind = AwsVpc.type
+    for vpc in found:
+        vpc_id = vpc["VpcId"]
+        tags = from_list(vpc.get("Tags"))
+        state = same(vpc["State"])
+        actual = {"region": region, "cidrBlock": vpc["CidrBlock"], "instanceTenancy": same(vpc["InstanceTenancy"])}
+        yield Sighting(
+            type=kind,
+            name=tags.get(NAME, ""),
+            resource_id=vpc_id,
+            protocol=protocol_of(tags),
+            tags=tags,
+            actual={**actual, **swept} if swept else actual,
+            outputs={
+                "vpcId": vpc_id,
+                "vpcArn": prefix + vpc_id,
+                "region": region,
+                "state": state,
+                "isDefault": bool(vpc.get("IsDefault")),
+            },
+            condition=Condition.SETTLED if state == "available" else Condition.CREATING,
+        )
