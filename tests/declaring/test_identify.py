@@ -100,8 +100,10 @@ def test_a_child_cannot_lie_outside_its_parent() -> None:
     declaration = declare(net=("Net", {"region": "eu-west-1"}), sub=("Subnet", {"net": "net", "region": "us-east-1"}))
     _, faults = find_identities(declaration, CATALOG)
     assert [str(fault) for fault in faults] == [
-        "components[sub].parameters.region: is 'us-east-1', but its net 'net' is in 'eu-west-1': "
-        "leave it out, because it follows the net"
+        (
+            "components[sub].parameters.region: is 'us-east-1', but its net 'net' is in 'eu-west-1': "
+            "leave it out, because it follows the net"
+        )
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,13 +51,13 @@ def test_every_component_comes_after_all_it_depends_on_or_a_true_cycle_is_named(
         assert set(placed) == set(graph)
     else:
         assert cycle[0] == cycle[-1]
-        assert all(needed in graph[name] for name, needed in zip(cycle, cycle[1:], strict=False))
+        assert all(needed in graph[name] for name, needed in itertools.pairwise(cycle))
 
 
 @given(graphs)
 def test_every_component_stands_in_the_earliest_wave_it_can(graph: dict[str, list[str]]) -> None:
     waves, _ = arrange(graph)
-    for before, wave in zip(waves, waves[1:], strict=False):
+    for before, wave in itertools.pairwise(waves):
         assert all(set(graph[name]) & set(before) for name in wave)
 
 

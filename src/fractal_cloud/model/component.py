@@ -9,8 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
+
+from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.wording import Path, explain, path_text
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
 FACTS: Final = "x-fractal"
@@ -49,7 +62,19 @@ def _id_of(value: Any) -> Any:
     return value.id if isinstance(value, Component) else value
 
 
+def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in given.items()}
+
+
 Link = dict[str, Any]
+
+
+class ComponentError(DeclarationError):
+    """A component cannot be made of what was given; ``found`` holds the messages by path of declared names."""
+
+    def __init__(self, faults: list[Fault], found: list[tuple[Path, str]]) -> None:
+        super().__init__(faults)
+        self.found = found
 
 
 class Component(BaseModel):
@@ -58,7 +83,9 @@ class Component(BaseModel):
     Names are snake_case in Python and camelCase everywhere else; they map one to one.
     """
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
+    )
 
     type: ClassVar[str]
     provider: ClassVar[str]
@@ -70,6 +97,29 @@ class Component(BaseModel):
     ignore_drift: list[str] = Field(default_factory=list)
     import_only: bool = False
     links_from: list[str] = Field(default_factory=list)
+
+    def __init__(self, /, **given: Any) -> None:
+        """Take parameters by their Python or their declared names. Raises ``ComponentError`` with every fault."""
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise self._refused(error, given) from None
+
+    @classmethod
+    def _refused(cls, error: ValidationError, given: Mapping[str, Any]) -> ComponentError:
+        aliases = {name: field.alias or name for name, field in cls.model_fields.items()}
+        found = explain(error, _renamed(given, aliases), cls.model_json_schema(by_alias=True), aliases)
+        names = {alias: name for name, alias in aliases.items()}
+        in_python = explain(error, _renamed(given, names), cls.model_json_schema(by_alias=False), names)
+        base = f"{cls.__name__}[{given.get('id', '')}]"
+        return ComponentError([Fault(base + path_text(path), text) for path, text in in_python], found)
+
+    @field_validator("id")
+    @classmethod
+    def _id_is_allowed(cls, value: str) -> str:
+        if not is_id(value):
+            raise ValueError(f"{value!r} is not allowed: an id is {ID_RULE}")
+        return value
 
     @field_validator("dependencies", mode="before")
     @classmethod
@@ -89,9 +139,7 @@ class Component(BaseModel):
     @classmethod
     def parameter_fields(cls) -> dict[str, str]:
         """Python name of every parameter, by its declared (camelCase) name."""
-        return {
-            field.alias or name: name for name, field in cls.model_fields.items() if name not in COMPONENT_FIELDS
-        }
+        return {field.alias or name: name for name, field in cls.model_fields.items() if name not in COMPONENT_FIELDS}
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that were declared, by their camelCase names, as JSON."""

@@ -1,0 +1,250 @@
+"""Whether each component of a declaration makes sense by itself and among the others it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaration
+from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.wording import Path, shown, unknown
+from fractal_cloud.offers.faults import Faults
+from fractal_cloud.offers.parameters import ParameterCheck
+from fractal_cloud.offers.plain import plain_faults
+from fractal_cloud.rules.identify import referenced
+
+MAX_ENTRIES: Final = 1_000
+
+_KEYS: Final = (
+    *("id", "type", "provider", "parameters", "dependencies", "links"),
+    *("ignoreDrift", "importOnly", "linksFrom"),
+)
+_LINK_KEYS: Final = ("target", "settings")
+
+
+def check_id(given: Mapping[Any, Any], base: str, faults: Faults) -> None:
+    """Note what is wrong with the id of a LiveSystem or a component (T9)."""
+    path = f"{base}.id".removeprefix(".")
+    value = given.get("id")
+    if value is None:
+        faults.add(path, f"is missing: give an id, {ID_RULE}")
+    elif not isinstance(value, str) or not is_id(value):
+        faults.add(path, f"is {shown(value)}: must be {ID_RULE}")
+
+
+def labels_of(given: Sequence[object]) -> list[str]:
+    """How each component is named in paths: by its id, or by its index where that would name none or two."""
+    labels: list[str] = []
+    seen: set[str] = set()
+    for index, item in enumerate(given):
+        name = item.get("id") if isinstance(item, Mapping) else None
+        if isinstance(name, str) and is_id(name) and name not in seen:
+            seen.add(name)
+            labels.append(f"components[{name}]")
+        else:
+            labels.append(f"components[{index}]")
+    return labels
+
+
+class Components:
+    """Checks components one by one, each with all others in view."""
+
+    def __init__(
+        self, given: Sequence[object], labels: Sequence[str], catalog: Mapping[str, TypeFacts], faults: Faults
+    ) -> None:
+        self._given = given
+        self._labels = labels
+        self._catalog = catalog
+        self._faults = faults
+        self._checks: dict[str, ParameterCheck] = {}
+        self._types = {
+            item["id"]: item.get("type")
+            for item in given
+            if isinstance(item, Mapping) and isinstance(item.get("id"), str)
+        }
+
+    def check(self, index: int) -> ComponentDeclaration | None:
+        """The component as it will be stored, or None where so much is wrong that nothing can be said of it."""
+        base, item = self._labels[index], self._given[index]
+        if not isinstance(item, Mapping):
+            self._faults.add(base, f"is {shown(item)}: must be an object with id and type")
+            return None
+        self._faults.extend(base, plain_faults(item))
+        self._faults.unknown_keys(base, item, _KEYS)
+        check_id(item, base, self._faults)
+        if not self._faults.has(f"{base}.id") and base != f"components[{item['id']}]":
+            self._faults.add(f"{base}.id", f"is {item['id']!r}, which another component has: give each its own id")
+        facts = self._type_of(item, base)
+        parameters = self._parameters(item, base, facts)
+        dependencies = self._dependencies(item, base, parameters, facts)
+        links = self._links(item, base)
+        self._flags(item, base, facts)
+        if facts is None or self._faults.has(f"{base}.id"):
+            return None
+        return _declared(item, facts, parameters, dependencies, links)
+
+    def _type_of(self, item: Mapping[Any, Any], base: str) -> TypeFacts | None:
+        given = item.get("type")
+        if not isinstance(given, str):
+            what = "is missing" if given is None else f"is {shown(given)}"
+            self._faults.add(f"{base}.type", f"{what}: give the component's type, as GET /offers lists them")
+            return None
+        facts = self._catalog.get(given)
+        if facts is None:
+            guess = self._faults.guess(given, self._catalog)
+            otherwise = ": install its package at the control plane, or start an agent that has it"
+            self._faults.add(f"{base}.type", f"is {shown(given)}, a type nobody here knows{guess or otherwise}")
+            return None
+        if item.get("provider", "") not in ("", facts.provider):
+            self._faults.add(
+                f"{base}.provider",
+                f"is {shown(item['provider'])}, but {facts.type} belongs to {facts.provider!r}: leave it out",
+            )
+        return facts
+
+    def _parameters(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> dict[str, Any]:
+        given = item.get("parameters", {})
+        base = f"{base}.parameters"
+        if not isinstance(given, Mapping):
+            self._faults.add(base, f"is {shown(given)}: must be an object")
+            return {}
+        parameters = dict(given)
+        if facts is None or self._faults.has(base):
+            return parameters
+        known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
+        identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
+        self._faults.extend(base, known.faults(identifier, parameters))
+        return {name: value for name, value in parameters.items() if value is not None}
+
+    def _dependencies(
+        self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts | None
+    ) -> list[str]:
+        declared = self._texts(item, base, "dependencies")
+        for index, name in declared:
+            self._component_named(name, item, f"{base}.dependencies[{index}]")
+        needed = [name for _, name in declared]
+        for parameter, (wanted, _) in (facts.references() if facts else {}).items():
+            value = parameters.get(parameter)
+            for index, name in enumerate(referenced(value)):
+                path = f"{base}.parameters.{parameter}" + (f"[{index}]" if isinstance(value, list) else "")
+                if self._component_named(name, item, path):
+                    self._reference_type(name, wanted, path)
+                needed.append(name)
+        return list(dict.fromkeys(needed))
+
+    def _component_named(self, name: str, item: Mapping[Any, Any], path: str) -> bool:
+        if name == item.get("id"):
+            self._faults.add(path, f"is {name!r}, the component itself: name another one")
+        elif name not in self._types:
+            guess = self._faults.guess(name, self._types)
+            self._faults.add(
+                path, f"is {shown(name)}, which is no component of this LiveSystem{guess or ': declare it'}"
+            )
+        else:
+            return True
+        return False
+
+    def _reference_type(self, name: str, wanted: str, path: str) -> None:
+        actual = self._types[name]
+        if wanted not in ("*", actual) and isinstance(actual, str) and actual in self._catalog:
+            self._faults.add(path, f"is {name!r}, a component of type {actual}: must name one of type {wanted}")
+
+    def _links(self, item: Mapping[Any, Any], base: str) -> list[LinkDeclaration]:
+        links = []
+        for index, link in self._entries(item, base, "links"):
+            path = f"{base}.links[{index}]"
+            if not isinstance(link, Mapping):
+                self._faults.add(path, f"is {shown(link)}: must be an object with target and settings")
+                continue
+            self._faults.unknown_keys(path, link, _LINK_KEYS)
+            target = link.get("target")
+            settings = link.get("settings", {})
+            if not isinstance(target, str):
+                self._faults.add(f"{path}.target", "is missing: give the id of the component it leads to")
+            elif target not in self._types:
+                guess = self._faults.guess(target, self._types)
+                said = f"is {shown(target)}, which is no component of this LiveSystem{guess or ': declare it'}"
+                self._faults.add(f"{path}.target", said)
+            else:
+                self._faults.extend(path, self._setting_faults(item, target, settings))
+            if not self._faults.has(path):
+                links.append(LinkDeclaration(target=str(target), settings=settings))
+        return links
+
+    def _setting_faults(self, item: Mapping[Any, Any], target: str, settings: object) -> Iterator[tuple[Path, str]]:
+        if not isinstance(settings, Mapping):
+            yield ("settings",), f"is {shown(settings)}: must be a flat object"
+            return
+        for name, value in settings.items():
+            if not isinstance(value, (str, int, float, bool)):
+                yield ("settings", name), f"is {shown(value)}: must be text, a number, true or false"
+        for name in _required_settings(self._catalog, item.get("type"), self._types[target]):
+            if name not in settings:
+                yield ("settings", name), f"is missing: the link from {item.get('id')!r} to {target!r} needs it"
+
+    def _flags(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> None:
+        for index, name in self._texts(item, base, "ignoreDrift"):
+            known = facts.parameter_schema.get("properties", {}) if facts else {name: None}
+            if name not in known:
+                self._faults.add(
+                    f"{base}.ignoreDrift[{index}]", f"is {name!r}, and {unknown('parameter of this type', name, known)}"
+                )
+        for index, name in self._texts(item, base, "linksFrom"):
+            if not is_id(name):
+                self._faults.add(
+                    f"{base}.linksFrom[{index}]", f"is {shown(name)}: must be a LiveSystem's id, {ID_RULE}"
+                )
+        if not isinstance(item.get("importOnly", False), bool):
+            self._faults.add(f"{base}.importOnly", f"is {shown(item['importOnly'])}: must be true or false")
+
+    def _entries(self, item: Mapping[Any, Any], base: str, key: str) -> list[tuple[int, object]]:
+        given = item.get(key, [])
+        if not isinstance(given, list):
+            self._faults.add(f"{base}.{key}", f"is {shown(given)}: must be a list")
+            return []
+        if len(given) > MAX_ENTRIES:
+            self._faults.add(f"{base}.{key}", f"has {len(given)} entries: {MAX_ENTRIES} are allowed")
+            return []
+        return list(enumerate(given))
+
+    def _texts(self, item: Mapping[Any, Any], base: str, key: str) -> list[tuple[int, str]]:
+        texts = []
+        for index, entry in self._entries(item, base, key):
+            if isinstance(entry, str):
+                texts.append((index, entry))
+            else:
+                self._faults.add(f"{base}.{key}[{index}]", f"is {shown(entry)}: must be text")
+        return texts
+
+
+def _required_settings(catalog: Mapping[str, TypeFacts], source: object, target: object) -> list[str]:
+    """The settings that the contracts of both ends require of a link between these types (L7)."""
+    required: list[str] = []
+    for end in (source, target):
+        facts = catalog.get(end) if isinstance(end, str) else None
+        for contract in facts.links if facts else ():
+            if contract.get("source", "*") in ("*", source) and contract.get("target", "*") in ("*", target):
+                required.extend(contract.get("required", []))
+    return list(dict.fromkeys(required))
+
+
+def _declared(
+    item: Mapping[Any, Any],
+    facts: TypeFacts,
+    parameters: dict[str, Any],
+    dependencies: list[str],
+    links: list[LinkDeclaration],
+) -> ComponentDeclaration:
+    # Unchecked, because faults elsewhere may stand in it; it is stored only where there is none.
+    return ComponentDeclaration.model_construct(
+        id=item["id"],
+        type=facts.type,
+        provider=facts.provider,
+        parameters=parameters,
+        dependencies=dependencies,
+        links=links,
+        ignore_drift=item.get("ignoreDrift", []),
+        import_only=item.get("importOnly", False),
+        links_from=item.get("linksFrom", []),
+    )

@@ -1,0 +1,86 @@
+"""Whether declared parameters are what their component type asks for.
+
+Every type is checked with its JSON Schema, because that is all that is known of a type which only an agent has. A type
+installed here is checked with its class as well, which knows more than a schema can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError as SchemaFault
+from referencing import Registry
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.component import Component, ComponentError
+from fractal_cloud.model.wording import Path, mismatch, missing, resolve, schema_at, unknown
+from fractal_cloud.offers.registry import installed
+
+Found = tuple[Path, str]
+
+
+class ParameterCheck:
+    """Checks parameters of one component type; made once per type and catalog."""
+
+    def __init__(self, facts: TypeFacts) -> None:
+        self._schema = facts.parameter_schema
+        # An empty registry: a schema that an agent sent never makes this process fetch another one.
+        self._validator = Draft202012Validator(self._schema, registry=Registry())
+        offer = installed().get(facts.type)
+        self._class: type[Component] | None = None if offer is None else offer.component
+
+    def faults(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
+        """Everything that is wrong, by path; at most one message per path."""
+        found: dict[Path, str] = {}
+        for path, message in self._by_schema(self._validator.iter_errors(parameters)):
+            found.setdefault(path, message)
+        if not found and self._class is not None:
+            found.update(_by_class(self._class, component_id, parameters))
+        return list(found.items())
+
+    def _by_schema(self, errors: Iterable[SchemaFault]) -> Iterator[Found]:
+        for error in errors:
+            yield from self._one(error)
+
+    def _one(self, error: SchemaFault) -> Iterator[Found]:
+        path: Path = tuple(error.absolute_path)
+        schema: Any = error.schema
+        instance: Any = error.instance
+        if error.validator == "required":
+            for name in schema["required"]:
+                if name not in instance:
+                    yield (*path, name), missing(schema_at((*path, name), self._schema), self._schema)
+        elif error.validator == "additionalProperties" and schema.get("properties"):
+            known = schema["properties"]
+            for name in instance:
+                if name not in known:
+                    yield (*path, name), unknown("parameter of this type", name, known)
+        elif error.validator in ("anyOf", "oneOf") and (inner := self._meant(error)):
+            yield from self._by_schema(inner)
+        elif error.validator == "uniqueItems":
+            yield path, "holds the same entry twice: keep one of them"
+        else:
+            yield path, mismatch(instance, resolve(schema, self._schema), self._schema)
+
+    @staticmethod
+    def _meant(error: SchemaFault) -> list[SchemaFault]:
+        """The errors of the one option whose kind fits the value, or none where no single one does."""
+        by_option: dict[Any, list[SchemaFault]] = {}
+        for inner in error.context or []:
+            by_option.setdefault(inner.schema_path[0], []).append(inner)
+        fitting = [
+            inners
+            for inners in by_option.values()
+            if not any(inner.validator == "type" and not inner.relative_path for inner in inners)
+        ]
+        return fitting[0] if len(fitting) == 1 else []
+
+
+def _by_class(cls: type[Component], component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
+    try:
+        cls.from_parameters(component_id, parameters)
+    except ComponentError as error:
+        return error.found
+    return []

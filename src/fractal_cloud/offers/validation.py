@@ -1,0 +1,137 @@
+"""Whether a declaration makes sense, before anything of it is stored: all that is wrong with it, at once.
+
+It is checked against a catalog of types, so that types which only an agent has are checked too. What the cloud will
+say to it is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Readoption
+from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.wording import shown
+from fractal_cloud.offers.components import Components, check_id, labels_of
+from fractal_cloud.offers.faults import Faults
+from fractal_cloud.offers.plain import plain_faults
+from fractal_cloud.rules.identify import find_identities, referenced
+from fractal_cloud.rules.order import find_cycle
+
+MAX_COMPONENTS: Final = 10_000
+MAX_ENVIRONMENT: Final = 63
+
+_MAX_CYCLES: Final = 20
+_KEYS: Final = ("id", "environment", "description", "readoption", "components")
+
+
+def check(
+    document: object, catalog: Mapping[str, TypeFacts], *, expected_id: str | None = None
+) -> LiveSystemDeclaration:
+    """Check a declaration as it was sent, and return it with providers and referenced dependencies filled in.
+
+    Parameters stay as declared: no default is added, because only what is declared is enforced. Raises
+    ``DeclarationError`` with every fault there is, each with its path and what to do.
+    """
+    if not isinstance(document, Mapping):
+        raise DeclarationError(
+            [Fault("declaration", f"is {shown(document)}: must be an object with id and components")]
+        )
+    faults = Faults()
+    _check_live_system(document, expected_id, faults)
+    components = _check_components(document.get("components"), catalog, faults)
+    if faults.found:
+        raise DeclarationError(faults.found)
+    return LiveSystemDeclaration(
+        id=document["id"],
+        environment=document.get("environment", "default"),
+        description=document.get("description", ""),
+        readoption=document.get("readoption", "handshake"),
+        components=components,
+    )
+
+
+def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, faults: Faults) -> None:
+    faults.unknown_keys("", document, _KEYS)
+    check_id(document, "", faults)
+    given = document.get("id")
+    if expected_id is not None and isinstance(given, str) and given != expected_id:
+        faults.add("id", f"is {shown(given)}, but it is deployed as {expected_id!r}: make both the same")
+    environment = document.get("environment", "default")
+    if not isinstance(environment, str) or not 0 < len(environment) <= MAX_ENVIRONMENT:
+        faults.add("environment", f"is {shown(environment)}: must be text of 1 to {MAX_ENVIRONMENT} characters")
+    if not isinstance(document.get("description", ""), str):
+        faults.add("description", f"is {shown(document['description'])}: must be text")
+    readoption = document.get("readoption", "handshake")
+    if readoption not in get_args(Readoption):
+        options = " or ".join(repr(option) for option in get_args(Readoption))
+        faults.add("readoption", f"is {shown(readoption)}: must be {options}")
+    faults.extend("", plain_faults(document.get("description"), ("description",), lines=True))
+    rest = {key: value for key, value in document.items() if key not in ("components", "description")}
+    faults.extend("", plain_faults(rest))
+
+
+def _check_components(given: object, catalog: Mapping[str, TypeFacts], faults: Faults) -> list[ComponentDeclaration]:
+    if not isinstance(given, list):
+        faults.add("components", "is missing: give a list" if given is None else f"is {shown(given)}: must be a list")
+        return []
+    if len(given) > MAX_COMPONENTS:
+        faults.add("components", f"has {len(given)} entries: {MAX_COMPONENTS} are allowed, use several LiveSystems")
+        return []
+    labels = labels_of(given)
+    checks = Components(given, labels, catalog, faults)
+    declared = [checks.check(index) for index in range(len(given))]
+    usable = {component.id: component for component in declared if component is not None}
+    _check_cycles(usable, faults)
+    _check_identities(usable, catalog, faults)
+    return [component for component in declared if component is not None]
+
+
+def _check_cycles(components: Mapping[str, ComponentDeclaration], faults: Faults) -> None:
+    needed = {name: [other for other in found.dependencies if other != name] for name, found in components.items()}
+    for _ in range(_MAX_CYCLES):
+        cycle = find_cycle(needed)
+        if cycle is None:
+            return
+        way = " → ".join(cycle)
+        faults.add(
+            f"components[{cycle[0]}].dependencies", f"go in a circle, {way}: take one of these dependencies away"
+        )
+        needed = {name: found for name, found in needed.items() if name not in cycle}
+
+
+def _check_identities(
+    components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts], faults: Faults
+) -> None:
+    declaration = LiveSystemDeclaration.model_construct(id="", components=list(components.values()))
+    found, unplaced = find_identities(declaration, catalog)
+    for fault in unplaced:
+        if not _follows_from_another(fault, components, catalog, found, faults):
+            faults.add(fault.path, fault.message)
+    first: dict[tuple[str, str, str, str], str] = {}
+    for name, identity in found.items():
+        key = (components[name].type, identity.place, identity.parent, identity.name)
+        other = first.setdefault(key, name)
+        if other != name:
+            faults.add(
+                f"components[{name}]",
+                f"speaks of the same resource as components[{other}], {identity.name!r} in {identity.place!r}: "
+                "give it another name, or declare it once",
+            )
+
+
+def _follows_from_another(
+    fault: Fault,
+    components: Mapping[str, ComponentDeclaration],
+    catalog: Mapping[str, TypeFacts],
+    found: Mapping[str, object],
+    faults: Faults,
+) -> bool:
+    """Whether a place is unknown only because the component it would be inherited from has a fault of its own."""
+    component = components[fault.path.removeprefix("components[").partition("]")[0]]
+    references = catalog[component.type].references()
+    base = f"components[{component.id}].parameters"
+    if any(faults.has(f"{base}.{name}") for name in references):
+        return True
+    return any(other not in found for name in references for other in referenced(component.parameters.get(name)))
