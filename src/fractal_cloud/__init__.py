@@ -1,3 +1,49 @@
-"""The SDK's public names, and nothing else: what a declaration written in Python imports."""
+"""The SDK's public names, and nothing else: what a declaration written in Python imports.
+
+    from fractal_cloud import LiveSystem, network_and_compute as nc
+
+Each name is loaded when it is first used, so that the programs, which need none of them, start quickly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fractal_cloud import custom_workloads, network, network_and_compute, storage
+    from fractal_cloud.livesystem import LiveSystem
+    from fractal_cloud.model.component import Component
+    from fractal_cloud.model.errors import DeclarationError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Component",
+    "DeclarationError",
+    "LiveSystem",
+    "__version__",
+    "custom_workloads",
+    "network",
+    "network_and_compute",
+    "storage",
+]
+
+_HOMES = {
+    "Component": "fractal_cloud.model.component",
+    "DeclarationError": "fractal_cloud.model.errors",
+    "LiveSystem": "fractal_cloud.livesystem",
+}
+_CATEGORIES = ("custom_workloads", "network", "network_and_compute", "storage")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _CATEGORIES:
+        return import_module(f"fractal_cloud.{name}")
+    raise AttributeError(f"module 'fractal_cloud' has no attribute {name!r}: it offers {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

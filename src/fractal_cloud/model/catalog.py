@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from fractal_cloud.model.component import FACTS
 from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.wording import FACTS
 
 GLOBAL_PLACE = "global"
 

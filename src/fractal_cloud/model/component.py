@@ -23,10 +23,9 @@ from pydantic.alias_generators import to_camel
 
 from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.model.identity import ID_RULE, is_id
-from fractal_cloud.model.wording import Path, explain, path_text
+from fractal_cloud.model.wording import FACTS, Path, explain, path_text
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
-FACTS: Final = "x-fractal"
 COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
 
 

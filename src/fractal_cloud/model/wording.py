@@ -17,6 +17,9 @@ from fractal_cloud.model.errors import Fault
 Schema = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
+FACTS: Final = "x-fractal"
+"""Where in a parameter's schema stands what the reconciler must know of it."""
+
 _SHOWN: Final = 60
 _LISTED: Final = 12
 _BOUNDS: Final = {
@@ -78,6 +81,9 @@ def unknown(what: str, word: str, options: Iterable[str]) -> str:
 def describe(schema: Schema, root: Schema) -> str:
     """What a JSON Schema asks for, in words that follow «must be»."""
     schema = resolve(schema, root)
+    reference = schema.get(FACTS, {}).get("reference")
+    if reference:
+        return ("a list of ids" if schema.get("type") == "array" else "the id") + f" of a {reference['type']}"
     options = [option for option in _options(schema, root) if option.get("type") != "null"]
     if options:
         return " or ".join(dict.fromkeys(describe(option, root) for option in options))
@@ -94,9 +100,14 @@ def describe(schema: Schema, root: Schema) -> str:
     if kind == "object":
         return _describe_object(schema, root)
     if kind == "string":
-        pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
-        return "text" + _length(schema, "minLength", "maxLength", "characters") + pattern
+        return "text" + _length(schema, "minLength", "maxLength", "characters") + _form_of(schema)
     return {"boolean": "true or false", "null": "null"}.get(str(kind), "something else")
+
+
+def _form_of(schema: Schema) -> str:
+    if schema.get("examples"):
+        return " like " + " or ".join(shown(example) for example in schema["examples"])
+    return f" that matches {schema['pattern']}" if "pattern" in schema else ""
 
 
 def _describe_object(schema: Schema, root: Schema) -> str:
@@ -169,7 +180,8 @@ def mismatch(value: object, schema: Schema, root: Schema) -> str:
 
 def missing(schema: Schema, root: Schema) -> str:
     """The message for something the schema requires and that is not there."""
-    return f"is missing: give {describe(schema, root)}"
+    purpose = str(schema.get("description", "")).rstrip(".")
+    return f"is missing: give {describe(schema, root)}" + (f" ({purpose})" if purpose else "")
 
 
 def explain(

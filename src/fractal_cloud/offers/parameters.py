@@ -36,8 +36,9 @@ class ParameterCheck:
         found: dict[Path, str] = {}
         for path, message in self._by_schema(self._validator.iter_errors(parameters)):
             found.setdefault(path, message)
-        if not found and self._class is not None:
-            found.update(_by_class(self._class, component_id, parameters))
+        if self._class is not None:
+            for path, message in _by_class(self._class, component_id, parameters):
+                found.setdefault(path, message)
         return list(found.items())
 
     def _by_schema(self, errors: Iterable[SchemaFault]) -> Iterator[Found]:

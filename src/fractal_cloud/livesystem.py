@@ -1,0 +1,130 @@
+"""A LiveSystem as it is declared in Python; ``to_json`` is what the API takes and YAML files hold.
+
+Whether its types are known where it is deployed is checked there, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.model.declaration import (
+    ComponentDeclaration,
+    LinkDeclaration,
+    LiveSystemDeclaration,
+    Readoption,
+)
+from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.wording import FACTS, closest, shown
+
+# Left out of the JSON where they say nothing.
+_OPTIONAL = ("ignoreDrift", "importOnly", "linksFrom")
+
+
+@dataclass(frozen=True)
+class LiveSystem:
+    """A set of components that are deployed together.
+
+    ``readoption``: ``"handshake"`` takes both tags to hand a component back, ``"tag"`` only ``managed-by``. Raises
+    ``DeclarationError`` with every fault that can be told here.
+    """
+
+    id: str
+    components: Sequence[Component]
+    environment: str = "default"
+    description: str = ""
+    readoption: Readoption = "handshake"
+
+    def __post_init__(self) -> None:
+        faults = [*self._own_faults(), *self._component_faults()]
+        if faults:
+            raise DeclarationError(faults)
+
+    def _own_faults(self) -> Iterator[Fault]:
+        given: object = self.id
+        if not isinstance(given, str) or not is_id(given):
+            yield Fault("id", f"is {shown(given)}: must be {ID_RULE}")
+        for name in ("environment", "description"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                yield Fault(name, f"is {shown(value)}: must be text")
+        if self.readoption not in get_args(Readoption):
+            options = " or ".join(repr(option) for option in get_args(Readoption))
+            yield Fault("readoption", f"is {shown(self.readoption)}: must be {options}")
+
+    def _component_faults(self) -> Iterator[Fault]:
+        known: set[str] = set()
+        given: Sequence[object] = self.components
+        for index, component in enumerate(given):
+            if not isinstance(component, Component):
+                yield Fault(f"components[{index}]", f"is {shown(component)}: must be a component")
+            elif component.id in known:
+                told = f"is {component.id!r}, which another component has: give each its own id"
+                yield Fault(f"components[{index}].id", told)
+            else:
+                known.add(component.id)
+        for component in given:
+            if isinstance(component, Component):
+                yield from _unknown_faults(component, known)
+
+    def to_declaration(self) -> LiveSystemDeclaration:
+        """The declaration, as it is sent and stored."""
+        return LiveSystemDeclaration(
+            id=self.id,
+            environment=self.environment,
+            description=self.description,
+            readoption=self.readoption,
+            components=[_declare(component) for component in self.components],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration as JSON, with what was declared and nothing else."""
+        document = self.to_declaration().to_json()
+        for component in document["components"]:
+            for name in _OPTIONAL:
+                if not component[name]:
+                    del component[name]
+        return document
+
+
+def _declare(component: Component) -> ComponentDeclaration:
+    return ComponentDeclaration(
+        id=component.id,
+        type=component.type,
+        provider=component.provider,
+        parameters=component.parameters(),
+        dependencies=_needed(component),
+        links=[LinkDeclaration.model_validate(link) for link in component.links],
+        ignore_drift=component.ignore_drift,
+        import_only=component.import_only,
+        links_from=component.links_from,
+    )
+
+
+def _needed(component: Component) -> list[str]:
+    """The ids a component depends on: those it says, and those its parameters name."""
+    return list(dict.fromkeys([*component.dependencies, *(name for _, name in _referenced(component))]))
+
+
+def _referenced(component: Component) -> Iterator[tuple[str, str]]:
+    declared = component.parameters()
+    for name, field in type(component).model_fields.items():
+        extra = field.json_schema_extra
+        facts = extra.get(FACTS) if isinstance(extra, dict) else None
+        if isinstance(facts, dict) and "reference" in facts:
+            value = declared.get(field.alias or name, [])
+            for found in value if isinstance(value, list) else [value]:
+                yield name, str(found)
+
+
+def _unknown_faults(component: Component, known: set[str]) -> Iterator[Fault]:
+    base = f"components[{component.id}]"
+    named = [*(("dependencies", name) for name in component.dependencies), *_referenced(component)]
+    for where, name in named:
+        if name not in known:
+            meant = closest(name, known)
+            advice = f"did you mean {meant!r}?" if meant else "add it to the components"
+            yield Fault(f"{base}.{where}", f"is {shown(name)}, which is no component of this LiveSystem: {advice}")

@@ -1,0 +1,5 @@
+"""Another name for ``network_and_compute``."""
+
+from fractal_cloud.network_and_compute import aws
+
+__all__ = ["aws"]

@@ -1,0 +1,5 @@
+"""Buckets, databases and volumes, by provider. Only names: what a component is stands beside its offer."""
+
+from fractal_cloud.storage import aws
+
+__all__ = ["aws"]

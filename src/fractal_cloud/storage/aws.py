@@ -1,0 +1,3 @@
+"""Buckets and databases of AWS under their short names."""
+
+__all__: list[str] = []

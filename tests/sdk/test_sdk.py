@@ -1,0 +1,155 @@
+"""A declaration in Python is the same as its JSON, and quick to load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from types import ModuleType
+
+import pytest
+
+import fractal_cloud
+from fractal_cloud import Component, DeclarationError, LiveSystem, network, storage
+from fractal_cloud import network_and_compute as nc
+from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.validation import check
+
+API_PAGE = """{
+  "id": "ls-team-a",
+  "environment": "default",
+  "description": "",
+  "readoption": "handshake",
+  "components": [
+    {"id": "shared-vpc", "type": "NetworkAndCompute.IaaS.AwsVpc", "provider": "aws",
+     "parameters": {"name": "shared-vpc", "region": "eu-west-1", "cidrBlock": "10.0.0.0/16"},
+     "dependencies": [], "links": []},
+    {"id": "team-a-subnet", "type": "NetworkAndCompute.IaaS.AwsSubnet", "provider": "aws",
+     "parameters": {"cidrBlock": "10.0.10.0/24", "vpc": "shared-vpc"},
+     "dependencies": ["shared-vpc"], "links": []}
+  ]
+}"""
+
+
+def team_a() -> LiveSystem:
+    shared_vpc = nc.aws.vpc(id="shared-vpc", name="shared-vpc", region="eu-west-1", cidr_block="10.0.0.0/16")
+    subnet = nc.aws.subnet(id="team-a-subnet", vpc=shared_vpc, cidr_block="10.0.10.0/24")
+    return LiveSystem(id="ls-team-a", components=[shared_vpc, subnet])
+
+
+@pytest.mark.rule("C1")
+def test_a_declaration_in_python_is_the_json_of_the_api_page() -> None:
+    assert team_a().to_json() == json.loads(API_PAGE)
+
+
+@pytest.mark.rule("C1")
+def test_the_json_is_taken_as_it_is() -> None:
+    assert check(team_a().to_json(), installed().catalog()) == team_a().to_declaration()
+
+
+def test_a_reference_may_be_an_id_and_a_component_may_say_more() -> None:
+    vpc = nc.aws.vpc(id="net", region="eu-west-1", cidr_block="10.0.0.0/16", import_only=True)
+    group = nc.aws.security_group(id="rules", vpc="net", ignore_drift=["ingress"], links_from=["ls-b"])
+    subnet = nc.aws.subnet(id="sub", vpc="net", cidr_block="10.0.1.0/24", dependencies=[group.id])
+    found = LiveSystem(id="ls", components=[vpc, group, subnet], readoption="tag").to_json()
+    assert found["readoption"] == "tag"
+    net, rules, sub = found["components"]
+    assert net["importOnly"] is True
+    assert rules["ignoreDrift"] == ["ingress"]
+    assert rules["linksFrom"] == ["ls-b"]
+    assert "ignoreDrift" not in net
+    assert sub["dependencies"] == ["rules", "net"]
+    assert "name" not in net["parameters"], "a name that was not declared is not sent"
+
+
+SPELLINGS = [
+    (nc, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
+    (nc, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
+    (nc, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
+]
+
+
+@pytest.mark.parametrize(("category", "name", "kind"), SPELLINGS)
+def test_every_type_has_its_short_name(category: ModuleType, name: str, kind: str) -> None:
+    spelled = getattr(category.aws, name)
+    assert issubclass(spelled, Component)
+    assert spelled.type == kind
+    assert name in category.aws.__all__
+
+
+def test_network_is_another_name() -> None:
+    assert network.aws is nc.aws
+    assert fractal_cloud.network.aws.vpc is fractal_cloud.network_and_compute.aws.vpc
+    assert storage.aws is fractal_cloud.storage.aws
+
+
+def test_an_unknown_name_of_the_package_says_what_there_is() -> None:
+    assert set(dir(fractal_cloud)) >= {"LiveSystem", "__version__"}
+    with pytest.raises(AttributeError, match="has no attribute 'livesystems': it offers Component"):
+        _ = fractal_cloud.livesystems
+
+
+def faults_of(error: pytest.ExceptionInfo[DeclarationError]) -> list[str]:
+    return [str(fault) for fault in error.value.faults]
+
+
+def test_a_bad_component_is_refused_where_it_is_written_in_pythons_names() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        nc.aws.vpc(id="Net", regio="eu-west-1", cidr_block=5, instance_tenancy="own")  # type: ignore[call-arg, arg-type]
+    told = faults_of(caught)
+    assert [fault.partition(": ")[0] for fault in told] == [
+        "AwsVpc[Net].id",
+        "AwsVpc[Net].region",
+        "AwsVpc[Net].cidr_block",
+        "AwsVpc[Net].instance_tenancy",
+        "AwsVpc[Net].regio",
+    ]
+    assert "must be one of 'default', 'dedicated'" in told[3]
+    assert "did you mean 'region'?" in told[4]
+    assert "pydantic" not in str(caught.value)
+
+
+def test_what_a_type_refuses_on_its_own_is_told_in_its_words() -> None:
+    with pytest.raises(DeclarationError, match=r"has bits set behind its prefix: write '10.0.0.0/16'"):
+        nc.aws.vpc(id="net", region="eu-west-1", cidr_block="10.0.0.1/16")
+
+
+def test_a_bad_live_system_is_refused_with_every_fault() -> None:
+    vpc = nc.aws.vpc(id="net", region="eu-west-1", cidr_block="10.0.0.0/16")
+    lost = nc.aws.subnet(id="sub", vpc="nett", cidr_block="10.0.1.0/24")
+    with pytest.raises(DeclarationError) as caught:
+        LiveSystem(
+            id="LS",
+            components=[vpc, vpc, lost, "odd"],  # type: ignore[list-item]
+            environment=7,  # type: ignore[arg-type]
+            readoption="never",  # type: ignore[arg-type]
+        )
+    assert faults_of(caught) == [
+        "id: is 'LS': must be 1 to 63 of a-z, 0-9 and -, starting and ending with a letter or digit",
+        "environment: is 7: must be text",
+        "readoption: is 'never': must be 'handshake' or 'tag'",
+        "components[1].id: is 'net', which another component has: give each its own id",
+        "components[3]: is 'odd': must be a component",
+        "components[sub].vpc: is 'nett', which is no component of this LiveSystem: did you mean 'net'?",
+    ]
+
+
+def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
+    """The heavy ones would make every declaration slow to read, and need packages a declaration does not."""
+    program = (
+        "import sys; from fractal_cloud import LiveSystem, network_and_compute, storage, custom_workloads, network;"
+        "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_loading_the_sdk_is_quick() -> None:
+    def seconds() -> float:
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-c", "from fractal_cloud import LiveSystem, network_and_compute"], check=True)
+        return time.monotonic() - start
+
+    assert min(seconds() for _ in range(3)) < 1.5
