@@ -30,11 +30,15 @@ class Override(Wire):
 
 
 class Intent(Wire):
-    """A creation that was published before it was tried, and whose outcome is not known yet (S17)."""
+    """A creation that was published before it was tried, and that no reading has shown yet (S17).
+
+    ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet.
+    """
 
     id: str
     at: datetime
     attempts: int = 1
+    resource_id: str | None = None
 
 
 class Memory(Wire):
@@ -85,11 +89,30 @@ class OperatorRequest(Wire):
     until: datetime | None = None
 
 
+class JournalEntry(Wire):
+    """One write to a cloud: its intent (outcome None), later its outcome (C7)."""
+
+    id: str
+    uid: str
+    generation: int
+    verb: Literal["create", "update", "delete", "tag"]
+    reason: str
+    resource_id: str | None = None
+    before: dict[str, Any] = Field(default_factory=dict)
+    after: dict[str, Any] = Field(default_factory=dict)
+    tags: dict[str, str] = Field(default_factory=dict)
+    request_ids: list[str] = Field(default_factory=list)
+    outcome: Literal["done", "failed", "unknown", "abandoned"] | None = None
+    error: str = ""
+
+
 class WorkComponent(Wire):
     """One component as the agent of its scope needs it. ``uid`` is stable for the life of the component's row.
 
     ``place`` and ``name`` (and ``parent``) are the identity under which it is looked for; where the declaration now
     says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18).
+    ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
+    ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
     """
 
     uid: str
@@ -107,6 +130,8 @@ class WorkComponent(Wire):
     declared_parent: str = ""
     deleting: bool = False
     request: OperatorRequest | None = None
+    held_by: list[str] = Field(default_factory=list)
+    open_writes: list[JournalEntry] = Field(default_factory=list)
     memory: Memory = Field(default_factory=Memory)
 
 
@@ -225,23 +250,6 @@ class Beat(Wire):
 
     now: datetime
     lost: list[str] = Field(default_factory=list)
-
-
-class JournalEntry(Wire):
-    """One write to a cloud: its intent (outcome None), later its outcome (C7)."""
-
-    id: str
-    uid: str
-    generation: int
-    verb: Literal["create", "update", "delete", "tag"]
-    reason: str
-    resource_id: str | None = None
-    before: dict[str, Any] = Field(default_factory=dict)
-    after: dict[str, Any] = Field(default_factory=dict)
-    tags: dict[str, str] = Field(default_factory=dict)
-    request_ids: list[str] = Field(default_factory=list)
-    outcome: Literal["done", "failed", "unknown", "abandoned"] | None = None
-    error: str = ""
 
 
 class AgentEvent(Wire):

@@ -1,0 +1,510 @@
+"""One cycle of one scope: look, judge, write in waves, publish what changed.
+
+    look ──▶ sweep ──▶ judge ──▶ publish intents ──▶ write a wave ──▶ look again ──┐
+                         ▲                                                        │ until nothing is left to write
+                         └────────────────────────────────────────────────────────┘
+    ──▶ publish what changed, and the outcomes
+
+Memory first, cloud last (S17): nothing is written to the cloud before the control plane knows that it will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from fractal_cloud.agent.journal import Journal
+from fractal_cloud.agent.outlook import OfferFacts, Outlook
+from fractal_cloud.agent.reading import Picture, Reader, back_off
+from fractal_cloud.agent.scope import HeldScope, Refusal
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.writing import Outcome, Planned, Writer
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Throttled, Transient
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked, to_change
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, Intent, KnownResource, ScopeReport
+from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.rules.judge import Judgement, Verb
+from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.situate import View
+
+MAX_WAVES = 40
+"""More single writes than any component needs in one cycle: what is left then waits for the next one."""
+
+
+class Publisher(Protocol):
+    """Where a cycle publishes: the control plane, under the scope's lease."""
+
+    def publish(self, report: ScopeReport) -> datetime:
+        """Publish what changed; returns the time all stamps bear. Raises if the lease is lost or nobody answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What cycles share: offers, threads, the clock of the control plane, and the right to write."""
+
+    settings: AgentSettings
+    offers: dict[str, OfferFacts]
+    reader: Reader
+    pool: Executor
+    publisher: Publisher
+    now: Callable[[], datetime]
+    may_write: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """When to look again at the latest, and what was done."""
+
+    again_in: float
+    writes: int = 0
+    changes: int = 0
+    settled: bool = True
+
+
+class Cycle:
+    """One pass over one scope. A new one is made for every pass; what must live longer is in ``HeldScope``."""
+
+    def __init__(self, held: HeldScope, around: Surroundings) -> None:
+        self._held = held
+        self._around = around
+        self._journal = Journal(held)
+        self._events: list[AgentEvent] = []
+        self._troubles: dict[str, tuple[Verb, CloudError]] = {}
+        self._confirmed: set[str] = set()
+        self._tried: set[str] = set()
+        self._changed_here: set[str] = set()
+        self._stance_before: dict[str, Stance] = {}
+        self._writes = 0
+        self._resources: dict[str, KnownResource] = {}
+        self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
+
+    def run(self) -> CycleResult:
+        """Look, decide, write and publish, once."""
+        held, around = self._held, self._around
+        was_quiet = held.is_quiet
+        held.is_quiet = False
+        picture = around.reader.look(held, self._parent_ids, self._outlook.now)
+        unchanged = not picture.errors and all(_same(held.seen.get(t), found) for t, found in picture.sightings.items())
+        held.seen = {component_type: dict(found) for component_type, found in picture.sightings.items()}
+        held.read_at = self._outlook.now
+        self._outlook.picture = picture
+        swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
+        if was_quiet and unchanged and not swept_anew:
+            held.is_quiet = True
+            return CycleResult(again_in=around.settings.cycle_seconds)
+        self._outlook.refresh(around.now())
+        self._count_absent_reads()
+        judgements = self._settle()
+        changes = self._publish_all(judgements)
+        return self._result(judgements, changes)
+
+    # --- looking
+
+    def _parent_ids(self, offer: AnyOffer, picture: Picture) -> frozenset[str]:
+        self._outlook.picture = picture
+        self._outlook.refresh(self._around.now())
+        found = (self._outlook.parent_id(tracked) for tracked in self._held.of_type(offer.type))
+        return frozenset(parent_id for parent_id in found if parent_id is not None)
+
+    def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
+        swept_types = {name for name, facts in self._around.offers.items() if facts.compared.swept}
+        views = ((tracked, self._outlook.view(tracked)) for tracked in components if tracked.type in swept_types)
+        return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
+
+    def _count_absent_reads(self) -> None:
+        counts = self._held.absent_reads
+        for tracked in self._held.tracked.values():
+            if tracked.memory.intent is not None and self._outlook.view(tracked) == View():
+                counts[tracked.uid] = counts.get(tracked.uid, 0) + 1
+            elif counts:
+                counts.pop(tracked.uid, None)
+
+    # --- judging and writing, wave by wave
+
+    def _settle(self) -> dict[str, Judgement]:
+        judgements: dict[str, Judgement] = {}
+        pending: Iterable[Tracked] = list(self._held.tracked.values())
+        for _ in range(MAX_WAVES):
+            judgements.update(self._judge(pending))
+            wave = self._next_wave(judgements)
+            if not wave or not self._around.may_write():
+                return judgements
+            outcomes = self._write(wave, judgements)
+            self._take_in(outcomes)
+            pending = list(self._held.tracked.values())
+        return judgements
+
+    def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
+        """Judge all; who is left behind or done with changes what follows for those it depends on (O10)."""
+        outlook = self._outlook
+        judgements = {tracked.uid: outlook.judge(tracked) for tracked in components}
+        deleting = [tracked for tracked in self._held.tracked.values() if tracked.deleting]
+        while deleting:
+            finished = {t.uid for t in deleting if judgements[t.uid].finished}
+            left = {t.uid for t in deleting if judgements[t.uid].left}
+            if finished <= outlook.finished and left <= outlook.left:
+                break
+            outlook.finished |= finished
+            outlook.left |= left
+            judgements.update({t.uid: outlook.judge(t) for t in deleting})
+        return judgements
+
+    def _next_wave(self, judgements: dict[str, Judgement]) -> list[Tracked]:
+        held = self._held
+        wave = [t for t in held.tracked.values() if judgements[t.uid].step is not None and self._may_try(t)]
+        creations = [t for t in wave if _verb(judgements[t.uid]) is Verb.CREATE]
+        if not creations:
+            return wave
+        allowed = self._confirm_gone(self._without_rivals(creations))
+        return [t for t in wave if _verb(judgements[t.uid]) is not Verb.CREATE or t.uid in allowed]
+
+    def _may_try(self, tracked: Tracked) -> bool:
+        if tracked.uid in self._troubles:
+            return False
+        until = self._held.throttled_until.get(tracked.type)
+        if until is not None and self._outlook.now < until:
+            return False
+        refusal = self._held.refusals.get(tracked.uid)
+        if refusal is None or refusal.generation != tracked.generation:
+            self._held.refusals.pop(tracked.uid, None)
+            return True
+        return self._outlook.now >= refusal.until
+
+    def _without_rivals(self, creations: list[Tracked]) -> list[Tracked]:
+        """Of several LiveSystems that would create one resource, the one deployed first does (O2)."""
+        first: dict[str, Tracked] = {}
+        for tracked in sorted(creations, key=lambda t: (t.deployed_at, t.live_system_id)):
+            winner = first.setdefault(tracked.identity.key, tracked)
+            if winner is not tracked:
+                self._outlook.rivals[tracked.uid] = winner.live_system_id
+        return [tracked for tracked in first.values() if tracked.uid not in self._tried]
+
+    def _confirm_gone(self, creations: list[Tracked]) -> set[str]:
+        """What had a published id is created again only after a direct read says it is gone (S19)."""
+        vanished = [
+            t
+            for t in creations
+            if t.memory.resource_id is not None and t.memory.intent is None and t.uid not in self._confirmed
+        ]
+        for tracked, found in zip(vanished, self._around.pool.map(self._read_by_id, vanished), strict=True):
+            if isinstance(found, CloudError):
+                self._outlook.unconfirmed[tracked.uid] = found
+            elif found is None:
+                self._confirmed.add(tracked.uid)
+            elif found.name != tracked.identity.name:
+                self._outlook.known_as[tracked.uid] = found.name
+            else:
+                self._outlook.picture.put(found)
+        held_back = {t.uid for t in vanished if t.uid not in self._confirmed}
+        if held_back:
+            self._outlook.refresh(self._around.now())
+        return {t.uid for t in creations if t.uid not in held_back}
+
+    def _read_by_id(self, tracked: Tracked) -> Sighting | CloudError | None:
+        offer = self._around.offers[tracked.type].offer
+        try:
+            return offer.read(self._held.cloud, tracked.memory.resource_id or "")
+        except CloudError as error:
+            return error
+
+    def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
+        planned = self._publish_intents(wave, judgements)
+        around = self._around
+
+        def carry_out(step: Planned) -> Outcome:
+            if step.tracked.type in self._held.throttled_until and self._held.throttles.get(step.tracked.type):
+                error = Throttled("the cloud asked for fewer calls: not sent")
+                return Outcome(step, error=error, abandoned=True)
+            facts = around.offers[step.tracked.type]
+            outcome = Writer(self._held, self._outlook, facts, around.may_write).carry_out(step)
+            if isinstance(outcome.error, Throttled):
+                back_off(self._held, step.tracked.type, around.now())
+            return outcome
+
+        return list(around.pool.map(carry_out, planned))
+
+    def _publish_intents(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Planned]:
+        """Publish, in one request, what is about to be written and what must be remembered before it is (S17, C7)."""
+        planned: list[Planned] = []
+        changes: list[ComponentChange] = []
+        memories: dict[str, Remembered] = {}
+        now = self._around.now()
+        for tracked in wave:
+            judgement = judgements[tracked.uid]
+            step = judgement.step
+            assert step is not None
+            view = self._outlook.view(tracked)
+            entry_id = self._journal.intend(tracked, step, view.sighting)
+            memory = remember(tracked, view, judgement)
+            if step.verb is Verb.CREATE:
+                memory = self._with_intent(tracked, memory, entry_id, now)
+            used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
+            if memory != tracked.memory or used is not None:
+                changes.append(to_change(tracked.uid, memory, used_request=used))
+                memories[tracked.uid] = memory
+            planned.append(Planned(tracked, step, entry_id, view.sighting))
+        self._publish(changes, memories)
+        for step_planned in planned:
+            if step_planned.step.verb is Verb.PUSH:
+                step_planned.tracked.request = None
+        return planned
+
+    def _with_intent(self, tracked: Tracked, memory: Remembered, entry_id: str, now: datetime) -> Remembered:
+        before = tracked.memory.intent
+        intent = Intent(
+            id=before.id if before is not None else entry_id,
+            at=now,
+            attempts=before.attempts + 1 if before is not None else 1,
+        )
+        self._remember_owner(tracked, tracked.live_system_id, None)
+        self._tried.add(tracked.uid)
+        self._held.absent_reads.pop(tracked.uid, None)
+        return replace(memory, intent=intent, established=True, absent_since=tracked.memory.absent_since)
+
+    # --- what came of a wave
+
+    def _take_in(self, outcomes: list[Outcome]) -> None:
+        picture = self._outlook.picture
+        created_types = {o.planned.tracked.type for o in outcomes if o.created is not None}
+        for outcome in outcomes:
+            self._journal.close(outcome)
+            self._writes += outcome.written
+            self._take_in_one(outcome, picture)
+        if created_types:
+            self._outlook.refresh(self._around.now())
+            self._around.reader.look_again(self._held, picture, created_types, self._parent_ids, self._outlook.now)
+            self._outlook.picture = picture
+        self._outlook.refresh(self._around.now())
+        if created_types:
+            fresh = [o.planned.tracked for o in outcomes if o.created is not None]
+            self._around.reader.sweep(self._held, self._sighted(fresh), picture, self._outlook.now)
+            self._outlook.refresh(self._around.now())
+
+    def _take_in_one(self, outcome: Outcome, picture: Picture) -> None:
+        tracked, step = outcome.planned.tracked, outcome.planned.step
+        if outcome.race_lost:
+            message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
+            self._events.append(AgentEvent(uid=tracked.uid, kind=EventKind.RACE_LOST, message=message))
+        if outcome.view is not None and outcome.view.error is None:
+            self._held.swept.pop(tracked.uid, None)
+            if outcome.view.sighting is not None:
+                picture.put(outcome.view.sighting)
+            elif outcome.planned.sighting is not None:
+                picture.drop(tracked.type, outcome.planned.sighting.resource_id)
+        if step.verb is Verb.CREATE:
+            self._take_in_creation(outcome)
+        elif outcome.error is not None and not self._was_taken_over(outcome):
+            self._trouble(tracked, step.verb, outcome.error)
+        else:
+            self._held.refusals.pop(tracked.uid, None)
+
+    def _take_in_creation(self, outcome: Outcome) -> None:
+        tracked = outcome.planned.tracked
+        intent = tracked.memory.intent
+        if outcome.created is not None and intent is not None:
+            named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
+            tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
+            self._held.refusals.pop(tracked.uid, None)
+            self._changed_here.add(tracked.uid)
+            return
+        error = outcome.error
+        if error is None or isinstance(error, Transient):
+            if error is not None:
+                self._trouble(tracked, Verb.CREATE, error)
+            return
+        repeated_conflict = isinstance(error, Conflict) and intent is not None and intent.attempts > 1
+        if not repeated_conflict:
+            self._take_back_intent(outcome)
+        self._trouble(tracked, Verb.CREATE, error)
+
+    def _take_back_intent(self, outcome: Outcome) -> None:
+        """The cloud refused: nothing was made, so nothing is remembered of it."""
+        tracked = outcome.planned.tracked
+        memory = tracked.memory
+        tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
+        self._changed_here.add(tracked.uid)
+
+    def _was_taken_over(self, outcome: Outcome) -> bool:
+        """A denied write to what somebody took over is no error: it is S7 (S21)."""
+        view = outcome.view
+        sighting = view.sighting if view is not None else None
+        return isinstance(outcome.error, Denied) and sighting is not None and not sighting.protocol.is_managed
+
+    def _trouble(self, tracked: Tracked, verb: Verb, error: CloudError) -> None:
+        self._troubles[tracked.uid] = (verb, error)
+        if not isinstance(error, Denied | Invalid):
+            return
+        before = self._held.refusals.get(tracked.uid)
+        times = before.times + 1 if before is not None else 1
+        pause = min(self._around.settings.cycle * 2 ** min(times - 1, 8), timedelta(hours=1))
+        until = self._around.now() + pause
+        self._held.refusals[tracked.uid] = Refusal(tracked.generation, until, error.message, times)
+
+    # --- publishing
+
+    def _publish_all(self, judgements: dict[str, Judgement]) -> int:
+        """Publish everything that changed in this cycle, in one request; nothing at all if nothing changed."""
+        changes: list[ComponentChange] = []
+        memories: dict[str, Remembered] = {}
+        finished: list[str] = []
+        for tracked in self._held.tracked.values():
+            judgement = self._with_trouble(tracked, judgements[tracked.uid])
+            judgement = self._hold_the_left(tracked, judgement, judgements)
+            view = self._outlook.view(tracked)
+            memory = remember(tracked, view, judgement)
+            used = self._used_request(tracked, judgement)
+            self._notice_resource(tracked, view, judgement)
+            self._journal.close_open_writes(tracked, view, judgement)
+            if memory != tracked.memory or used or judgement.finished or tracked.uid in self._changed_here:
+                changes.append(to_change(tracked.uid, memory, used_request=used, finished=judgement.finished))
+                memories[tracked.uid] = memory
+            if judgement.finished:
+                finished.append(tracked.uid)
+        self._publish(changes, memories)
+        for change in changes:
+            if change.used_request:
+                self._held.tracked[change.uid].request = None
+        for uid in finished:
+            self._held.forget(uid)
+        return len(changes)
+
+    def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
+        answer = judgement.answer
+        if answer is None or tracked.request is None or (answer.acts and answer.breaks_glass):
+            return None
+        if answer.acts and judgement.step is not None:
+            return None  # not carried out in this cycle: it is used up by publishing its intent, not before
+        if answer.refusal:
+            kind = EventKind.FORCE_PUSH_REFUSED
+            self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=answer.refusal))
+        return answer.request.id
+
+    def _with_trouble(self, tracked: Tracked, judgement: Judgement) -> Judgement:
+        """What went wrong in this cycle, or is not tried again yet, in the judgement's place."""
+        trouble = self._troubles.get(tracked.uid)
+        refusal = self._held.refusals.get(tracked.uid)
+        if trouble is None and (refusal is None or judgement.step is None):
+            return judgement
+        if trouble is not None:
+            verb, error = trouble
+            message = f"{verb} failed: {error.message}"
+        else:
+            assert refusal is not None
+            error, message = None, tracked.memory.message
+        status: Status | None = Status.FAILED
+        if isinstance(error, Throttled | Transient):
+            status = judgement.status
+        elif isinstance(error, Conflict) and tracked.deleting:
+            status = Status.FAILED if self._around.offers[tracked.type].traits.holds_data else Status.DELETING
+        if trouble is not None and trouble[0] is Verb.UNTAG:
+            status = judgement.status
+        stance = tracked.memory.stance
+        return replace(judgement, status=status, stance=stance, message=message, carried_out=False, finished=False)
+
+    def _hold_the_left(self, tracked: Tracked, judgement: Judgement, all_of: dict[str, Judgement]) -> Judgement:
+        """What is left stays on the books until what it depends on is left too, in the same report (O10)."""
+        if not judgement.left or not judgement.finished:
+            return judgement
+        needed = [
+            other
+            for other in self._held.tracked.values()
+            if other.deleting
+            and other.live_system_id == tracked.live_system_id
+            and other.component_id in tracked.dependencies
+        ]
+        if all(all_of[other.uid].finished for other in needed):
+            return judgement
+        return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
+
+    def _notice_resource(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+        """Remember who owns a resource, and who left it in override, under its natural identity."""
+        sighting = view.sighting
+        if sighting is None:
+            return
+        if sighting.protocol.owner is not None:
+            self._remember_owner(tracked, sighting.protocol.owner, sighting.resource_id)
+        known = self._held.known_as(tracked.identity.key)
+        if judgement.left and judgement.finished:
+            self._remember(known.model_copy(update={"left_by": tracked.live_system_id, "resource_id": sighting.resource_id}))
+        elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
+            self._remember(known.model_copy(update={"left_by": None}))
+
+    def _remember_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
+        known = self._held.known_as(tracked.identity.key)
+        resource_id = resource_id or known.resource_id
+        if (known.owner, known.resource_id) != (owner, resource_id):
+            self._remember(known.model_copy(update={"owner": owner, "resource_id": resource_id}))
+
+    def _remember(self, resource: KnownResource) -> None:
+        self._held.known[resource.identity] = resource
+        self._resources[resource.identity] = resource
+
+    def _publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
+        entries = self._journal.take()
+        if not (changes or entries or self._events or self._resources):
+            return
+        report = ScopeReport(
+            scope=self._held.scope.key,
+            token=self._held.token,
+            changes=changes,
+            resources=list(self._resources.values()),
+            journal=entries,
+            events=self._events,
+        )
+        at = self._around.publisher.publish(report)
+        self._events, self._resources = [], {}
+        for uid, memory in memories.items():
+            tracked = self._held.tracked[uid]
+            if tracked.memory.stance is not memory.stance:
+                self._stance_before.setdefault(uid, tracked.memory.stance)
+            tracked.memory = stamped(memory, at)
+            self._changed_here.discard(uid)
+
+    # --- the end
+
+    def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
+        held, settings = self._held, self._around.settings
+        living = [judgements[uid] for uid in held.tracked]
+        in_progress = any(judgement.in_progress for judgement in living)
+        noticing = any(judgement.noticing for judgement in living)
+        unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
+        troubled = bool(self._troubles) or bool(held.refusals)
+        settled = not (in_progress or noticing or unread or troubled)
+        held.is_quiet = settled and not changes and not self._writes
+        if settled and not changes:
+            held.restless = 0
+            return CycleResult(settings.cycle_seconds, self._writes, changes)
+        if self._writes or changes:
+            held.restless = 0
+        held.restless += 1
+        soon = min(0.2 * 2 ** min(held.restless, 10), 15.0, settings.cycle_seconds)
+        hurry = in_progress or unread or bool(self._writes)
+        again_in = soon if hurry else settings.cycle_seconds
+        return CycleResult(again_in, self._writes, changes, settled)
+
+
+def stamped(memory: Remembered, at: datetime) -> Remembered:
+    """A published memory with the time of its publication in the place of the times still open."""
+    changes: dict[str, object] = {}
+    if memory.absent_since is AT_PUBLICATION:
+        changes["absent_since"] = at
+    if memory.noticed_since is AT_PUBLICATION:
+        changes["noticed_since"] = at
+    if memory.override is not None and memory.override.since == AT_PUBLICATION:
+        changes["override"] = memory.override.model_copy(update={"since": at})
+    return replace(memory, **changes) if changes else memory  # type: ignore[arg-type]  # the keys are fields of it
+
+
+def _same(before: dict[str, Sighting] | None, after: dict[str, Sighting]) -> bool:
+    """Whether two listings show the same; unchanged sightings are the same objects."""
+    return before is not None and len(before) == len(after) and all(after.get(i) is s for i, s in before.items())
+
+
+def _verb(judgement: Judgement) -> Verb | None:
+    return judgement.step.verb if judgement.step is not None else None

@@ -1,0 +1,121 @@
+"""The write journal of one cycle: intents before the writes, outcomes after them (C7)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Literal
+
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.writing import Outcome
+from fractal_cloud.model.errors import Transient
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import JournalEntry
+from fractal_cloud.rules.judge import Judgement, Step, Verb
+from fractal_cloud.rules.situate import View
+
+_VERBS: dict[Verb, Literal["create", "update", "delete", "tag"]] = {
+    Verb.CREATE: "create",
+    Verb.UPDATE: "update",
+    Verb.DELETE: "delete",
+    Verb.STAMP: "tag",
+    Verb.FINISH: "tag",
+    Verb.PUSH: "tag",
+    Verb.UNTAG: "tag",
+}
+
+
+class Journal:
+    """Collects what the next report must say about writes."""
+
+    def __init__(self, held: HeldScope) -> None:
+        self._held = held
+        self._entries: dict[str, JournalEntry] = {}
+        self._intended: dict[str, JournalEntry] = {}
+
+    def intend(self, tracked: Tracked, step: Step, sighting: Sighting | None) -> str:
+        """Write down what is about to be written; returns the entry's id."""
+        entry = JournalEntry(
+            id=uuid.uuid4().hex,
+            uid=tracked.uid,
+            generation=tracked.generation,
+            verb=_VERBS[step.verb],
+            reason=step.reason,
+            resource_id=sighting.resource_id if sighting is not None else None,
+            before=_before(step, sighting),
+            after=_after(tracked, step),
+            tags=dict(sighting.tags) if sighting is not None else {},
+        )
+        self._entries[entry.id] = self._intended[entry.id] = entry
+        return entry.id
+
+    def close(self, outcome: Outcome) -> None:
+        """Write down what came of it."""
+        intended = self._intended.pop(outcome.planned.entry_id)
+        created = outcome.created
+        self._entries[intended.id] = intended.model_copy(
+            update={
+                "outcome": _outcome(outcome),
+                "error": outcome.error.message if outcome.error is not None else "",
+                "request_ids": outcome.request_ids,
+                "tags": outcome.tags or intended.tags,
+                "resource_id": created.resource_id if created is not None else intended.resource_id,
+            }
+        )
+
+    def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+        """Close what an agent that died left open, now that the resource was read again."""
+        if not tracked.open_writes or view.error is not None:
+            return
+        for entry in tracked.open_writes:
+            done = _shows(entry, view, judgement)
+            outcome = "done" if done else "failed"
+            error = "" if done else "its answer was lost, and the next reading did not show it"
+            self._entries[entry.id] = entry.model_copy(update={"outcome": outcome, "error": error})
+        tracked.open_writes = ()
+
+    def take(self) -> list[JournalEntry]:
+        """Everything the next report must say; intents already told are told again only with their outcome."""
+        entries, self._entries = list(self._entries.values()), {}
+        return entries
+
+
+def _outcome(outcome: Outcome) -> str:
+    if outcome.abandoned or not outcome.written:
+        return "abandoned"
+    if outcome.error is None:
+        return "done"
+    return "unknown" if isinstance(outcome.error, Transient) else "failed"
+
+
+def _shows(entry: JournalEntry, view: View, judgement: Judgement) -> bool:
+    """Whether what was intended can be seen."""
+    sighting = view.sighting
+    match entry.verb:
+        case "create":
+            return sighting is not None
+        case "delete":
+            return sighting is None
+        case "update":
+            return sighting is not None and not any(name in judgement.drift for name in entry.after)
+        case _:
+            return sighting is not None and all(
+                sighting.tags.get(key) == value for key, value in entry.after.items() if value is not None
+            )
+
+
+def _before(step: Step, sighting: Sighting | None) -> dict[str, object]:
+    if step.verb is Verb.UPDATE:
+        return {name: difference.actual for name, difference in step.drift.items()}
+    if step.verb is Verb.DELETE and sighting is not None:
+        return dict(sighting.actual)
+    return {}
+
+
+def _after(tracked: Tracked, step: Step) -> dict[str, object]:
+    if step.verb is Verb.UPDATE:
+        return {name: difference.declared for name, difference in step.drift.items()}
+    if step.verb is Verb.CREATE:
+        return dict(tracked.parameters)
+    added: dict[str, object] = dict(step.add.to_mapping())
+    return {**added, **dict.fromkeys(step.remove.to_mapping())}

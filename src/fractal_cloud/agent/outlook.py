@@ -1,0 +1,256 @@
+"""One scope at one moment: every component beside what the last look showed of it, ready to be judged.
+
+The cycle, the plan and the guard all ask the same outlook. It reads nothing and writes nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from fractal_cloud.agent.reading import Picture
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.errors import CloudError, Unreadable
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.offer import AnyOffer, Recognition
+from fractal_cloud.rules.drift import ComparedType
+from fractal_cloud.rules.judge import Circumstances, Judgement, judge
+from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View, pick
+
+_USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTERNALLY_MANAGED, Status.MUTATING})
+
+
+class OfferFacts:
+    """What an outlook must know of one offer, drawn once."""
+
+    def __init__(self, offer: AnyOffer) -> None:
+        facts = offer.facts()
+        self.offer = offer
+        self.compared = ComparedType(facts)
+        self.traits = TypeTraits(offer.taggable, offer.holds_data)
+        self.references = facts.references()
+        self.parent = offer.parent
+        self.parent_output = self.references[offer.parent][1] if offer.parent else ""
+
+
+class Outlook:
+    """Judges the components of one scope against one picture of it."""
+
+    def __init__(
+        self,
+        held: HeldScope,
+        picture: Picture,
+        offers: Mapping[str, OfferFacts],
+        settings: AgentSettings,
+        now: datetime,
+    ) -> None:
+        self.held = held
+        self.picture = picture
+        self.now = now
+        self._offers = offers
+        self._settings = settings
+        self._views: dict[str, View] = {}
+        self._orphans: dict[tuple[str, str], Sighting | None] | None = None
+        self._by_id = {(t.live_system_id, t.component_id): t for t in held.tracked.values()}
+        self._declarers = _declarers(held.tracked.values())
+        self._dependents = _dependents(held.tracked.values())
+        self.rivals: dict[str, str] = {}
+        self.known_as: dict[str, str] = {}
+        self.unconfirmed: dict[str, CloudError] = {}
+        self.left: set[str] = set()
+        self.finished: set[str] = set()
+
+    def refresh(self, now: datetime) -> None:
+        """Something was looked at again: every view is drawn anew."""
+        self.now = now
+        self._views.clear()
+        self._orphans = None
+
+    # --- what was seen of a component
+
+    def view(self, tracked: Tracked) -> View:
+        """What the picture says of one component."""
+        view = self._views.get(tracked.uid)
+        if view is None:
+            view = self._views[tracked.uid] = self._look_at(tracked)
+        return view
+
+    def _look_at(self, tracked: Tracked) -> View:
+        error = self.picture.errors.get(tracked.type) or self.unconfirmed.get(tracked.uid)
+        if error is not None:
+            return View(error=error)
+        if tracked.identity is not tracked.declared_identity and tracked.memory.resource_id is not None:
+            sighting = self.picture.sightings.get(tracked.type, {}).get(tracked.memory.resource_id)
+            return View(sighting=sighting) if sighting is not None else ABSENT
+        facts = self._offers[tracked.type]
+        parent_id: str | None = None
+        if facts.parent is not None:
+            found = self._parent_id(tracked, facts)
+            if isinstance(found, View):
+                return found
+            parent_id = found
+        return self.pick(tracked, self.picture.fitting(tracked.type, parent_id, tracked.identity.name))
+
+    def pick(self, tracked: Tracked, fitting: list[Sighting]) -> View:
+        """The resource that is meant among those that fit (S14)."""
+        return pick(tracked.live_system_id, fitting)
+
+    def parent_id(self, tracked: Tracked) -> str | None:
+        """The cloud's id of the resource in whose scope the component's name is unique."""
+        facts = self._offers[tracked.type]
+        found = self._parent_id(tracked, facts) if facts.parent is not None else None
+        return found if isinstance(found, str) else None
+
+    def _parent_id(self, tracked: Tracked, facts: OfferFacts) -> str | View:
+        """The parent's id, or the view that follows for its child where there is none."""
+        parent_name = str(tracked.parameters.get(facts.parent or "", ""))
+        parent = self._by_id.get((tracked.live_system_id, parent_name))
+        if parent is None:
+            output = self._outside_output(tracked, parent_name, facts.parent_output)
+            return output if isinstance(output, str) else ABSENT
+        view = self.view(parent)
+        if view.error is not None:
+            return View(error=Unreadable(f"{parent_name!r}, which it is in, cannot be read: {view.error.message}"))
+        if view.fitting:
+            return View(error=Unreadable(f"several resources are named like {parent_name!r}, which it is in"))
+        if view.sighting is None:
+            return ABSENT
+        return str(view.sighting.outputs.get(facts.parent_output, view.sighting.resource_id))
+
+    # --- what a component needs of others
+
+    def _outside_output(self, tracked: Tracked, component_id: str, output: str) -> Any:
+        outside = self.held.outside.get((tracked.live_system_id, component_id))
+        if outside is None or outside.status not in _USABLE_OUTSIDE:
+            return None
+        return outside.output_fields.get(output)
+
+    def _output_of(self, tracked: Tracked, component_id: str, output: str) -> Any:
+        other = self._by_id.get((tracked.live_system_id, component_id))
+        if other is None:
+            return self._outside_output(tracked, component_id, output)
+        sighting = self.view(other).sighting
+        return sighting.outputs.get(output) if sighting is not None else None
+
+    def declared(self, tracked: Tracked) -> Mapping[str, Any]:
+        """The declared parameters with references resolved; what cannot be resolved yet is left out."""
+        references = self._offers[tracked.type].references
+        if not references:
+            return tracked.parameters
+        resolved: dict[str, Any] = {}
+        for name, value in tracked.parameters.items():
+            if name not in references:
+                resolved[name] = value
+                continue
+            output = references[name][1]
+            ids = value if isinstance(value, list) else [value]
+            found = [self._output_of(tracked, component_id, output) for component_id in ids]
+            if all(item is not None for item in found):
+                resolved[name] = found if isinstance(value, list) else found[0]
+        return resolved
+
+    def waits_for(self, tracked: Tracked) -> tuple[str, ...]:
+        """The dependencies that are not there yet."""
+        return tuple(name for name in tracked.dependencies if not self._is_ready(tracked, name))
+
+    def _is_ready(self, tracked: Tracked, component_id: str) -> bool:
+        other = self._by_id.get((tracked.live_system_id, component_id))
+        if other is None:
+            outside = self.held.outside.get((tracked.live_system_id, component_id))
+            return outside is not None and outside.status in _USABLE_OUTSIDE
+        sighting = self.view(other).sighting
+        return (
+            sighting is not None
+            and not other.deleting
+            and sighting.condition not in (Condition.CREATING, Condition.DYING)
+        )
+
+    # --- judging
+
+    def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
+        """What follows for one component, from the picture or from a fresher view of it."""
+        view = view if view is not None else self.view(tracked)
+        return judge(tracked, view, self.circumstances(tracked, view))
+
+    def circumstances(self, tracked: Tracked, view: View) -> Circumstances:
+        """Everything the judgement of one component depends on."""
+        facts = self._offers[tracked.type]
+        identity = tracked.identity.key
+        known = self.held.known.get(identity)
+        absent = view is ABSENT
+        return Circumstances(
+            compared=facts.compared,
+            traits=facts.traits,
+            claims=Claims(self._declarers.get(identity, frozenset()), known.owner if known else None),
+            now=self.now,
+            cycle=self._settings.cycle,
+            declared=self.declared(tracked),
+            waits_for=self.waits_for(tracked) if absent else (),
+            dependents=self._living_dependents(tracked) if tracked.deleting else (),
+            left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
+            orphan=self._orphan(tracked) if absent else None,
+            rival=self.rivals.get(tracked.uid),
+            window_over=self._is_window_over(tracked),
+            known_as=self.known_as.get(tracked.uid),
+        )
+
+    def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
+        here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+        living = [other.component_id for other in here if other.uid not in self.finished]
+        return tuple(sorted({*living, *self.held.held_by.get(tracked.uid, ())}))
+
+    def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
+        here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+        return tuple(sorted(other.component_id for other in here if other.uid in self.left))
+
+    def _is_window_over(self, tracked: Tracked) -> bool:
+        intent = tracked.memory.intent
+        if intent is None:
+            return True
+        recognised = self._offers[tracked.type].offer.recognition is not Recognition.WINDOW
+        if recognised and intent.resource_id is None and not tracked.deleting:
+            return True
+        looked_twice = self.held.absent_reads.get(tracked.uid, 0) >= 2
+        return looked_twice and self.now - intent.at >= self._settings.visibility
+
+    def _orphan(self, tracked: Tracked) -> Sighting | None:
+        """A resource of this type that the LiveSystem owns and that none of its components names any more (S15)."""
+        if self._orphans is None:
+            self._orphans = self._find_orphans()
+        return self._orphans.get((tracked.live_system_id, tracked.type))
+
+    def _find_orphans(self) -> dict[tuple[str, str], Sighting | None]:
+        tracked = list(self.held.tracked.values())
+        named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
+        named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
+        left = {known.resource_id for known in self.held.known.values() if known.left_by is not None}
+        live_systems = {component.live_system_id for component in tracked}
+        orphans: dict[tuple[str, str], Sighting | None] = {}
+        for of_type in self.picture.sightings.values():
+            for sighting in of_type.values():
+                owner = sighting.protocol.owner
+                if owner in live_systems and sighting.resource_id not in named | left:
+                    orphans.setdefault((owner, sighting.type), sighting)
+        return orphans
+
+
+def _declarers(components: Iterable[Tracked]) -> dict[str, frozenset[str]]:
+    """Per identity, the LiveSystems that could claim the resource: importOnly and deleted components count as none."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for tracked in components:
+        if not tracked.deleting and not tracked.import_only:
+            found[tracked.identity.key].add(tracked.live_system_id)
+    return {identity: frozenset(live_systems) for identity, live_systems in found.items()}
+
+
+def _dependents(components: Collection[Tracked]) -> dict[tuple[str, str], list[Tracked]]:
+    found: dict[tuple[str, str], list[Tracked]] = defaultdict(list)
+    for tracked in components:
+        for name in tracked.dependencies:
+            found[tracked.live_system_id, name].append(tracked)
+    return found

@@ -1,0 +1,203 @@
+"""Looking at a whole scope: one bulk read per component type, and sweeps of what a cloud tells only one by one.
+
+Reading changes nothing and decides nothing. What could not be read is kept as an error beside what could (S0).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from fractal_cloud.agent.scope import HeldScope, Swept
+from fractal_cloud.model.errors import CloudError, Throttled
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.offer import AnyOffer, Look
+from fractal_cloud.rules.drift import ComparedType
+
+Key = tuple[str, str | None, str]
+
+
+@dataclass(slots=True)
+class Picture:
+    """What one look at a scope showed: sightings by type and id, and errors by type."""
+
+    sightings: dict[str, dict[str, Sighting]] = field(default_factory=dict)
+    errors: dict[str, CloudError] = field(default_factory=dict)
+    _index: dict[Key, list[Sighting]] | None = None
+
+    def fitting(self, component_type: str, parent_id: str | None, name: str) -> list[Sighting]:
+        """All resources that fit an identity."""
+        if self._index is None:
+            self._index = defaultdict(list)
+            for of_type in self.sightings.values():
+                for sighting in of_type.values():
+                    self._index[sighting.type, sighting.parent_id, sighting.name].append(sighting)
+        return self._index.get((component_type, parent_id, name), [])
+
+    def put(self, sighting: Sighting) -> None:
+        """A single resource was looked at again."""
+        self.sightings.setdefault(sighting.type, {})[sighting.resource_id] = sighting
+        self._index = None
+
+    def drop(self, component_type: str, resource_id: str) -> None:
+        """A single resource was looked at again, and is gone."""
+        self.sightings.get(component_type, {}).pop(resource_id, None)
+        self._index = None
+
+
+ParentIds = Callable[[AnyOffer, Picture], frozenset[str]]
+
+
+class Reader:
+    """Reads scopes for one agent."""
+
+    def __init__(
+        self,
+        offers: Mapping[str, AnyOffer],
+        compared: Mapping[str, ComparedType],
+        pool: Executor,
+        sweep_budget: int,
+    ) -> None:
+        self._offers = offers
+        self._compared = compared
+        self._pool = pool
+        self._sweep_budget = sweep_budget
+
+    def look(self, held: HeldScope, parent_ids: ParentIds, now: datetime) -> Picture:
+        """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
+        picture = Picture()
+        types = {tracked.type for tracked in held.tracked.values()}
+        offers = [self._offers[component_type] for component_type in sorted(types)]
+        self._read(held, picture, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
+        self._read(held, picture, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
+        return picture
+
+    def look_again(
+        self, held: HeldScope, picture: Picture, types: Iterable[str], parent_ids: ParentIds, now: datetime
+    ) -> None:
+        """Read some types once more, in bulk, into a picture that exists already."""
+        self._read(held, picture, [self._offers[component_type] for component_type in sorted(types)], parent_ids, now)
+
+    def _read(
+        self, held: HeldScope, picture: Picture, offers: list[AnyOffer], parent_ids: ParentIds, now: datetime
+    ) -> None:
+        looks = {offer.type: self._look_for(held, offer, picture, parent_ids) for offer in offers}
+        if len(offers) == 1:
+            results: Iterable[dict[str, Sighting] | CloudError] = [self._list(held, offers[0], looks, now)]
+        else:
+            results = self._pool.map(lambda offer: self._list(held, offer, looks, now), offers)
+        for offer, result in zip(offers, results, strict=True):
+            if isinstance(result, CloudError):
+                picture.errors[offer.type] = result
+                picture.sightings.pop(offer.type, None)
+            else:
+                picture.errors.pop(offer.type, None)
+                picture.sightings[offer.type] = result
+        picture._index = None
+
+    def _look_for(self, held: HeldScope, offer: AnyOffer, picture: Picture, parent_ids: ParentIds) -> Look:
+        names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
+        return Look(names, parent_ids(offer, picture) if offer.reads_by_parent else frozenset())
+
+    def _list(
+        self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime
+    ) -> dict[str, Sighting] | CloudError:
+        until = held.throttled_until.get(offer.type)
+        if until is not None and now < until:
+            return Throttled(f"the cloud asked for fewer calls: reading again at {until:%H:%M:%S}")
+        before = held.seen.get(offer.type, {})
+        found: dict[str, Sighting] = {}
+        try:
+            for sighting in offer.sightings(held.cloud, looks[offer.type]):
+                known = before.get(sighting.resource_id)
+                found[sighting.resource_id] = known if known == sighting else sighting
+        except CloudError as error:
+            if isinstance(error, Throttled):
+                back_off(held, offer.type, now)
+            return error
+        held.throttles.pop(offer.type, None)
+        return found
+
+    def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture, now: datetime) -> bool:
+        """Read swept parameters of components that declare some, within the budget per type; True if any value is new.
+
+        What is in override, asked for, imported or freshly deployed is read whole in every cycle; the rest in turns.
+        """
+        changed = False
+        by_type: dict[str, list[tuple[Tracked, Sighting]]] = defaultdict(list)
+        for tracked, sighting in chosen:
+            if self.swept_names(tracked):
+                by_type[tracked.type].append((tracked, sighting))
+        for component_type, candidates in by_type.items():
+            turn = self._whose_turn(held, component_type, candidates)
+            results = self._pool.map(lambda pair: self._sweep_one(held, *pair), turn)
+            for (tracked, _), values in zip(turn, results, strict=True):
+                if values is None:
+                    continue
+                known = held.swept.get(tracked.uid)
+                changed = changed or known is None or known.values != values
+                held.swept[tracked.uid] = Swept(values, now)
+        self._merge(held, chosen, picture)
+        return changed
+
+    def swept_names(self, tracked: Tracked) -> frozenset[str]:
+        """The declared parameters of a component that must be read one by one."""
+        swept = self._compared[tracked.type].swept
+        if not swept:
+            return swept
+        return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignore_drift)
+
+    def _whose_turn(
+        self, held: HeldScope, component_type: str, candidates: list[tuple[Tracked, Sighting]]
+    ) -> list[tuple[Tracked, Sighting]]:
+        offer = self._offers[component_type]
+        first = [pair for pair in candidates if _comes_first(held, *pair)]
+        rest = [pair for pair in candidates if not _comes_first(held, *pair)]
+        budget = self._sweep_budget - sum(offer.sweep_calls(self.swept_names(tracked)) for tracked, _ in first)
+        start = held.sweep_turn.get(component_type, 0) % max(len(rest), 1)
+        turn = []
+        for pair in rest[start:] + rest[:start]:
+            budget -= offer.sweep_calls(self.swept_names(pair[0]))
+            if budget < 0:
+                break
+            turn.append(pair)
+        held.sweep_turn[component_type] = start + len(turn)
+        return first + turn
+
+    def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | None:
+        offer = self._offers[tracked.type]
+        try:
+            return dict(offer.sweep(held.cloud, sighting, self.swept_names(tracked)))
+        except CloudError:
+            return None  # its last values stay; existence and tags were read, so this is no reason to hold back
+
+    def _merge(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture) -> None:
+        for tracked, sighting in chosen:
+            swept = held.swept.get(tracked.uid)
+            if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):
+                continue
+            picture.put(replace(sighting, actual={**sighting.actual, **swept.values}))
+
+
+def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
+    memory = tracked.memory
+    return (
+        memory.stance is not Stance.MANAGED
+        or sighting.protocol.reconcile
+        or memory.observed_generation < tracked.generation
+        or tracked.uid not in held.swept
+        and memory.intent is not None
+    )
+
+
+def back_off(held: HeldScope, component_type: str, now: datetime) -> None:
+    """Leave one service alone for a while, longer each time; the others go on."""
+    times = held.throttles.get(component_type, 0) + 1
+    held.throttles[component_type] = times
+    held.throttled_until[component_type] = now + timedelta(seconds=min(0.5 * 2**times, 60.0))

@@ -1,0 +1,88 @@
+"""What an agent holds of one scope between two cycles. All of it can be lost: the control plane tells it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import KnownResource, Outside, ScopeWork
+from fractal_cloud.offers.offer import Cloud
+
+
+@dataclass(slots=True)
+class Refusal:
+    """A write the cloud refuses for good: not tried again before ``until``, or a new declaration (S21)."""
+
+    generation: int
+    until: datetime
+    message: str
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Swept:
+    """Parameters that were read one by one, and when."""
+
+    values: dict[str, Any]
+    at: datetime
+
+
+@dataclass(slots=True)
+class HeldScope:
+    """One leased scope: its components, what is known of its resources, and what the last look showed."""
+
+    scope: Scope
+    cloud: Cloud
+    token: int = 0
+    version: int = -1
+    tracked: dict[str, Tracked] = field(default_factory=dict)
+    known: dict[str, KnownResource] = field(default_factory=dict)
+    outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
+    held_by: dict[str, list[str]] = field(default_factory=dict)
+    seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
+    swept: dict[str, Swept] = field(default_factory=dict)
+    sweep_turn: dict[str, int] = field(default_factory=dict)
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    absent_reads: dict[str, int] = field(default_factory=dict)
+    throttled_until: dict[str, datetime] = field(default_factory=dict)
+    throttles: dict[str, int] = field(default_factory=dict)
+    is_quiet: bool = False
+    restless: int = 0
+    read_at: datetime | None = None
+
+    def take(self, work: ScopeWork) -> None:
+        """Take over what the control plane told: everything, or what changed."""
+        if work.full:
+            self.tracked.clear()
+            self.known.clear()
+            self.outside.clear()
+            self.held_by.clear()
+        for uid in work.gone:
+            self.forget(uid)
+        for component in work.components:
+            self.tracked[component.uid] = Tracked.from_wire(component, self.scope)
+            self.held_by.pop(component.uid, None)
+            if component.held_by:
+                self.held_by[component.uid] = component.held_by
+        self.known.update((resource.identity, resource) for resource in work.resources)
+        self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
+        self.version = work.version
+        self.is_quiet = False
+
+    def forget(self, uid: str) -> None:
+        """A component is no longer this scope's business."""
+        for table in (self.tracked, self.swept, self.refusals, self.absent_reads, self.held_by):
+            table.pop(uid, None)  # type: ignore[attr-defined]  # five dicts with the same keys and different values
+
+    def of_type(self, component_type: str) -> Iterable[Tracked]:
+        """The components of one type."""
+        return (tracked for tracked in self.tracked.values() if tracked.type == component_type)
+
+    def known_as(self, identity_key: str) -> KnownResource:
+        """What is remembered of a resource, or an empty memory."""
+        return self.known.get(identity_key) or KnownResource(identity=identity_key)

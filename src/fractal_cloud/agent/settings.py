@@ -1,0 +1,43 @@
+"""What an agent is told when it is started."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+def _agent_id() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Everything an agent can be told.
+
+    ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
+    cloud tells only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
+    waited for (S17).
+    """
+
+    url: str = "http://127.0.0.1:8600"
+    token: str = ""
+    environment: str = "default"
+    providers: tuple[str, ...] = ()
+    cycle_seconds: float = 180.0
+    concurrency: int = 16
+    sweep_budget: int = 100
+    visibility_seconds: float = 10.0
+    agent_id: str = field(default_factory=_agent_id)
+
+    @property
+    def cycle(self) -> timedelta:
+        """One settled cycle."""
+        return timedelta(seconds=self.cycle_seconds)
+
+    @property
+    def visibility(self) -> timedelta:
+        """How long a creation whose answer was lost may stay invisible: two cycles or ten seconds."""
+        return max(2 * self.cycle, timedelta(seconds=self.visibility_seconds))

@@ -1,0 +1,150 @@
+"""Carrying out one step: guard, one writing call, and a look at what came of it.
+
+The guard reads the resource again and judges again; only if the very same verb is still allowed does the call go out,
+with the provider's precondition where there is one (S16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from fractal_cloud.agent.outlook import OfferFacts, Outlook
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import NO_TAGS, stamp
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.offer import Act, Wanted
+from fractal_cloud.rules.judge import Step, Verb
+from fractal_cloud.rules.situate import ABSENT, View
+
+
+@dataclass(slots=True)
+class Planned:
+    """A step that is about to be taken, with the journal entry that was published for it."""
+
+    tracked: Tracked
+    step: Step
+    entry_id: str
+    sighting: Sighting | None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one step. ``view``: what the last read of the resource showed; None if it was not read."""
+
+    planned: Planned
+    view: View | None = None
+    created: Sighting | None = None
+    error: CloudError | None = None
+    abandoned: bool = False
+    race_lost: bool = False
+    written: bool = False
+    request_ids: list[str] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class Writer:
+    """Carries out steps in one scope. ``may_write`` is asked right before every call: a lost lease ends all writing."""
+
+    def __init__(self, held: HeldScope, outlook: Outlook, facts: OfferFacts, may_write: Callable[[], bool]) -> None:
+        self._held = held
+        self._outlook = outlook
+        self._facts = facts
+        self._offer = facts.offer
+        self._may_write = may_write
+
+    def carry_out(self, planned: Planned) -> Outcome:
+        """One step, guarded. Errors of the cloud are part of the outcome; anything else is a fault of ours and raised."""
+        tracked, step = planned.tracked, planned.step
+        outcome = Outcome(planned)
+        with self._held.cloud.acting(Act(tracked.live_system_id, tracked.component_id, step.reason)) as act:
+            try:
+                if step.verb is Verb.CREATE:
+                    self._create(planned, outcome)
+                else:
+                    self._change(planned, outcome)
+            except CloudError as error:
+                outcome.error = error
+            if outcome.error is not None and step.verb is not Verb.CREATE:
+                self._look_after(planned, outcome)
+        outcome.request_ids = list(act.request_ids)
+        return outcome
+
+    def _create(self, planned: Planned, outcome: Outcome) -> None:
+        tracked = planned.tracked
+        intent = tracked.memory.intent
+        wanted = self._wanted(tracked, token=intent.id if intent is not None else planned.entry_id)
+        if not self._may_write():
+            outcome.abandoned = True
+            return
+        outcome.written = True
+        outcome.created = self._offer.create(self._held.cloud, wanted, stamp(tracked.live_system_id))
+
+    def _change(self, planned: Planned, outcome: Outcome) -> None:
+        fresh, step = self._guard(planned, outcome)
+        if step is None or fresh is None or not self._may_write():
+            outcome.abandoned = True
+            return
+        outcome.written = True
+        self._write(planned.tracked, fresh, step)
+        outcome.view = self._read(planned)
+        after = outcome.view.sighting
+        taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
+        outcome.race_lost = taken_over and fresh.revision is None and step.verb is not Verb.UNTAG
+
+    def _guard(self, planned: Planned, outcome: Outcome) -> tuple[Sighting | None, Step | None]:
+        view = self._read(planned)
+        outcome.view = view
+        if view.sighting is not None:
+            outcome.tags = dict(view.sighting.tags)
+        tracked = planned.tracked
+        if planned.step.request is not None and tracked.request is None:
+            tracked = replace(tracked, request=planned.step.request)
+        again = self._outlook.judge(tracked, view)
+        allowed = again.step is not None and again.step.verb is planned.step.verb
+        return view.sighting, again.step if allowed else None
+
+    def _read(self, planned: Planned) -> View:
+        sighting = planned.sighting
+        resource_id = sighting.resource_id if sighting is not None else planned.tracked.memory.resource_id
+        assert resource_id is not None, "only what was sighted is changed"
+        fresh = self._offer.read(self._held.cloud, resource_id, self._swept(planned.tracked))
+        if fresh is None:
+            return ABSENT
+        if sighting is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
+            return ABSENT  # renamed behind our back: it is no longer what the component names
+        return View(sighting=fresh)
+
+    def _look_after(self, planned: Planned, outcome: Outcome) -> None:
+        """After a failed write the resource is read once more: was it taken over? was it done after all?"""
+        try:
+            outcome.view = self._read(planned)
+        except CloudError as error:
+            outcome.view = View(error=error)
+
+    def _write(self, tracked: Tracked, fresh: Sighting, step: Step) -> None:
+        cloud = self._held.cloud
+        match step.verb:
+            case Verb.UPDATE:
+                self._offer.update(cloud, fresh, self._wanted(tracked), frozenset(step.drift))
+            case Verb.DELETE:
+                self._offer.delete(cloud, fresh)
+            case Verb.STAMP | Verb.PUSH:
+                self._offer.tag(cloud, fresh, add=step.add, remove=NO_TAGS)
+            case Verb.FINISH | Verb.UNTAG:
+                self._offer.tag(cloud, fresh, add=NO_TAGS, remove=step.remove)
+            case Verb.CREATE:
+                raise AssertionError("a creation has its own way")
+
+    def _swept(self, tracked: Tracked) -> frozenset[str]:
+        return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignore_drift
+
+    def _wanted(self, tracked: Tracked, token: str = "") -> Wanted[object]:
+        parameters = {**self._outlook.declared(tracked)}
+        component = self._offer.component.from_parameters(tracked.component_id, parameters)
+        if not tracked.parameters.get("name"):
+            component.name = tracked.identity.name
+        parent_id = self._outlook.parent_id(tracked)
+        return Wanted(component, tracked.live_system_id, parent_id, token)

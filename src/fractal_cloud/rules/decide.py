@@ -1,0 +1,112 @@
+"""The decision table of the protocol: purely computational, total, and the only place where a verb is picked.
+
+Rules are tried from the top; the first that fits decides. No clock, no input or output, no memory of its own.
+"""
+
+from __future__ import annotations
+
+from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation
+from fractal_cloud.model.status import Stance, Status
+
+
+def decide(situation: Situation) -> Decision:
+    """What follows for one component that is declared (S0 to S14).
+
+    A status of None means that the status stays as it is.
+    """
+    match situation.presence:
+        case Presence.UNREADABLE:
+            return Decision("S0", None, Action.NOTHING, situation.stance)
+        case Presence.SEVERAL:
+            status = None if situation.stance.hands_off else Status.FAILED
+            return Decision("S14", status, Action.NOTHING, situation.stance)
+        case Presence.ABSENT:
+            return _decide_absent(situation)
+        case Presence.PRESENT:
+            return _decide_present(situation)
+
+
+def _decide_absent(s: Situation) -> Decision:
+    if s.untouchable:
+        stance = Stance.OVERRIDE if s.stance is Stance.OVERRIDE else Stance.IMPORTED
+        return Decision("S1", Status.MISSING, Action.NOTHING, stance)
+    if s.heir is Party.OTHER or (s.stance is Stance.IMPORTED and not s.redeployed):
+        return Decision("S3", Status.MISSING, Action.NOTHING, Stance.IMPORTED)
+    if s.stance is Stance.OVERRIDE and not s.redeployed:
+        return Decision("S2", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
+    if s.holds_data and s.stance is Stance.MANAGED and not s.redeployed and not s.intent_open:
+        return Decision("S4a", Status.MISSING, Action.NOTHING, Stance.MANAGED)
+    return Decision("S4", Status.INSTANTIATING, Action.CREATE, Stance.MANAGED)
+
+
+def _decide_present(s: Situation) -> Decision:
+    if s.untouchable:
+        stance = Stance.OVERRIDE if s.stance is Stance.OVERRIDE else Stance.IMPORTED
+        return Decision("S5", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
+    if s.owner is Party.OTHER:
+        return Decision("S6", Status.EXTERNALLY_MANAGED, Action.NOTHING, Stance.IMPORTED)
+    if s.manager is not Manager.OURS:
+        keeps_import = s.owner is Party.NOBODY and s.stance is Stance.IMPORTED
+        stance = Stance.IMPORTED if keeps_import else Stance.OVERRIDE
+        return Decision("S7", Status.MANUAL_OVERRIDE, Action.NOTHING, stance)
+    if s.owner is Party.NOBODY:
+        return _decide_unowned(s)
+    return _decide_owned(s)
+
+
+def _decide_unowned(s: Situation) -> Decision:
+    waiting = Stance.IMPORTED if s.stance is Stance.IMPORTED else Stance.OVERRIDE
+    if not s.reconcile:
+        return Decision("S10", Status.MANUAL_OVERRIDE, Action.NOTHING, waiting)
+    match s.claimant:
+        case Party.ME:
+            return _readopt("S9")
+        case Party.OTHER:
+            return Decision("S8", Status.EXTERNALLY_MANAGED, Action.NOTHING, Stance.IMPORTED)
+        case Party.CONTESTED | Party.NOBODY:
+            return Decision("S8a", Status.MANUAL_OVERRIDE, Action.NOTHING, waiting)
+
+
+def _decide_owned(s: Situation) -> Decision:
+    if s.reconcile:
+        return _readopt("S9")
+    if s.stance is Stance.OVERRIDE:
+        if s.readoption_by_tag:
+            return _readopt("S11a")
+        return Decision("S11", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
+    if needs_notice(s):
+        status = Status.MUTATING if s.drifted else Status.ACTIVE
+        return Decision("S12a", status, Action.NOTICE, s.stance)
+    action = Action.RECONCILE if s.drifted else Action.NOTHING
+    return Decision("S12", Status.ACTIVE, action, Stance.MANAGED)
+
+
+def needs_notice(s: Situation) -> bool:
+    """Whether a person gets to see what would change before anything is written (S12a)."""
+    came_back = s.stance is Stance.MANAGED and s.was_absent and not s.intent_open
+    return not s.noticed and (s.stance in (Stance.NONE, Stance.IMPORTED) or came_back)
+
+
+def _readopt(rule: str) -> Decision:
+    return Decision(rule, Status.RECONCILE_REQUESTED, Action.READOPT, Stance.MANAGED)
+
+
+def decide_deletion(situation: Situation, *, window_over: bool = True) -> tuple[str, Fate]:
+    """How the deletion of one component goes on (O10); ``window_over``: an open create intent can show no more.
+
+    Whoever is being deleted counts as no claimant, so what has no owner tag is never deleted.
+    """
+    s = situation
+    if s.presence is Presence.UNREADABLE:
+        return "S0", Fate.WAIT
+    if s.presence is Presence.ABSENT:
+        return ("O10", Fate.GONE) if window_over or not s.intent_open else ("S17", Fate.WAIT)
+    unclaimable = s.owner is Party.NOBODY and s.claimant is not Party.ME
+    if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER or unclaimable:
+        return "O3", Fate.DROP
+    decision = _decide_present(s)
+    if decision.action is Action.NOTICE:
+        return "S12a", Fate.NOTICE
+    if decision.rule in ("S9", "S11a", "S12"):
+        return decision.rule, Fate.DELETE
+    return decision.rule, Fate.LEAVE

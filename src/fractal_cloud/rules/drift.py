@@ -1,0 +1,100 @@
+"""What is declared, held beside what is actual: only declared parameters, each compared as the thing it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import ip_network
+from typing import Any
+
+from fractal_cloud.model.catalog import TypeFacts
+
+
+class ComparedType:
+    """What comparing must know of one component type, drawn once from its facts."""
+
+    def __init__(self, facts: TypeFacts) -> None:
+        properties: Mapping[str, Any] = facts.parameter_schema.get("properties", {})
+        facts_of = {name: facts.parameter_facts(name) for name in properties}
+        self.compare: dict[str, str] = {name: found.get("compare", "exact") for name, found in facts_of.items()}
+        self.immutable = frozenset(name for name, found in facts_of.items() if found.get("immutable"))
+        self.swept = frozenset(name for name, found in facts_of.items() if found.get("swept"))
+        self.enforced: dict[str, Any] = {
+            name: properties[name].get("default") for name, found in facts_of.items() if found.get("enforced")
+        }
+        self.place = frozenset(facts.place)
+        self.parent = facts.parent
+
+    @cached_property
+    def never_compared(self) -> frozenset[str]:
+        """Parameters that are the identity itself: a change of them is told apart (S18)."""
+        return frozenset({"name", *self.place, *([self.parent] if self.parent else [])})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One parameter that differs (G3)."""
+
+    declared: Any
+    actual: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the output field ``drift``."""
+        return {"declared": self.declared, "actual": self.actual}
+
+
+Drift = dict[str, Difference]
+
+
+def find_drift(
+    compared: ComparedType, declared: Mapping[str, Any], actual: Mapping[str, Any], ignored: Collection[str] = ()
+) -> Drift:
+    """Every declared parameter whose actual value is known and differs, but for those ignored (G15)."""
+    drift: Drift = {}
+    wanted = {**compared.enforced, **declared} if compared.enforced else declared
+    for name, value in wanted.items():
+        if name not in actual or name in ignored or name in compared.never_compared:
+            continue
+        seen = actual[name]
+        if value == seen and type(value) is type(seen):
+            continue
+        how = compared.compare.get(name, "exact")
+        if _normal(how, value) != _normal(how, seen):
+            drift[name] = Difference(value, seen)
+    return drift
+
+
+def _normal(how: str, value: Any) -> Any:
+    match how:
+        case "unordered":
+            return sorted({_text(item) for item in value}) if isinstance(value, list | tuple | set) else value
+        case "caseless":
+            return value.casefold() if isinstance(value, str) else value
+        case "cidr":
+            return _network(value)
+        case "cidrs":
+            return sorted({_network(item) for item in value}) if isinstance(value, list | tuple | set) else value
+    return value
+
+
+def _network(value: Any) -> Any:
+    try:
+        return str(ip_network(value, strict=False))
+    except (ValueError, TypeError):
+        return value
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def mutable(compared: ComparedType, drift: Drift) -> Drift:
+    """The part of a drift that the cloud can change in place."""
+    return {name: difference for name, difference in drift.items() if name not in compared.immutable}
+
+
+def immutable(compared: ComparedType, drift: Drift) -> Drift:
+    """The part of a drift that would need another resource (S18)."""
+    return {name: difference for name, difference in drift.items() if name in compared.immutable}

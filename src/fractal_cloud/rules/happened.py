@@ -1,0 +1,108 @@
+"""Which events follow from a component's published state before and after (C4). Pure.
+
+What only the agent can know (a race it lost, a request it refused) it tells as an event of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.status import Stance, Status
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What of a component's observed half can lead to an event."""
+
+    stance: Stance
+    status: Status
+    message: str = ""
+    owner: str | None = None
+    resource_id: str | None = None
+    output_fields: Mapping[str, Any] = field(default_factory=dict)
+    is_absent: bool = False
+    override_by: str | None = None
+    override_reason: str | None = None
+
+    @property
+    def drift(self) -> Any:
+        """Declared against actual, if they differ."""
+        return self.output_fields.get("drift")
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One event: ``by`` is None where it was the agent's own doing."""
+
+    kind: EventKind
+    message: str = ""
+    before: Any = None
+    after: Any = None
+    by: str | None = None
+
+
+def happened(before: Published, after: Published, live_system_id: str, *, deleting: bool) -> list[Happened]:
+    """The events of one publication, in the order in which a reader wants them."""
+    found = [*_status(before, after), *_glass(before, after), *_owner(before, after)]
+    if not deleting:
+        found.extend(_loss(before, after, live_system_id))
+    found.extend(_drift(before, after))
+    return found
+
+
+def _status(before: Published, after: Published) -> Iterator[Happened]:
+    if before.status is not after.status:
+        yield Happened(EventKind.STATUS_CHANGED, after.message, before.status.value, after.status.value)
+
+
+def _glass(before: Published, after: Published) -> Iterator[Happened]:
+    # S9 passes through the stance override on its way to managed: only ManualOverride is a broken glass.
+    is_broken = after.stance is Stance.OVERRIDE and after.status is Status.MANUAL_OVERRIDE and not after.is_absent
+    if is_broken and before.stance in (Stance.MANAGED, Stance.NONE):
+        why = after.override_reason or after.message
+        yield Happened(EventKind.GLASS_BROKEN, why, before.stance.value, after.stance.value, after.override_by or UNKNOWN)
+    if before.stance is Stance.OVERRIDE and after.stance is Stance.MANAGED:
+        yield Happened(EventKind.READOPTED, after.message, before.stance.value, after.stance.value)
+
+
+def _owner(before: Published, after: Published) -> Iterator[Happened]:
+    is_same_resource = before.resource_id is not None and before.resource_id == after.resource_id
+    if is_same_resource and before.owner != after.owner:
+        yield Happened(
+            EventKind.OWNER_CHANGED,
+            f"owner of {after.resource_id} was {_named(before.owner)}, is {_named(after.owner)}",
+            before.owner,
+            after.owner,
+            UNKNOWN,
+        )
+
+
+def _named(owner: str | None) -> str:
+    return "nobody" if owner is None else repr(owner)
+
+
+def _loss(before: Published, after: Published, live_system_id: str) -> Iterator[Happened]:
+    is_missing_now = after.status is Status.MISSING and before.status is not Status.MISSING
+    was_ours = before.resource_id is not None and before.owner == live_system_id and not before.is_absent
+    if is_missing_now or (was_ours and after.is_absent):
+        what = before.resource_id or "the resource"
+        yield Happened(EventKind.RESOURCE_LOST, after.message or f"{what} is gone", before.resource_id, None, UNKNOWN)
+
+
+def _drift(before: Published, after: Published) -> Iterator[Happened]:
+    """An importer's difference raises no event (O5); nor does a difference that went with its resource."""
+    if after.stance is Stance.IMPORTED or before.drift == after.drift:
+        return
+    if after.drift:
+        yield Happened(EventKind.DRIFT_FOUND, _names(after.drift), before.drift, after.drift)
+    elif before.drift and not after.is_absent:
+        yield Happened(EventKind.DRIFT_CORRECTED, _names(before.drift), before.drift, None)
+
+
+def _names(drift: Any) -> str:
+    return ", ".join(sorted(drift)) if isinstance(drift, Mapping) else ""

@@ -1,0 +1,370 @@
+"""From one component and one look at the cloud to the next single write, and to what is to be published. Pure.
+
+The same function serves the cycle, the guard right before a write, and the plan: only what happens with the step it
+returns differs. The table itself is in ``decide``; here its verbs become steps of one writing call each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.situation import Action, Decision, Fate, Presence
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags, stamp
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import OperatorRequest
+from fractal_cloud.rules import words
+from fractal_cloud.rules.decide import decide, decide_deletion
+from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, mutable
+from fractal_cloud.rules.requests import Answer, answer_request
+from fractal_cloud.rules.situate import Claims, TypeTraits, View, situate
+
+
+class Verb(StrEnum):
+    """One writing call to the cloud."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    STAMP = "stamp"
+    FINISH = "finish"
+    PUSH = "push"
+    UNTAG = "untag"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next write for one component, and why (the word that goes into the journal and the user agent)."""
+
+    verb: Verb
+    reason: str
+    drift: Drift = field(default_factory=dict)
+    add: ProtocolTags = NO_TAGS
+    remove: ProtocolTags = NO_TAGS
+    request: OperatorRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Everything a judgement depends on beside the component and the look at the cloud.
+
+    ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
+    ``waits_for``: dependencies that must come first. ``dependents``: components of the same LiveSystem that need this
+    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here.
+    ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
+    that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
+    ``known_as``: the other name under which a vanished resource was found (S19).
+    """
+
+    compared: ComparedType
+    traits: TypeTraits
+    claims: Claims
+    now: datetime
+    cycle: timedelta
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    waits_for: tuple[str, ...] = ()
+    dependents: tuple[str, ...] = ()
+    left_dependents: tuple[str, ...] = ()
+    orphan: Sighting | None = None
+    rival: str | None = None
+    window_over: bool = True
+    known_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What follows for one component: the status to show, the stance to take, and at most one step.
+
+    ``status`` None: it stays. ``in_progress``: look again soon. ``carried_out``: nothing is left to do for this
+    generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended.
+    ``answer``: what becomes of the operator's request.
+    """
+
+    rule: str
+    status: Status | None
+    stance: Stance
+    message: str
+    drift: Drift = field(default_factory=dict)
+    step: Step | None = None
+    waits_for: tuple[str, ...] = ()
+    in_progress: bool = False
+    carried_out: bool = False
+    noticing: bool = False
+    finished: bool = False
+    left: bool = False
+    answer: Answer | None = None
+
+
+def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
+    """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
+    drift = _drift(tracked, view, around)
+    situation = situate(
+        tracked,
+        view,
+        around.claims,
+        around.traits,
+        drifted=bool(mutable(around.compared, drift)),
+        now=around.now,
+        cycle=around.cycle,
+    )
+    answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
+    if answer is not None and answer.acts:
+        return _act_on_request(tracked, view, answer, drift)
+    if tracked.deleting:
+        rule, fate = decide_deletion(situation, window_over=around.window_over)
+        return _deletion(tracked, view, around, rule, fate, answer)
+    decision = decide(situation)
+    match decision.action:
+        case Action.CREATE:
+            return _creation(tracked, around, decision, answer)
+        case Action.READOPT:
+            return _readoption(tracked, _sighted(view), around, decision, drift, answer)
+        case Action.RECONCILE | Action.NOTICE:
+            return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
+        case _:
+            return _standstill(tracked, view, around, decision, drift, answer)
+
+
+def _sighted(view: View) -> Sighting:
+    if view.sighting is None:
+        raise AssertionError("only what is present is reconciled")
+    return view.sighting
+
+
+def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
+    if view.sighting is None:
+        return {}
+    return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignore_drift)
+
+
+def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) -> Judgement:
+    request = answer.request
+    if answer.breaks_glass:
+        return Judgement(
+            "G13",
+            Status.MANUAL_OVERRIDE,
+            Stance.OVERRIDE,
+            words.breaking_glass(request),
+            drift,
+            Step(Verb.UNTAG, "glass", remove=ProtocolTags(managed_by=OURS), request=request),
+            in_progress=True,
+            answer=answer,
+        )
+    tags = _sighted(view).protocol
+    add = ProtocolTags(
+        managed_by=None if tags.is_managed else OURS,
+        reconcile=not tags.reconcile,
+        owner=None if tags.owner is not None else tracked.live_system_id,
+    )
+    return Judgement(
+        "G10",
+        Status.RECONCILE_REQUESTED,
+        tracked.memory.stance,
+        words.force_pushed(request),
+        drift,
+        Step(Verb.PUSH, "force-push", add=add, request=request) if add != NO_TAGS else None,
+        in_progress=True,
+        answer=answer,
+    )
+
+
+def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answer: Answer | None) -> Judgement:
+    memory = tracked.memory
+    if around.known_as is not None:
+        message = words.renamed(tracked, around.known_as)
+        return Judgement("S19", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
+    if around.orphan is not None:
+        message = words.orphaned(tracked, around.orphan)
+        return Judgement("S15", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
+    waiting = _why_creation_waits(tracked, around)
+    if waiting:
+        return Judgement(
+            decision.rule,
+            Status.INSTANTIATING,
+            memory.stance,
+            waiting,
+            waits_for=around.waits_for,
+            in_progress=True,
+            answer=answer,
+        )
+    step = Step(Verb.CREATE, "create", add=stamp(tracked.live_system_id))
+    message = words.creating(tracked)
+    return Judgement(decision.rule, decision.status, decision.stance, message, step=step, in_progress=True, answer=answer)
+
+
+def _why_creation_waits(tracked: Tracked, around: Circumstances) -> str:
+    if around.waits_for:
+        return words.waits_for(around.waits_for)
+    if around.rival is not None:
+        return words.rival(around.rival)
+    if tracked.memory.intent is not None and not around.window_over:
+        return words.window(tracked)
+    return ""
+
+
+def _readoption(
+    tracked: Tracked,
+    sighting: Sighting,
+    around: Circumstances,
+    decision: Decision,
+    drift: Drift,
+    answer: Answer | None,
+) -> Judgement:
+    before = tracked.memory.stance
+    held = Stance.OVERRIDE if before in (Stance.NONE, Stance.IMPORTED) else before
+    fixed = immutable(around.compared, drift)
+
+    def with_step(step: Step | None, message: str, status: Status | None = decision.status) -> Judgement:
+        return Judgement(decision.rule, status, held, message, drift, step, in_progress=True, answer=answer)
+
+    if sighting.protocol.owner is None:
+        owner = ProtocolTags(owner=tracked.live_system_id)
+        return with_step(Step(Verb.STAMP, "handshake", add=owner), words.reconciling(drift))
+    if sighting.condition is not Condition.SETTLED:
+        return with_step(None, words.at_work(sighting))
+    changes = mutable(around.compared, drift)
+    if changes:
+        return with_step(Step(Verb.UPDATE, "handshake", drift=changes), words.reconciling(changes))
+    if fixed or tracked.identity != tracked.declared_identity:
+        return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
+    if not _is_read_whole(tracked, sighting, around):
+        return with_step(None, words.reading_on())
+    if sighting.protocol.reconcile:
+        step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
+        return Judgement(
+            decision.rule, decision.status, Stance.MANAGED, words.readopted(), drift, step, in_progress=True, answer=answer
+        )
+    return Judgement(
+        decision.rule, Status.ACTIVE, Stance.MANAGED, words.in_step(), drift, carried_out=True, answer=answer
+    )
+
+
+def _is_read_whole(tracked: Tracked, sighting: Sighting, around: Circumstances) -> bool:
+    needed = around.compared.swept - tracked.ignore_drift
+    return all(name in sighting.actual for name in tracked.parameters if name in needed)
+
+
+def _reconciliation(
+    tracked: Tracked,
+    sighting: Sighting,
+    around: Circumstances,
+    decision: Decision,
+    drift: Drift,
+    answer: Answer | None,
+) -> Judgement:
+    changes = mutable(around.compared, drift)
+    if decision.action is Action.NOTICE:
+        message = words.noticed(changes, around.cycle) if changes else words.in_step()
+        status, message = _standing(tracked, sighting, around, drift, decision.status, message)
+        return Judgement(
+            decision.rule,
+            status,
+            decision.stance,
+            message,
+            drift,
+            noticing=True,
+            in_progress=bool(changes),
+            carried_out=not changes,
+            answer=answer,
+        )
+    reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
+    settled = sighting.condition is Condition.SETTLED
+    step = Step(Verb.UPDATE, reason, drift=changes) if settled else None
+    message = words.reconciling(changes) if settled else words.at_work(sighting)
+    status, message = _standing(tracked, sighting, around, drift, Status.MUTATING, message)
+    return Judgement(
+        decision.rule, status, decision.stance, message, drift, step, in_progress=True, answer=answer
+    )
+
+
+def _standstill(
+    tracked: Tracked, view: View, around: Circumstances, decision: Decision, drift: Drift, answer: Answer | None
+) -> Judgement:
+    if decision.rule == "S0":
+        assert view.error is not None
+        return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer)
+    message = words.explain(decision.rule, tracked, view, around.claims)
+    status = decision.status
+    in_progress = False
+    if decision.rule == "S12":
+        sighting = _sighted(view)
+        status, message = _standing(tracked, sighting, around, drift, Status.ACTIVE, message)
+        in_progress = sighting.condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING)
+    return Judgement(
+        decision.rule,
+        status,
+        decision.stance,
+        message,
+        drift,
+        in_progress=in_progress,
+        carried_out=not in_progress,
+        answer=answer,
+    )
+
+
+def _standing(
+    tracked: Tracked,
+    sighting: Sighting,
+    around: Circumstances,
+    drift: Drift,
+    status: Status | None,
+    message: str,
+) -> tuple[Status | None, str]:
+    """The status of what is ours once the cloud's own condition and what cannot be changed are counted in (S13, S18)."""
+    fixed = immutable(around.compared, drift)
+    if fixed or tracked.identity != tracked.declared_identity:
+        return Status.FAILED, words.cannot_change(tracked, fixed)
+    match sighting.condition:
+        case Condition.BROKEN:
+            return Status.FAILED, words.broken(sighting)
+        case Condition.CREATING:
+            return Status.INSTANTIATING, words.at_work(sighting)
+        case Condition.CHANGING | Condition.DYING:
+            return Status.MUTATING, words.at_work(sighting)
+        case Condition.SETTLED:
+            return status, message
+
+
+def _deletion(
+    tracked: Tracked, view: View, around: Circumstances, rule: str, fate: Fate, answer: Answer | None
+) -> Judgement:
+    stance = tracked.memory.stance
+
+    def ended(message: str, *, left: bool = False) -> Judgement:
+        return Judgement(
+            rule, Status.DELETED, stance, message, carried_out=True, finished=True, left=left, answer=answer
+        )
+
+    def waiting(message: str, *, noticing: bool = False, step: Step | None = None) -> Judgement:
+        status = None if view.presence is Presence.UNREADABLE else Status.DELETING
+        return Judgement(
+            rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer
+        )
+
+    match fate:
+        case Fate.WAIT if view.error is not None:
+            return waiting(words.unreadable(view.error))
+        case Fate.WAIT:
+            return waiting(words.window(tracked))
+        case Fate.GONE:
+            return ended(words.gone())
+        case Fate.DROP:
+            unowned = view.sighting is not None and view.sighting.protocol.owner is None
+            return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)
+        case Fate.LEAVE:
+            return ended(words.left(rule, tracked, view, around.claims), left=True)
+        case Fate.NOTICE | Fate.DELETE if around.left_dependents:
+            return ended(words.left_for(around.left_dependents), left=True)
+        case Fate.NOTICE | Fate.DELETE if around.dependents:
+            return waiting(words.deletion_waits(around.dependents), noticing=fate is Fate.NOTICE)
+        case Fate.NOTICE:
+            return waiting(words.deletion_noticed(around.cycle), noticing=True)
+        case _ if _sighted(view).condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING):
+            return waiting(words.at_work(_sighted(view)))
+        case _:
+            return waiting(words.deleting(), step=Step(Verb.DELETE, "delete"))

@@ -1,0 +1,73 @@
+"""From a judgement to what is remembered and published of a component. Pure; times are stamped at publication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fractal_cloud.model.situation import Presence
+from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked
+from fractal_cloud.model.wire import Override
+from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.situate import View
+
+
+def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
+    """The observed half of a component after a judgement; equal to what it was where nothing changed."""
+    memory = tracked.memory
+    status = judgement.status or memory.status
+    if view.presence is Presence.UNREADABLE:
+        return replace(memory, message=judgement.message)
+    sighting = view.sighting
+    present = sighting is not None
+    absent = view.presence is Presence.ABSENT
+    intent = None if present else memory.intent
+    return Remembered(
+        stance=judgement.stance,
+        status=status,
+        message=judgement.message,
+        owner=sighting.protocol.owner if sighting else memory.owner,
+        resource_id=sighting.resource_id if sighting else memory.resource_id,
+        output_fields=_output_fields(tracked, view, judgement),
+        observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
+        established=present or intent is not None or (memory.established and not absent),
+        absent_since=(memory.absent_since or AT_PUBLICATION) if absent and intent is None else None
+        if present
+        else memory.absent_since,
+        noticed_since=(memory.noticed_since or AT_PUBLICATION) if judgement.noticing else None,
+        intent=intent,
+        override=_override(tracked, judgement),
+        waits_for=judgement.waits_for,
+    )
+
+
+def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
+    if judgement.stance is not Stance.OVERRIDE:
+        return None
+    known = tracked.memory.override
+    since = known.since if known is not None else AT_PUBLICATION
+    answer = judgement.answer
+    if answer is not None and answer.breaks_glass and not answer.refusal:
+        request = answer.request
+        return Override(since=since, by=request.by, reason=request.reason, until=request.until)
+    return known or Override(since=since)
+
+
+def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mapping[str, Any]:
+    """The offer's outputs, the actual value of every declared parameter, and the drift if there is any (G3)."""
+    sighting = view.sighting
+    if sighting is None:
+        return {} if view.presence is Presence.ABSENT else tracked.memory.output_fields
+    actual = sighting.actual
+    fields = dict(sighting.outputs)
+    for name in tracked.parameters:
+        if name in actual:
+            fields[name] = actual[name]
+        elif name in tracked.memory.output_fields:
+            fields[name] = tracked.memory.output_fields[name]
+    drift = {name: difference.to_json() for name, difference in sorted(judgement.drift.items())}
+    if drift:
+        fields["drift"] = drift
+    return tracked.memory.output_fields if fields == tracked.memory.output_fields else fields

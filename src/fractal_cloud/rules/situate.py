@@ -1,0 +1,122 @@
+"""From what was seen and what is remembered to the small situation that the table decides about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.situation import Manager, Party, Presence, Situation
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tracked import Tracked
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a look at the cloud says of one component: a sighting, several that fit, nothing, or an error."""
+
+    sighting: Sighting | None = None
+    fitting: tuple[Sighting, ...] = ()
+    error: CloudError | None = None
+
+    @property
+    def presence(self) -> Presence:
+        """The view in one word."""
+        if self.error is not None:
+            return Presence.UNREADABLE
+        if self.sighting is not None:
+            return Presence.PRESENT
+        return Presence.SEVERAL if self.fitting else Presence.ABSENT
+
+
+ABSENT = View()
+
+
+def pick(live_system_id: str, fitting: Sequence[Sighting]) -> View:
+    """The one resource that is meant where several fit the identity (S14); the dying give way to the living."""
+    living = [sighting for sighting in fitting if sighting.condition is not Condition.DYING] or list(fitting)
+    if len(living) == 1:
+        return View(sighting=living[0])
+    if not living:
+        return ABSENT
+    mine = [sighting for sighting in living if sighting.protocol.owner == live_system_id]
+    if len(mine) == 1:
+        return View(sighting=mine[0])
+    owned = [sighting for sighting in living if sighting.protocol.is_managed and sighting.protocol.owner is not None]
+    if len(owned) == 1:
+        return View(sighting=owned[0])
+    return View(fitting=tuple(living))
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Who declares a resource (and could claim it), and who was last seen as its owner."""
+
+    declarers: Collection[str] = ()
+    last_owner: str | None = None
+
+    @property
+    def heir(self) -> str | None:
+        """The last owner, if it still declares the resource."""
+        return self.last_owner if self.last_owner in self.declarers else None
+
+    def heir_as_seen_by(self, live_system_id: str) -> Party:
+        """The heir from one LiveSystem's point of view."""
+        return party(self.heir, live_system_id)
+
+    def claimant_as_seen_by(self, live_system_id: str) -> Party:
+        """The heir; without one the only declarer; with several, nobody: it is contested."""
+        if self.heir is not None:
+            return party(self.heir, live_system_id)
+        if len(self.declarers) > 1:
+            return Party.CONTESTED
+        return party(next(iter(self.declarers), None), live_system_id)
+
+
+def party(name: str | None, live_system_id: str) -> Party:
+    """Whom a LiveSystem's name points at, from another's (or its own) point of view."""
+    if name is None:
+        return Party.NOBODY
+    return Party.ME if name == live_system_id else Party.OTHER
+
+
+def manager(tags: ProtocolTags) -> Manager:
+    """Whose ``managed-by`` it is."""
+    if tags.is_managed:
+        return Manager.OURS
+    return Manager.NOBODY if tags.managed_by is None else Manager.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTraits:
+    """What a situation depends on that holds for all components of a type."""
+
+    taggable: bool = True
+    holds_data: bool = False
+
+
+def situate(
+    tracked: Tracked, view: View, claims: Claims, traits: TypeTraits, *, drifted: bool, now: datetime, cycle: timedelta
+) -> Situation:
+    """The situation of one component, at one moment."""
+    tags = view.sighting.protocol if view.sighting is not None else ProtocolTags()
+    memory = tracked.memory
+    return Situation(
+        presence=view.presence,
+        untouchable=tracked.import_only or not traits.taggable,
+        manager=manager(tags),
+        reconcile=tags.reconcile,
+        owner=party(tags.owner, tracked.live_system_id),
+        heir=claims.heir_as_seen_by(tracked.live_system_id),
+        claimant=claims.claimant_as_seen_by(tracked.live_system_id),
+        stance=memory.stance,
+        redeployed=tracked.is_redeployed,
+        holds_data=traits.holds_data,
+        intent_open=memory.intent is not None,
+        was_absent=memory.absent_since is not None or memory.noticed_since is not None,
+        readoption_by_tag=tracked.readoption_by_tag,
+        noticed=memory.noticed_since is not None and now - memory.noticed_since >= cycle,
+        drifted=drifted,
+    )

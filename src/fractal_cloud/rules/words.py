@@ -1,0 +1,229 @@
+"""What a component says of itself: cause first, values quoted, one line, and what to do next. The same problem has the
+same words everywhere. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import OperatorRequest
+from fractal_cloud.rules.drift import Difference, Drift
+from fractal_cloud.rules.situate import Claims, View
+
+HANDSHAKE = "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back"
+
+
+def in_step() -> str:
+    """Declared and actual agree."""
+    return "as declared"
+
+
+def readopted() -> str:
+    """The handshake is being completed."""
+    return "as declared: handing back to the agent"
+
+
+def unreadable(error: CloudError) -> str:
+    """A read failed (S0)."""
+    return f"cannot be read, so nothing is decided: {error.message}"
+
+
+def creating(tracked: Tracked) -> str:
+    """A creation is under way."""
+    intent = tracked.memory.intent
+    return "creating" if intent is None else "creating: the answer to the last try was lost, finishing it"
+
+
+def waits_for(component_ids: Iterable[str]) -> str:
+    """Dependencies come first."""
+    return f"waits for {', '.join(component_ids)}"
+
+
+def rival(live_system_id: str) -> str:
+    """Another LiveSystem is creating the same resource right now (O2)."""
+    return f"{live_system_id!r} is creating it: it will be imported"
+
+
+def window(tracked: Tracked) -> str:
+    """A lost create answer may still become visible (S17)."""
+    intent = tracked.memory.intent
+    since = f"{intent.at:%H:%M:%S}" if intent is not None else "before"
+    return f"the answer to the create call of {since} was lost: waiting until it would be visible, then trying again"
+
+
+def at_work(sighting: Sighting) -> str:
+    """The cloud is still at work (S13)."""
+    doing = {
+        Condition.CREATING: "is creating it",
+        Condition.CHANGING: "is changing it",
+        Condition.DYING: "is deleting it",
+    }.get(sighting.condition, "is at work")
+    return f"the cloud {doing}" + (f": {sighting.detail}" if sighting.detail else "")
+
+
+def broken(sighting: Sighting) -> str:
+    """The cloud itself calls it failed."""
+    return f"the cloud reports {sighting.resource_id} as failed: {sighting.detail or 'no reason given'}; look there"
+
+
+def reconciling(drift: Drift) -> str:
+    """What is being brought back."""
+    return f"reconciling {differences(drift)}" if drift else "reconciling"
+
+
+def reading_on() -> str:
+    """Not every declared parameter has been read yet."""
+    return "reading the rest of its parameters before it is handed back"
+
+
+def noticed(drift: Drift, cycle: timedelta) -> str:
+    """What would change is shown before anything is written (S12a)."""
+    return f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): remove managed-by to stop it"
+
+
+def differences(drift: Drift) -> str:
+    """Every difference in one line."""
+    return ", ".join(f"{name} from {_quoted(d.actual)} to {_quoted(d.declared)}" for name, d in sorted(drift.items()))
+
+
+def cannot_change(tracked: Tracked, fixed: Drift) -> str:
+    """Parameters the cloud cannot change in place, the name, or a word of the scope (S18)."""
+    faults = {**fixed, **_moved(tracked)}
+    told = "; ".join(
+        f"{name} is {_quoted(d.actual)} and cannot become {_quoted(d.declared)} in place" for name, d in sorted(faults.items())
+    )
+    return f"{told}: declare a new component, or delete this one and deploy again"
+
+
+def _moved(tracked: Tracked) -> Drift:
+    here, there = tracked.identity, tracked.declared_identity
+    pairs: tuple[tuple[str, Any, Any], ...] = (
+        ("name", there.name, here.name),
+        ("place", there.scope.place, here.scope.place),
+        ("parent", there.parent, here.parent),
+    )
+    return {name: Difference(declared, actual) for name, declared, actual in pairs if declared != actual}
+
+
+def renamed(tracked: Tracked, name: str) -> str:
+    """The resource was found under another name (S19)."""
+    return (
+        f"name is {name!r} on {tracked.memory.resource_id} and {tracked.identity.name!r} in the declaration: "
+        "name it back, or declare a new component"
+    )
+
+
+def orphaned(tracked: Tracked, orphan: Sighting) -> str:
+    """A resource of this LiveSystem bears a name nobody declares (S15)."""
+    return (
+        f"not creating {tracked.identity.name!r} while {orphan.resource_id} ({orphan.name!r}), which this LiveSystem owns, "
+        "is named by no component: name it back, or remove its fractal-cloud-owner tag"
+    )
+
+
+def breaking_glass(request: OperatorRequest) -> str:
+    """Glass broken through the product (G13)."""
+    return f"{request.by} broke the glass: removing managed-by" + (f" ({request.reason})" if request.reason else "")
+
+
+def force_pushed(request: OperatorRequest) -> str:
+    """A Force Push is being carried out (G10)."""
+    return f"Force Push by {request.by}: reconciling to the declaration"
+
+
+def gone() -> str:
+    """Deleted, and seen to be gone."""
+    return "deleted"
+
+
+def deleting() -> str:
+    """A deletion is under way."""
+    return "deleting"
+
+
+def deletion_waits(dependents: Iterable[str]) -> str:
+    """Dependents are deleted first."""
+    return f"deletion waits until {', '.join(dependents)} {'is' if len(tuple(dependents)) == 1 else 'are'} gone"
+
+
+def deletion_noticed(cycle: timedelta) -> str:
+    """What was just taken over is not deleted before a person could see it (S12a)."""
+    return f"will be deleted after one cycle ({cycle.total_seconds():g} s): remove managed-by to keep it"
+
+
+def dropped(tracked: Tracked, view: View) -> str:
+    """Only a reference was dropped (O3, O10)."""
+    if view.fitting:
+        return f"reference dropped, nothing deleted: {_named(view)} share the name {tracked.identity.name!r}"
+    if tracked.import_only:
+        return "reference dropped, nothing deleted: the component is importOnly"
+    owner = view.sighting.protocol.owner if view.sighting else None
+    if owner is None:
+        where = view.sighting.resource_id if view.sighting else tracked.identity.name
+        return f"left in the cloud: {where} has no fractal-cloud-owner tag, so it is nobody's to delete"
+    return f"reference dropped, nothing deleted: {owner!r} owns it"
+
+
+def left(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
+    """What is in override stays in the cloud (O10)."""
+    where = view.sighting.resource_id if view.sighting else tracked.identity.name
+    return f"left in the cloud: {where}: {explain(rule, tracked, view, claims)}"
+
+
+def left_for(dependents: Iterable[str]) -> str:
+    """What a left resource depends on is left too (O10)."""
+    return f"left in the cloud: {', '.join(dependents)}, which was left, depends on it"
+
+
+def _named(view: View) -> str:
+    return ", ".join(sighting.resource_id for sighting in view.fitting)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def explain(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
+    """Why a rule leaves a component as it is."""
+    tags = view.sighting.protocol if view.sighting else None
+    match rule:
+        case "S14":
+            return f"several resources are named {tracked.identity.name!r} ({_named(view)}): rename all but one"
+        case "S1":
+            return f"{tracked.identity.name!r} is absent, and this component never creates it"
+        case "S3":
+            heir = claims.heir
+            whose = f"{heir!r} owns it and has not created it (again)" if heir else "its owner is gone; deploy to create it"
+            return f"{tracked.identity.name!r} is absent: {whose}"
+        case "S2":
+            return "the resource is gone while in manual override: deploy the LiveSystem to create it again"
+        case "S4a":
+            return (
+                f"{tracked.memory.resource_id or tracked.identity.name} is gone, and it held data: restore it under the same "
+                "name, or deploy the LiveSystem to create an empty one"
+            )
+        case "S5":
+            return "read only: importOnly" if tracked.import_only else "read only: this type cannot carry tags"
+        case "S6":
+            return f"owned by {tags.owner if tags else None!r}: read only"
+        case "S7" if tags is not None and tags.other_manager is not None:
+            return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
+        case "S7":
+            return f"managed-by is absent: hands off; {HANDSHAKE}"
+        case "S8":
+            return f"it lost its owner tag and {claims.heir or 'another LiveSystem'!r} has the claim: read only"
+        case "S8a":
+            count = len(claims.declarers)
+            return f"{count} LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
+        case "S10":
+            return "fractal-cloud-owner and fractal-cloud: reconcile are absent: hands off; add fractal-cloud: reconcile to hand it back"
+        case "S11":
+            return "fractal-cloud: reconcile is absent: hands off; add it to hand the resource back"
+        case _:
+            return in_step()
