@@ -42,6 +42,7 @@ CATALOG = {
             "tenancy": {"enum": ["default", "dedicated"]},
             "mtu": {"anyOf": [{"type": "integer", "minimum": 576, "maximum": 9000}, {"type": "null"}]},
             "rules": {"type": "array", "items": RULE},
+            "script": {"type": "string", "x-fractal": {"lines": True}},
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         },
         required=("cidrBlock",),
@@ -221,6 +222,11 @@ def test_control_characters_and_lone_surrogates_are_refused_wherever_they_stand(
 def test_a_description_may_have_lines_but_no_other_control_characters() -> None:
     assert check(live_system(description="one\n\ttwo"), CATALOG).description == "one\n\ttwo"
     assert "U+0000" in faults_of(live_system(description="a\x00"))["description"]
+
+
+def test_a_parameter_may_have_lines_where_its_type_says_so() -> None:
+    assert check(live_system(net(script="#!/bin/sh\n\ttrue\n")), CATALOG).components[0].parameters["script"]
+    assert "U+001B" in faults_of(live_system(net(script="\x1b[1m")))["components[net].parameters.script"]
 
 
 def test_an_id_that_two_components_have_is_refused_once() -> None:

@@ -70,7 +70,7 @@ class Components:
         if not isinstance(item, Mapping):
             self._faults.add(base, f"is {shown(item)}: must be an object with id and type")
             return None
-        self._faults.extend(base, plain_faults(item))
+        self._faults.extend(base, plain_faults({key: item[key] for key in item if key != "parameters"}))
         self._faults.unknown_keys(base, item, _KEYS)
         check_id(item, base, self._faults)
         if not self._faults.has(f"{base}.id") and base != f"components[{item['id']}]":
@@ -110,6 +110,7 @@ class Components:
             self._faults.add(base, f"is {shown(given)}: must be an object")
             return {}
         parameters = dict(given)
+        self._faults.extend(base, _plain_parameter_faults(parameters, facts))
         if facts is None or self._faults.has(base):
             return parameters
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
@@ -216,6 +217,12 @@ class Components:
             else:
                 self._faults.add(f"{base}.{key}[{index}]", f"is {shown(entry)}: must be text")
         return texts
+
+
+def _plain_parameter_faults(parameters: Mapping[str, Any], facts: TypeFacts | None) -> Iterator[tuple[Path, str]]:
+    for name, value in parameters.items():
+        lines = facts is not None and bool(facts.parameter_facts(name).get("lines"))
+        yield from plain_faults({name: value}, lines=lines)
 
 
 def _required_settings(catalog: Mapping[str, TypeFacts], source: object, target: object) -> list[str]:

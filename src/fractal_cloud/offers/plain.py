@@ -21,7 +21,7 @@ _LINES: Final = frozenset("\n\t")
 
 
 def plain_faults(value: object, path: Path = (), *, lines: bool = False) -> Iterator[tuple[Path, str]]:
-    """Everything in a value that is not plain JSON, by path. ``lines``: text may have line breaks and tabs."""
+    """Everything in a value that is not plain JSON, by path. ``lines``: text may have line breaks and tabs, but no key."""
     if len(path) > MAX_DEPTH:
         yield path, f"lies more than {MAX_DEPTH} levels deep: declare it flatter"
     elif isinstance(value, str):
@@ -32,7 +32,7 @@ def plain_faults(value: object, path: Path = (), *, lines: bool = False) -> Iter
         if not math.isfinite(value) or abs(value) > MAX_NUMBER:
             yield path, f"is {shown(value)}: a number must lie between -{MAX_NUMBER} and {MAX_NUMBER}"
     elif isinstance(value, Mapping):
-        yield from _map_faults(value, path)
+        yield from _map_faults(value, path, lines=lines)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from plain_faults(item, (*path, index), lines=lines)
@@ -40,14 +40,14 @@ def plain_faults(value: object, path: Path = (), *, lines: bool = False) -> Iter
         yield path, f"is {shown(value)}: give text, a number, true, false, a list or an object"
 
 
-def _map_faults(value: Mapping[object, object], path: Path) -> Iterator[tuple[Path, str]]:
+def _map_faults(value: Mapping[object, object], path: Path, *, lines: bool) -> Iterator[tuple[Path, str]]:
     for key, item in value.items():
         if not isinstance(key, str):
             yield path, f"has the key {shown(key)}: keys are text, put it in quotes"
         elif faults := list(_text_faults(key, lines=False)):
             yield path, f"has the key {shown(key)}, which {faults[0]}"
         else:
-            yield from plain_faults(item, (*path, key))
+            yield from plain_faults(item, (*path, key), lines=lines)
 
 
 def _text_faults(text: str, *, lines: bool) -> Iterator[str]:
