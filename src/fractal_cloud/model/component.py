@@ -43,7 +43,8 @@ def parameter(
     """Declare one parameter of a component type, with what the reconciler must know of it.
 
     ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud tells it only one by one (S23).
-    ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks. ``compare``: how declared and actual are held side by side.
+    ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
+    ``compare``: how declared and actual are held side by side.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
     Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
     """

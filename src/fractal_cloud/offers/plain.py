@@ -21,7 +21,10 @@ _LINES: Final = frozenset("\n\t")
 
 
 def plain_faults(value: object, path: Path = (), *, lines: bool = False) -> Iterator[tuple[Path, str]]:
-    """Everything in a value that is not plain JSON, by path. ``lines``: text may have line breaks and tabs, but no key."""
+    """Everything in a value that is not plain JSON, by path.
+
+    ``lines``: text may have line breaks and tabs; keys never may.
+    """
     if len(path) > MAX_DEPTH:
         yield path, f"lies more than {MAX_DEPTH} levels deep: declare it flatter"
     elif isinstance(value, str):
