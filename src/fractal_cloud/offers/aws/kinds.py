@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+_BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
+_DATABASE: Final = re.compile(r"(?!.*--)[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+_ECS: Final = re.compile(r"[A-Za-z0-9_-]{1,255}\Z")
+_EKS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
 _IPV4: Final = r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$"
 SMALLEST, LARGEST = 28, 16
 
@@ -29,6 +34,45 @@ def canonical_network(text: str) -> str:
         return str(ip_network(text, strict=False))
     except ValueError as error:
         raise ValueError(f"{text!r} is no network: write it like '10.0.0.0/8' or '::/0'") from error
+
+
+def bucket_name(name: str) -> str:
+    """A name S3 takes for a bucket: 3 to 63 of a-z, 0-9, - and dots; raises where it is none."""
+    if not _BUCKET.match(name):
+        raise ValueError(
+            f"{name!r} is no bucket name: take 3 to 63 of a-z, 0-9, . and -, not beginning or ending with . or -"
+        )
+    return name
+
+
+def database_name(name: str) -> str:
+    """A name RDS takes for an instance and keeps as it is; raises where it is none."""
+    if not _DATABASE.match(name):
+        raise ValueError(
+            f"{name!r} is no name for a database instance: take up to 63 of a-z, 0-9 and single -, with a letter first"
+        )
+    return name
+
+
+def group_name(name: str) -> str:
+    """A name EC2 takes for a security group; raises where it is none."""
+    if name.lower().startswith("sg-"):
+        raise ValueError(f"{name!r} is no name for a security group: it must not start with 'sg-'")
+    return name
+
+
+def ecs_name(name: str) -> str:
+    """A name ECS takes for a cluster or a service; raises where it is none."""
+    if not _ECS.match(name):
+        raise ValueError(f"{name!r} is no name for ECS: take up to 255 letters, digits, - and _")
+    return name
+
+
+def eks_name(name: str) -> str:
+    """A name EKS takes for a cluster; raises where it is none."""
+    if not _EKS.match(name):
+        raise ValueError(f"{name!r} is no name for EKS: take up to 100 letters, digits, - and _, not - or _ first")
+    return name
 
 
 Block = Annotated[str, StringConstraints(pattern=_IPV4), AfterValidator(_canonical_block)]

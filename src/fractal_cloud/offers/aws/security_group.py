@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, field_serializer
+from pydantic import Field, field_serializer, field_validator
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
@@ -13,6 +13,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import of_group
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.kinds import group_name
 from fractal_cloud.offers.aws.rules import AwsSecurityGroupRule, Difference, Rule, from_permissions, to_permissions
 from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
@@ -24,20 +25,17 @@ _ALLOW_ALL = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 _DIRECTIONS = ("ingress", "egress")
 
 
-def _allowed_name(name: str) -> str:
-    if name.lower().startswith("sg-"):
-        raise ValueError(f"{name!r} is no name AWS takes for a security group: it must not start with 'sg-'")
-    return name
-
-
 class AwsSecurityGroup(Component):
     """A set of firewall rules in a VPC."""
 
     type = "NetworkAndCompute.IaaS.AwsSecurityGroup"
     provider = "aws"
 
-    name: Annotated[str, AfterValidator(_allowed_name)] = parameter(
-        "", description="Its group name, unique in the VPC; the component's id if not given.", max_length=255
+    name: str = parameter(
+        "",
+        validate_default=True,
+        max_length=255,
+        description="Its group name, unique in the VPC; the component's id if not given.",
     )
     vpc: Reference = parameter(
         immutable=True, reference=(AwsVpc.type, "vpcId"), description="The VPC it belongs to; it lies in its region."
@@ -53,6 +51,11 @@ class AwsSecurityGroup(Component):
         compare="unordered",
         description="All rules for what goes out. Not declared: left as it is; AWS starts with one that allows all.",
     )
+
+    @field_validator("name")
+    @classmethod
+    def _is_group_name(cls, name: str) -> str:
+        return group_name(name)
 
     @field_serializer("ingress", "egress")
     def _in_one_spelling(self, rules: list[AwsSecurityGroupRule] | None) -> list[Rule] | None:

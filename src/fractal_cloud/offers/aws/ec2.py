@@ -1,0 +1,266 @@
+"""EC2 instances: found by their tag ``Name`` in a region, of which there may be several equal ones.
+
+A terminated instance stays listed for an hour, tags and all; it counts as absent.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.kinds import Region
+from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.subnet import AwsSubnet
+from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+
+# The vendor's state: our run state, and whether AWS is at work.
+_STATES: Mapping[str, tuple[str, Condition]] = {
+    "pending": ("running", Condition.CREATING),
+    "running": ("running", Condition.SETTLED),
+    "stopping": ("stopped", Condition.CHANGING),
+    "stopped": ("stopped", Condition.SETTLED),
+    "shutting-down": ("stopped", Condition.DYING),
+}
+_LIVING = {"Name": "instance-state-name", "Values": list(_STATES)}
+_CHANGED_WHEN_STOPPED = ("instanceType", "userData")
+# The run state comes last: a machine is started once everything that needs it stopped is done.
+_ORDER = ("securityGroups", "disableApiTermination", *_CHANGED_WHEN_STOPPED, "state")
+_OUTPUTS: Mapping[str, str] = {
+    "privateIp": "PrivateIpAddress",
+    "privateIpAddress": "PrivateIpAddress",
+    "privateDnsName": "PrivateDnsName",
+    "publicIpAddress": "PublicIpAddress",
+    "publicDnsName": "PublicDnsName",
+    "vpcId": "VpcId",
+    "subnetId": "SubnetId",
+}
+
+
+class AwsEc2Instance(Component):
+    """A virtual machine."""
+
+    type = "NetworkAndCompute.IaaS.AwsEc2Instance"
+    provider = "aws"
+
+    region: Region | None = parameter(
+        None, immutable=True, description="AWS region it runs in; that of its subnet where none is given."
+    )
+    subnet: Reference | None = parameter(
+        None,
+        immutable=True,
+        reference=(AwsSubnet.type, "subnetId"),
+        description="The subnet it is in; without one, the region's default.",
+    )
+    image_id: str = parameter(immutable=True, description="The machine image it starts from.", pattern=r"^ami-\w+$")
+    instance_type: str = parameter(
+        description="Its size. Changing it stops the machine and starts it again.", examples=["t3.medium"]
+    )
+    key_name: str | None = parameter(None, immutable=True, description="Name of the key pair for its first user.")
+    security_groups: list[Reference] | None = parameter(
+        None,
+        compare="unordered",
+        reference=(AwsSecurityGroup.type, "groupId"),
+        description="The security groups it is in; without any, its VPC's default group.",
+    )
+    user_data: str | None = parameter(
+        None,
+        swept=True,
+        description="Text handed to the machine's first start. Changing it stops the machine and starts it again.",
+        max_length=16_384,
+    )
+    disable_api_termination: bool | None = parameter(
+        None, swept=True, description="Whether it is protected from termination, also from ours; AWS starts with false."
+    )
+    state: Literal["running", "stopped"] = parameter(
+        "running",
+        enforced=True,
+        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+    )
+
+
+class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
+    """How instances are read and changed."""
+
+    component = AwsEc2Instance
+    title = "EC2 instance"
+    place = ("region",)
+    recognition = Recognition.TOKEN
+    outputs: ClassVar[Mapping[str, str]] = {
+        "instanceId": "id of the instance",
+        "instanceArn": "its ARN",
+        "region": "region it runs in",
+        "availabilityZone": "zone it runs in",
+        "state": "pending, running, stopping, stopped or shutting-down",
+        "privateIp": "its private address",
+        "privateIpAddress": "its private address, under the vendor's name",
+        "privateDnsName": "its private DNS name",
+        "publicIpAddress": "its public address, while it has one",
+        "publicDnsName": "its public DNS name, while it has one",
+        "vpcId": "id of its VPC",
+        "subnetId": "id of its subnet",
+    }
+    glass = ec2_glass()
+    guard = GUARD
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All living instances of the region, a thousand a call."""
+        del look
+        for page in cloud.pages("ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000):
+            yield from _sightings(cloud, page)
+
+    def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
+        """User data and termination protection, which AWS tells one a call."""
+        return {name: _attribute(cloud, sighting.resource_id, name) for name in names}
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One instance by its id."""
+        answer = cloud.find("ec2", "describe_instances", InstanceIds=[resource_id])
+        found = next(_sightings(cloud, answer["Reservations"]), None) if answer else None
+        if found is None or not sweep:
+            return found
+        swept = {name: _attribute(cloud, resource_id, name) for name in sweep}
+        return next(_sightings(cloud, answer["Reservations"] if answer else [], swept))
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsEc2Instance], tags: ProtocolTags) -> Sighting:
+        """Start it; the same token never starts a second one."""
+        machine = wanted.component
+        name = [{"Key": NAME, "Value": machine.name}]
+        optional = {
+            "SubnetId": machine.subnet and reference_id(machine.subnet),
+            "KeyName": machine.key_name,
+            "SecurityGroupIds": _groups(machine),
+            "UserData": machine.user_data,
+            "DisableApiTermination": machine.disable_api_termination,
+            "ClientToken": wanted.token[:64],
+        }
+        answer = cloud.call(
+            "ec2",
+            "run_instances",
+            ImageId=machine.image_id,
+            InstanceType=machine.instance_type,
+            MinCount=1,
+            MaxCount=1,
+            TagSpecifications=[
+                {"ResourceType": "instance", "Tags": to_list(tags, machine.name)},
+                {"ResourceType": "volume", "Tags": name},
+                {"ResourceType": "network-interface", "Tags": name},
+            ],
+            **{key: value for key, value in optional.items() if value},
+        )
+        return next(_sightings(cloud, [answer]))
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsEc2Instance], drift: Collection[str]) -> None:
+        """Make the next call needed: stop, change, start are three, each found to be next by what was seen."""
+        machine = wanted.component
+        change = next((name for name in _ORDER if name in drift), None)
+        instance = sighting.resource_id
+        if change in _CHANGED_WHEN_STOPPED and sighting.actual["state"] == "running":
+            cloud.call("ec2", "stop_instances", InstanceIds=[instance])
+        elif change == "state":
+            verb = "start_instances" if machine.state == "running" else "stop_instances"
+            cloud.call("ec2", verb, InstanceIds=[instance])
+        elif change is not None:
+            cloud.call("ec2", "modify_instance_attribute", InstanceId=instance, **_attribute_change(machine, change))
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Terminate it; termination protection is respected."""
+        try:
+            cloud.find("ec2", "terminate_instances", InstanceIds=[sighting.resource_id])
+        except Conflict as refusal:
+            if refusal.code == "OperationNotPermitted":
+                raise _protected(sighting, refusal) from refusal
+            raise
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change protocol tags."""
+        tag_ec2(cloud, sighting.resource_id, add, remove)
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What stops the machine."""
+        return [
+            f"changing {name} stops the machine and starts it again" for name in _CHANGED_WHEN_STOPPED if name in drift
+        ]
+
+
+def _groups(machine: AwsEc2Instance) -> list[str]:
+    return [reference_id(group) for group in machine.security_groups or []]
+
+
+def _attribute_change(machine: AwsEc2Instance, name: str) -> dict[str, Any]:
+    match name:
+        case "securityGroups":
+            return {"Groups": _groups(machine)}
+        case "disableApiTermination":
+            return {"DisableApiTermination": {"Value": bool(machine.disable_api_termination)}}
+        case "instanceType":
+            return {"InstanceType": {"Value": machine.instance_type}}
+        case _:
+            return {"Attribute": "userData", "Value": b64encode((machine.user_data or "").encode()).decode()}
+
+
+def _attribute(cloud: Aws, instance_id: str, name: str) -> Any:
+    answer = cloud.call("ec2", "describe_instance_attribute", InstanceId=instance_id, Attribute=name)
+    if name == "userData":
+        return b64decode(answer.get("UserData", {}).get("Value") or "").decode("utf-8", "replace")
+    return bool(answer["DisableApiTermination"]["Value"])
+
+
+def _protected(sighting: Sighting, refusal: Conflict) -> Conflict:
+    return Conflict(
+        f"instance {sighting.resource_id!r} is protected from termination ({refusal.code}): "
+        "switch disableApiTermination off, and it is tried again",
+        code=refusal.code,
+        request_id=refusal.request_id,
+    )
+
+
+def _sightings(
+    cloud: Aws, reservations: Iterable[Mapping[str, Any]], swept: Mapping[str, Any] | None = None
+) -> Iterator[Sighting]:
+    for reservation in reservations:
+        for instance in reservation["Instances"]:
+            state = same(instance["State"]["Name"])
+            if state in _STATES:
+                yield _sighting(cloud, instance, state, swept or {})
+
+
+def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str, swept: Mapping[str, Any]) -> Sighting:
+    instance_id = instance["InstanceId"]
+    region = same(cloud.region)
+    tags = from_list(instance.get("Tags"))
+    run_state, condition = _STATES[state]
+    known = {name: instance[key] for name, key in _OUTPUTS.items() if instance.get(key)}
+    return Sighting(
+        type=AwsEc2Instance.type,
+        name=tags.get(NAME, ""),
+        resource_id=instance_id,
+        protocol=protocol_of(tags),
+        tags=tags,
+        actual={
+            "region": region,
+            "subnet": instance.get("SubnetId"),
+            "imageId": same(instance["ImageId"]),
+            "instanceType": same(instance["InstanceType"]),
+            "keyName": instance.get("KeyName"),
+            "securityGroups": sorted(same(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
+            "state": run_state,
+            **swept,
+        },
+        outputs={
+            "instanceId": instance_id,
+            "instanceArn": cloud.arn("ec2", f"instance/{instance_id}"),
+            "region": region,
+            "availabilityZone": same(instance.get("Placement", {}).get("AvailabilityZone") or ""),
+            "state": state,
+            **known,
+        },
+        condition=condition,
+        detail="" if condition is Condition.SETTLED else state,
+    )

@@ -1,0 +1,186 @@
+"""ECS clusters: found by their name, unique in account and region. An INACTIVE one is a dead remain."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import field_validator
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.kinds import Region, ecs_name
+from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.offer import Look, Offer, Wanted
+
+INSIGHTS: Final = "containerInsights"
+_INCLUDE: Final = ["TAGS", "SETTINGS"]
+_CONDITIONS: Final[Mapping[str, Condition]] = {
+    "ACTIVE": Condition.SETTLED,
+    "PROVISIONING": Condition.CREATING,
+    "DEPROVISIONING": Condition.DYING,
+    "FAILED": Condition.BROKEN,
+}
+
+
+class AwsEcsCluster(Component):
+    """A cluster that services and tasks of ECS run in."""
+
+    type = "CustomWorkloads.PaaS.AwsEcsCluster"
+    provider = "aws"
+
+    name: str = parameter(
+        "",
+        validate_default=True,
+        description="Its name, unique in account and region; the component's id if not given.",
+    )
+    region: Region = parameter(immutable=True, description="AWS region it lies in.")
+    container_insights: Literal["enabled", "enhanced", "disabled"] | None = parameter(
+        None, description="Whether CloudWatch Container Insights watches it; the account's setting if not given."
+    )
+    capacity_providers: list[str] | None = parameter(
+        None,
+        compare="unordered",
+        description="The capacity providers its tasks may use, such as FARGATE and FARGATE_SPOT.",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _is_name(cls, name: str) -> str:
+        return ecs_name(name)
+
+
+def ecs_glass(arn: str) -> GlassCommands:
+    """The commands for what ECS holds; ``arn`` is the output field with the resource's ARN."""
+    at = f"--region {{region}} --resource-arn {{{arn}}}"
+    return GlassCommands(
+        break_glass=[f"aws ecs untag-resource {at} --tag-keys managed-by"],
+        readopt=[
+            f"aws ecs tag-resource {at} --tags key=managed-by,value=fractal-cloud key=fractal-cloud,value=reconcile"
+        ],
+    )
+
+
+def tag_ecs(cloud: Aws, arn: str, add: ProtocolTags, remove: ProtocolTags) -> None:
+    """Change single tags of anything ECS holds."""
+    adding, removing = one_way(add, remove)
+    if adding:
+        pairs = [{"key": key, "value": value} for key, value in adding.items()]
+        cloud.call("ecs", "tag_resource", resourceArn=arn, tags=pairs)
+    elif removing:
+        cloud.call("ecs", "untag_resource", resourceArn=arn, tagKeys=list(removing))
+
+
+class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
+    """How ECS clusters are read and changed."""
+
+    component = AwsEcsCluster
+    title = "ECS cluster"
+    place = ("region",)
+    outputs: ClassVar[Mapping[str, str]] = {
+        "clusterName": "name of the cluster",
+        "clusterArn": "its ARN",
+        "region": "region it lies in",
+        "status": "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED",
+    }
+    glass = ecs_glass("clusterArn")
+    guard = GUARD
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All clusters of the region: two calls for a hundred."""
+        del look
+        for arns in cloud.pages("ecs", "list_clusters", "clusterArns", maxResults=100):
+            if arns:
+                yield from _sightings(cloud, _described(cloud, arns))
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One cluster by its ARN."""
+        del sweep
+        return next(_sightings(cloud, _described(cloud, [resource_id])), None)
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsEcsCluster], tags: ProtocolTags) -> Sighting:
+        """Create it with all its settings. Where there is one of that name, AWS answers with it, unchanged."""
+        cluster = wanted.component
+        asked: dict[str, Any] = {}
+        if cluster.container_insights:
+            asked["settings"] = [{"name": INSIGHTS, "value": cluster.container_insights}]
+        if cluster.capacity_providers:
+            asked["capacityProviders"] = cluster.capacity_providers
+        pairs = to_list(tags, key="key", value="value")
+        answer = cloud.call("ecs", "create_cluster", clusterName=cluster.name, tags=pairs, **asked)
+        return _sighting(cloud, answer["cluster"])
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsEcsCluster], drift: Collection[str]) -> None:
+        """Change the next of the two, settings or capacity providers."""
+        cluster = wanted.component
+        if INSIGHTS in drift:
+            setting = {"name": INSIGHTS, "value": cluster.container_insights}
+            cloud.call("ecs", "update_cluster_settings", cluster=sighting.resource_id, settings=[setting])
+        elif "capacityProviders" in drift:
+            providers = cluster.capacity_providers or []
+            cloud.call(
+                "ecs",
+                "put_cluster_capacity_providers",
+                cluster=sighting.resource_id,
+                capacityProviders=providers,
+                defaultCapacityProviderStrategy=_strategy(cloud, sighting.resource_id, providers),
+            )
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Delete it; AWS names what still runs in it."""
+        cloud.find("ecs", "delete_cluster", cluster=sighting.resource_id)
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change protocol tags."""
+        tag_ecs(cloud, sighting.resource_id, add, remove)
+
+
+def _described(cloud: Aws, arns: list[str]) -> list[Mapping[str, Any]]:
+    clusters: list[Mapping[str, Any]] = cloud.call("ecs", "describe_clusters", clusters=arns, include=_INCLUDE)[
+        "clusters"
+    ]
+    return clusters
+
+
+def _strategy(cloud: Aws, arn: str, providers: Collection[str]) -> list[dict[str, Any]]:
+    """The default strategy as it is, which the call asks for too, without the providers that go."""
+    found = _described(cloud, [arn])
+    strategy = found[0].get("defaultCapacityProviderStrategy", []) if found else []
+    return [step for step in strategy if step["capacityProvider"] in providers]
+
+
+def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
+    for cluster in found:
+        if cluster["status"] in _CONDITIONS:
+            yield _sighting(cloud, cluster)
+
+
+def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
+    region = same(cloud.region)
+    tags = from_list(cluster.get("tags"), "key", "value")
+    status = same(cluster["status"])
+    settings = {setting["name"]: setting["value"] for setting in cluster.get("settings") or ()}
+    condition = _CONDITIONS.get(status, Condition.CHANGING)
+    return Sighting(
+        type=AwsEcsCluster.type,
+        name=cluster["clusterName"],
+        resource_id=cluster["clusterArn"],
+        protocol=protocol_of(tags),
+        tags=tags,
+        actual={
+            "region": region,
+            INSIGHTS: settings.get(INSIGHTS, "disabled"),
+            "capacityProviders": sorted(cluster.get("capacityProviders") or ()),
+        },
+        outputs={
+            "clusterName": cluster["clusterName"],
+            "clusterArn": cluster["clusterArn"],
+            "region": region,
+            "status": status,
+        },
+        condition=condition,
+        detail="" if condition is Condition.SETTLED else status,
+    )

@@ -1,0 +1,309 @@
+"""RDS instances with PostgreSQL: found by their identifier, unique in account and region.
+
+The master password is always made and kept by AWS itself, in Secrets Manager: there is no parameter for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import field_validator
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.kinds import Region, database_name
+from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.offer import Look, Offer, Wanted
+
+# Parameter, its name in requests, and its name in answers where that is another one.
+_SENT: Final[Mapping[str, str]] = {
+    "dbInstanceClass": "DBInstanceClass",
+    "allocatedStorage": "AllocatedStorage",
+    "engineVersion": "EngineVersion",
+    "multiAZ": "MultiAZ",
+    "backupRetentionPeriod": "BackupRetentionPeriod",
+    "publiclyAccessible": "PubliclyAccessible",
+    "deletionProtection": "DeletionProtection",
+    "autoMinorVersionUpgrade": "AutoMinorVersionUpgrade",
+    "vpcSecurityGroups": "VpcSecurityGroupIds",
+}
+_CREATED_WITH: Final[Mapping[str, str]] = {
+    "masterUsername": "MasterUsername",
+    "dbName": "DBName",
+    "storageEncrypted": "StorageEncrypted",
+    "dbSubnetGroupName": "DBSubnetGroupName",
+}
+# What may be parked in PendingModifiedValues; compared as if it had arrived, or it would be sent for ever.
+_PENDING: Final = ("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod")
+_SETTLED: Final = frozenset({"available", "stopped"})
+_BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
+_ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
+
+
+class AwsRdsPostgres(Component):
+    """A PostgreSQL database instance. Deleting it leaves a final snapshot; deletion protection is respected."""
+
+    type = "Storage.PaaS.AwsRdsPostgres"
+    provider = "aws"
+
+    name: str = parameter(
+        "", validate_default=True, description="Its DB instance identifier; the component's id if not given."
+    )
+    region: Region | None = parameter(
+        None, immutable=True, description="AWS region; that of its security groups where none is given."
+    )
+    db_instance_class: str = parameter(
+        description="Its size. Changing it interrupts the database.", pattern=r"^db\.", examples=["db.t4g.medium"]
+    )
+    allocated_storage: int = parameter(description="Storage in GiB; it can grow and never shrink.", ge=20, le=65_536)
+    engine_version: str | None = parameter(
+        None,
+        pattern=r"^\d+\.\d+(\.\d+)?$",
+        description="PostgreSQL version, with its minor version, such as 16.4; it can only rise.",
+    )
+    auto_minor_version_upgrade: bool | None = parameter(
+        None, description="Whether AWS raises the minor version by itself; off where engineVersion is declared."
+    )
+    master_username: str = parameter("postgres", immutable=True, description="Name of the master user.")
+    db_name: str | None = parameter(None, immutable=True, description="Name of the first database.")
+    storage_encrypted: bool = parameter(True, immutable=True, description="Whether its storage is encrypted.")
+    multi_az: bool | None = parameter(
+        None, alias="multiAZ", description="Whether a standby is kept in another zone; AWS starts with false."
+    )
+    backup_retention_period: int | None = parameter(
+        None, description="Days for which automatic backups are kept; 0 switches them off.", ge=0, le=35
+    )
+    publicly_accessible: bool = parameter(False, description="Whether it has a public address.")
+    deletion_protection: bool | None = parameter(
+        None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
+    )
+    vpc_security_groups: list[Reference] | None = parameter(
+        None,
+        compare="unordered",
+        reference=(AwsSecurityGroup.type, "groupId"),
+        description="The security groups it is in; without any, its VPC's default group.",
+    )
+    db_subnet_group_name: str | None = parameter(
+        None, immutable=True, description="Name of the DB subnet group it lies in; without one, the default VPC's."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _is_identifier(cls, name: str) -> str:
+        return database_name(name)
+
+
+class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
+    """How PostgreSQL instances are read and changed."""
+
+    component = AwsRdsPostgres
+    title = "RDS for PostgreSQL"
+    place = ("region",)
+    holds_data = True
+    outputs: ClassVar[Mapping[str, str]] = {
+        "dbInstanceIdentifier": "identifier of the instance",
+        "dbInstanceArn": "its ARN",
+        "dbiResourceId": "id that no other instance will ever have",
+        "region": "region it lies in",
+        "dbInstanceStatus": "creating, available, modifying, …",
+        "endpointAddress": "host name of the database, once it has one",
+        "endpointPort": "its port, once it has one",
+        "masterUserSecretArn": "the secret in Secrets Manager that holds the master password",
+    }
+    glass = GlassCommands(
+        break_glass=[
+            "aws rds remove-tags-from-resource --region {region} --resource-name {dbInstanceArn} --tag-keys managed-by"
+        ],
+        readopt=[
+            "aws rds add-tags-to-resource --region {region} --resource-name {dbInstanceArn} "
+            "--tags Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
+        ],
+    )
+    guard = GUARD
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All PostgreSQL instances of the region, a hundred a call."""
+        del look
+        for page in cloud.pages("rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100):
+            yield from _sightings(cloud, page)
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One instance by its identifier."""
+        del sweep
+        answer = cloud.find("rds", "describe_db_instances", DBInstanceIdentifier=resource_id)
+        return next(_sightings(cloud, answer["DBInstances"]), None) if answer else None
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsRdsPostgres], tags: ProtocolTags) -> Sighting:
+        """Create it; AWS makes the master password and keeps it."""
+        database = wanted.component
+        asked = _request(database, {**_SENT, **_CREATED_WITH})
+        if database.engine_version is not None:
+            asked.setdefault("AutoMinorVersionUpgrade", False)  # else AWS moves it away from what is declared
+        answer = cloud.call(
+            "rds",
+            "create_db_instance",
+            DBInstanceIdentifier=database.name,
+            Engine="postgres",
+            ManageMasterUserPassword=True,
+            Tags=to_list(tags),
+            **asked,
+        )
+        return next(_sightings(cloud, [answer["DBInstance"]]))
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsRdsPostgres], drift: Collection[str]) -> None:
+        """Send everything that can be changed in one call; what cannot is refused once nothing else is left."""
+        impossible = {name: _impossible(name, sighting, wanted.component) for name in drift}
+        changes = _request(
+            wanted.component, {name: _SENT[name] for name in _SENT if name in drift and not impossible[name]}
+        )
+        if changes:
+            cloud.call(
+                "rds",
+                "modify_db_instance",
+                DBInstanceIdentifier=sighting.resource_id,
+                ApplyImmediately=True,
+                **({"AllowMajorVersionUpgrade": True} if _is_major(sighting, changes) else {}),
+                **changes,
+            )
+            return
+        reasons = [reason for reason in impossible.values() if reason]
+        if reasons:
+            raise Invalid("; ".join(reasons))
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Delete it, leaving a final snapshot whose name follows from the instance; protection is respected."""
+        if sighting.actual["deletionProtection"]:
+            raise Conflict(
+                f"database {sighting.resource_id!r} has deletionProtection: switch it off, and it is tried again",
+                code="DeletionProtection",
+            )
+        cloud.find(
+            "rds",
+            "delete_db_instance",
+            DBInstanceIdentifier=sighting.resource_id,
+            SkipFinalSnapshot=False,
+            FinalDBSnapshotIdentifier=final_snapshot(sighting),
+        )
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change single tags."""
+        adding, removing = one_way(add, remove)
+        arn = sighting.outputs["dbInstanceArn"]
+        if adding:
+            pairs = [{"Key": key, "Value": value} for key, value in adding.items()]
+            cloud.call("rds", "add_tags_to_resource", ResourceName=arn, Tags=pairs)
+        elif removing:
+            cloud.call("rds", "remove_tags_from_resource", ResourceName=arn, TagKeys=list(removing))
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What interrupts the database."""
+        return [
+            f"changing {name} interrupts the database while it is applied"
+            for name in ("dbInstanceClass", "engineVersion")
+            if name in drift
+        ]
+
+
+def final_snapshot(sighting: Sighting) -> str:
+    """The name of the last snapshot: the same for every try, and another for every other instance of that name."""
+    return f"{sighting.resource_id}-final-{sighting.outputs['dbiResourceId']}".lower()[:255].rstrip("-")
+
+
+def _request(database: AwsRdsPostgres, names: Mapping[str, str]) -> dict[str, Any]:
+    values = database.model_dump(mode="json", by_alias=True)
+    groups = database.vpc_security_groups
+    values["vpcSecurityGroups"] = None if groups is None else [reference_id(group) for group in groups]
+    return {sent: values[name] for name, sent in names.items() if values[name] is not None}
+
+
+def _impossible(name: str, sighting: Sighting, database: AwsRdsPostgres) -> str:
+    """Why a change can never be made, or nothing."""
+    actual = sighting.actual[name]
+    if name == "allocatedStorage" and database.allocated_storage < actual:
+        return (
+            f"allocatedStorage cannot shrink from {actual} to {database.allocated_storage} GiB: "
+            f"declare at least {actual}, or a new database"
+        )
+    if name == "engineVersion" and _version(database.engine_version) < _version(actual):
+        return (
+            f"engineVersion cannot fall from {actual!r} to {database.engine_version!r}: "
+            f"declare {actual!r}, or a new database"
+        )
+    return ""
+
+
+def _version(text: Any) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(text or "").split(".") if part.isdigit())
+
+
+def _is_major(sighting: Sighting, changes: Mapping[str, Any]) -> bool:
+    wanted = changes.get("EngineVersion")
+    return wanted is not None and _version(wanted)[:1] != _version(sighting.actual["engineVersion"])[:1]
+
+
+def _condition(status: str) -> Condition:
+    if status in _SETTLED:
+        return Condition.SETTLED
+    if status == "creating":
+        return Condition.CREATING
+    if status == "deleting":
+        return Condition.DYING
+    return Condition.BROKEN if status.startswith(_BROKEN) else Condition.CHANGING
+
+
+def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
+    for instance in found:
+        if instance["Engine"] == "postgres":
+            yield _sighting(cloud, instance)
+
+
+def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
+    pending = instance.get("PendingModifiedValues") or {}
+    sent = {**_SENT, **_CREATED_WITH}
+    told = {name: instance.get(key) for name, key in sent.items()}
+    told |= {name: pending[sent[name]] for name in _PENDING if pending.get(sent[name]) is not None}
+    groups = instance.get("VpcSecurityGroups") or ()
+    told["vpcSecurityGroups"] = sorted(
+        same(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
+    )
+    told["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
+    told["deletionProtection"] = bool(instance.get("DeletionProtection"))
+    return told
+
+
+def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
+    region = same(cloud.region)
+    identifier = instance["DBInstanceIdentifier"]
+    tags = from_list(instance.get("TagList"))
+    status = same(instance["DBInstanceStatus"])
+    endpoint = instance.get("Endpoint") or {}
+    optional = {
+        "endpointAddress": endpoint.get("Address"),
+        "endpointPort": endpoint.get("Port"),
+        "masterUserSecretArn": (instance.get("MasterUserSecret") or {}).get("SecretArn"),
+    }
+    condition = _condition(status)
+    return Sighting(
+        type=AwsRdsPostgres.type,
+        name=identifier,
+        resource_id=identifier,
+        protocol=protocol_of(tags),
+        tags=tags,
+        actual={"region": region, **_actual(instance)},
+        outputs={
+            "dbInstanceIdentifier": identifier,
+            "dbInstanceArn": instance["DBInstanceArn"],
+            "dbiResourceId": instance.get("DbiResourceId", ""),
+            "region": region,
+            "dbInstanceStatus": status,
+            **{name: value for name, value in optional.items() if value},
+        },
+        condition=condition,
+        detail="" if condition is Condition.SETTLED else status,
+    )

@@ -1,0 +1,239 @@
+"""S3 buckets: found by their name, which is unique in the whole partition; the region is a parameter.
+
+AWS lists buckets without their tags. The tags come in bulk from the tagging API, region by region. It lags behind, so
+a declared bucket that does not look like a managed one there is asked itself before anything is concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import field_validator
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.errors import CloudError, Conflict, NotFound
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
+from fractal_cloud.offers.aws.kinds import Region, bucket_name
+from fractal_cloud.offers.aws.s3_settings import SETTINGS
+from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.offer import Look, Offer, Wanted
+
+_AT: Final = "--region {region} --resource-arn-list {bucketArn}"
+
+
+class AwsS3(Component):
+    """A bucket for objects. It is never emptied: one that holds anything is not deleted."""
+
+    type = "Storage.PaaS.AwsS3"
+    provider = "aws"
+
+    name: str = parameter(
+        "",
+        validate_default=True,
+        description="Its name, unique among all buckets of all accounts; the component's id if not given.",
+    )
+    region: Region = parameter(immutable=True, description="AWS region its objects lie in.")
+    versioning: Literal["Enabled", "Suspended"] | None = parameter(
+        None, swept=True, description="Whether old versions of objects are kept; it can be suspended, never undone."
+    )
+    sse_algorithm: Literal["AES256", "aws:kms", "aws:kms:dsse"] | None = parameter(
+        None, swept=True, description="How objects are encrypted by default; AWS starts with AES256."
+    )
+    block_public_access: bool | None = parameter(
+        None, swept=True, description="Whether all four blocks of public access are on; AWS starts with true."
+    )
+    object_ownership: Literal["BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"] | None = parameter(
+        None, swept=True, description="Who owns uploaded objects; AWS starts with BucketOwnerEnforced."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _is_bucket_name(cls, name: str) -> str:
+        return bucket_name(name)
+
+
+class AwsS3Offer(Offer[AwsS3, Aws]):
+    """How buckets are read and changed."""
+
+    component = AwsS3
+    title = "S3 bucket"
+    holds_data = True
+    outputs: ClassVar[Mapping[str, str]] = {
+        "bucketName": "name of the bucket",
+        "bucketArn": "its ARN",
+        "region": "region it lies in",
+        "bucketDomainName": "host name under which its objects are reached",
+    }
+    glass = GlassCommands(
+        break_glass=[f"aws resourcegroupstaggingapi untag-resources {_AT} --tag-keys managed-by"],
+        readopt=[
+            f"aws resourcegroupstaggingapi tag-resources {_AT} --tags managed-by=fractal-cloud,fractal-cloud=reconcile"
+        ],
+        caveat="not `aws s3api delete-bucket-tagging` or `put-bucket-tagging`: those also take everybody else's tags",
+    )
+    guard = f"{GUARD}, on buckets with ABAC switched on"
+
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+        """All buckets of the regions in which there are declared ones; of all regions where none is named."""
+        buckets = _regions_of_buckets(cloud)
+        regions = {buckets[name] for name in look.names if name in buckets} if look.names else set(buckets.values())
+        tags = {region: _bulk_tags(cloud.elsewhere(region)) for region in sorted(regions)}
+        for name, region in buckets.items():
+            if region in regions:
+                there = cloud.elsewhere(region)
+                found = tags[region].get(name, NONE)
+                if name in look.names and not _looks_managed(found):
+                    confirmed = _bucket_tags(there, name)
+                    if confirmed is None:
+                        continue
+                    found = confirmed
+                yield _sighting(there, name, found)
+
+    def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
+        """The settings named, each by a call of its own."""
+        there = cloud.elsewhere(sighting.outputs["region"])
+        return {name: SETTINGS[name].read(there, sighting.resource_id) for name in names}
+
+    def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One bucket by its name, with its tags as the bucket itself tells them."""
+        head = cloud.find("s3", "head_bucket", Bucket=resource_id)
+        if head is None:
+            return None
+        there = cloud.elsewhere(_region_of_head(head) or _location(cloud, resource_id))
+        tags = _bucket_tags(there, resource_id)
+        if tags is None:
+            return None
+        swept = {name: SETTINGS[name].read(there, resource_id) for name in sweep}
+        return _sighting(there, resource_id, tags, swept)
+
+    def create(self, cloud: Aws, wanted: Wanted[AwsS3], tags: ProtocolTags) -> Sighting:
+        """Create it; its settings are left to ``update``, but for the ownership of objects."""
+        bucket = wanted.component
+        there = cloud.elsewhere(bucket.region)
+        # The home region is the one that must not be named.
+        located = {} if bucket.region == HOME_REGION else {"LocationConstraint": bucket.region}
+        owned = {"ObjectOwnership": bucket.object_ownership} if bucket.object_ownership else {}
+        pairs = to_list(tags)
+        configuration = {**located, "Tags": pairs}
+        there.call("s3", "create_bucket", Bucket=bucket.name, CreateBucketConfiguration=configuration, **owned)
+        return _sighting(there, bucket.name, from_list(pairs))
+
+    def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsS3], drift: Collection[str]) -> None:
+        """Set the next setting; public access is closed before anything else is opened."""
+        there = cloud.elsewhere(sighting.outputs["region"])
+        declared = wanted.component.parameters()
+        for name, setting in SETTINGS.items():
+            if name in drift:
+                setting.write(there, sighting.resource_id, declared[name])
+                return
+
+    def delete(self, cloud: Aws, sighting: Sighting) -> None:
+        """Delete it if it is empty."""
+        there = cloud.elsewhere(sighting.outputs["region"])
+        try:
+            there.find("s3", "delete_bucket", Bucket=sighting.resource_id)
+        except Conflict as refusal:
+            if refusal.code == "BucketNotEmpty":
+                raise _not_empty(there, sighting.resource_id, refusal) from refusal
+            raise
+
+    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change single tags; the calls that replace the whole set are never used."""
+        adding, removing = one_way(add, remove)
+        there = cloud.elsewhere(sighting.outputs["region"])
+        about = {"AccountId": cloud.account, "ResourceArn": _arn(there, sighting.resource_id)}
+        if adding:
+            pairs = [{"Key": key, "Value": value} for key, value in adding.items()]
+            there.call("s3control", "tag_resource", Tags=pairs, **about)
+        elif removing:
+            there.call("s3control", "untag_resource", TagKeys=list(removing), **about)
+
+
+def _arn(cloud: Aws, name: str) -> str:
+    return f"arn:{cloud.partition}:s3:::{name}"
+
+
+def _looks_managed(tags: Mapping[str, str]) -> bool:
+    protocol = protocol_of(tags)
+    return protocol.is_managed and protocol.owner is not None
+
+
+def _regions_of_buckets(cloud: Aws) -> dict[str, str]:
+    """The region of every bucket of the account. AWS tells regions only where a parameter of the list is given."""
+    found: dict[str, str] = {}
+    for page in cloud.pages("s3", "list_buckets", "Buckets", MaxBuckets=10_000):
+        for bucket in page:
+            name = bucket["Name"]
+            found[name] = same(bucket.get("BucketRegion") or _location(cloud, name))
+    return found
+
+
+def _location(cloud: Aws, name: str) -> str:
+    told = cloud.call("s3", "get_bucket_location", Bucket=name).get("LocationConstraint")
+    return {None: HOME_REGION, "": HOME_REGION, "EU": "eu-west-1"}.get(told) or str(told)
+
+
+def _region_of_head(head: Mapping[str, Any]) -> str | None:
+    headers = head.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    region: str | None = head.get("BucketRegion") or headers.get("x-amz-bucket-region")
+    return region
+
+
+def _bulk_tags(cloud: Aws) -> dict[str, Mapping[str, str]]:
+    """The tags of all buckets of a region that have or had any, by name."""
+    pages = cloud.pages(
+        "resourcegroupstaggingapi",
+        "get_resources",
+        "ResourceTagMappingList",
+        ResourceTypeFilters=["s3"],
+        ResourcesPerPage=100,
+    )
+    return {one["ResourceARN"].rpartition(":")[2]: from_list(one.get("Tags")) for page in pages for one in page}
+
+
+def _bucket_tags(cloud: Aws, name: str) -> Mapping[str, str] | None:
+    """The tags as the bucket tells them; None where there is no such bucket."""
+    try:
+        return from_list(cloud.call("s3", "get_bucket_tagging", Bucket=name)["TagSet"])
+    except NotFound as absent:
+        return NONE if absent.code == "NoSuchTagSet" else None
+
+
+def _not_empty(cloud: Aws, name: str, refusal: Conflict) -> Conflict:
+    count = "something"
+    try:
+        page = cloud.call("s3", "list_object_versions", Bucket=name, MaxKeys=1000)
+        held = len(page.get("Versions", [])) + len(page.get("DeleteMarkers", []))
+        if held:
+            count = f"{'at least ' if page.get('IsTruncated') else ''}{held} object versions and delete markers"
+    except CloudError:
+        pass  # the number is a courtesy; the refusal stands without it
+    return Conflict(
+        f"bucket {name!r} still holds {count} ({refusal.code}), and a bucket is never emptied for you: "
+        "empty it yourself, unfinished uploads too, and it is tried again",
+        code=refusal.code,
+        request_id=refusal.request_id,
+    )
+
+
+def _sighting(cloud: Aws, name: str, tags: Mapping[str, str], swept: Mapping[str, Any] | None = None) -> Sighting:
+    region = same(cloud.region)
+    suffix = "amazonaws.com.cn" if cloud.partition == "aws-cn" else "amazonaws.com"
+    return Sighting(
+        type=AwsS3.type,
+        name=name,
+        resource_id=name,
+        protocol=protocol_of(tags),
+        tags=tags,
+        actual={"region": region, **(swept or {})},
+        outputs={
+            "bucketName": name,
+            "bucketArn": _arn(cloud, name),
+            "region": region,
+            "bucketDomainName": f"{name}.s3.{region}.{suffix}",
+        },
+    )
