@@ -101,7 +101,7 @@ class AwsSession(Session):
             self._partitions[region] = known
         return known
 
-    def call(self, region: str, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, region: str, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call; whatever goes wrong is raised as one of ``fractal_cloud.model.errors``."""
         from botocore.exceptions import BotoCoreError, ClientError
         from botocore.parsers import ResponseParserError
@@ -163,18 +163,18 @@ class Aws(Cloud):
         finally:
             _acting.reset(token)
 
-    def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call. Raises errors of the closed set only; a failed read is never ``Invalid`` or ``Transient``."""
         return self._session.call(self.region, service, operation, **parameters)
 
-    def find(self, service: str, operation: str, **parameters: Any) -> dict[str, Any] | None:
+    def find(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any] | None:
         """Make one call about one thing; None where AWS says that it is not there, as for a second delete."""
         try:
             return self.call(service, operation, **parameters)
         except NotFound:
             return None
 
-    def pages(self, service: str, operation: str, key: str, **parameters: Any) -> Iterator[list[Any]]:
+    def pages(self, service: str, operation: str, key: str, /, **parameters: Any) -> Iterator[list[Any]]:
         """The pages of a list, each as the list under ``key``. Raises rather than end early."""
         asked, answered = _CURSORS[service]
         cursor = ""

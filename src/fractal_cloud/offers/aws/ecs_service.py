@@ -215,7 +215,9 @@ def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:
     region = same(cloud.region)
     tags = from_list(service.get("tags"), "key", "value")
     status = same(service["status"])
-    primary = next((one for one in service.get("deployments") or () if one.get("status") == "PRIMARY"), {})
+    primary: Mapping[str, Any] = next(
+        (one for one in service.get("deployments") or () if one.get("status") == "PRIMARY"), {}
+    )
     failed = primary.get("rolloutState") == "FAILED"
     return Sighting(
         type=AwsEcsService.type,

@@ -20,6 +20,7 @@ from fractal_cloud.offers.aws.tags import GUARD, from_map, one_way, protocol_of,
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 LogType = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
+_AT: Final = "--region {region} --resource-arn {clusterArn}"
 LOG_TYPES: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 _CONDITIONS: Final[Mapping[str, Condition]] = {
     "ACTIVE": Condition.SETTLED,
@@ -115,11 +116,8 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
         "vpcId": "id of its VPC",
     }
     glass = GlassCommands(
-        break_glass=["aws eks untag-resource --region {region} --resource-arn {clusterArn} --tag-keys managed-by"],
-        readopt=[
-            "aws eks tag-resource --region {region} --resource-arn {clusterArn} "
-            "--tags managed-by=fractal-cloud,fractal-cloud=reconcile"
-        ],
+        break_glass=[f"aws eks untag-resource {_AT} --tag-keys managed-by"],
+        readopt=[f"aws eks tag-resource {_AT} --tags managed-by=fractal-cloud,fractal-cloud=reconcile"],
     )
     guard = GUARD
 

@@ -43,6 +43,7 @@ _CREATED_WITH: Final[Mapping[str, str]] = {
 _PENDING: Final = ("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod")
 _SETTLED: Final = frozenset({"available", "stopped"})
 _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
+_AT: Final = "--region {region} --resource-name {dbInstanceArn}"
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
 
 
@@ -72,14 +73,14 @@ class AwsRdsPostgres(Component):
     )
     master_username: str = parameter("postgres", immutable=True, description="Name of the master user.")
     db_name: str | None = parameter(None, immutable=True, description="Name of the first database.")
-    storage_encrypted: bool = parameter(True, immutable=True, description="Whether its storage is encrypted.")
+    storage_encrypted: bool = parameter(default=True, immutable=True, description="Whether its storage is encrypted.")
     multi_az: bool | None = parameter(
         None, alias="multiAZ", description="Whether a standby is kept in another zone; AWS starts with false."
     )
     backup_retention_period: int | None = parameter(
         None, description="Days for which automatic backups are kept; 0 switches them off.", ge=0, le=35
     )
-    publicly_accessible: bool = parameter(False, description="Whether it has a public address.")
+    publicly_accessible: bool = parameter(default=False, description="Whether it has a public address.")
     deletion_protection: bool | None = parameter(
         None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
     )
@@ -117,12 +118,9 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
         "masterUserSecretArn": "the secret in Secrets Manager that holds the master password",
     }
     glass = GlassCommands(
-        break_glass=[
-            "aws rds remove-tags-from-resource --region {region} --resource-name {dbInstanceArn} --tag-keys managed-by"
-        ],
+        break_glass=[f"aws rds remove-tags-from-resource {_AT} --tag-keys managed-by"],
         readopt=[
-            "aws rds add-tags-to-resource --region {region} --resource-name {dbInstanceArn} "
-            "--tags Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
+            f"aws rds add-tags-to-resource {_AT} --tags Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
         ],
     )
     guard = GUARD
