@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fractal_cloud.sandbox.calls import Call
+from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation
 
-__all__ = ["Finding", "Monitor"]
+__all__ = ["Creation", "Finding", "Monitor", "Touch", "without_secrets"]
+
+FindingKind = Literal["violation", "lost-race"]
 
 _SECRETS = ("password", "secret", "token", "userdata")
 
@@ -25,7 +28,7 @@ _SECRETS = ("password", "secret", "token", "userdata")
 class Finding:
     """One write that should not have happened, with all that is needed to see why."""
 
-    kind: Literal["violation", "lost-race"]
+    kind: FindingKind
     rule: str
     text: str
     call: Call
@@ -58,8 +61,31 @@ class Finding:
         )
 
 
+@dataclass(frozen=True)
+class Touch:
+    """An existing resource that a call is about to change, with the tags it carries at this instant."""
+
+    resource: str
+    change: Change
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A resource that a call is about to create, and the live ones that already bear its name in its scope."""
+
+    kind: str
+    region: str
+    name: tuple[str, str]
+    tags: Mapping[str, str]
+    twins: tuple[str, ...] = ()
+
+
 class Monitor:
-    """Keeps what the agents have seen, and what it found."""
+    """Keeps what the agents have seen, and what it found. A cloud calls it under the lock of its dispatch.
+
+    Several agents on one key tell themselves apart by an `agent/…` token; what one read, another has not seen.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -68,14 +94,18 @@ class Monitor:
     def reset(self) -> None:
         with self._lock:
             self._findings: list[Finding] = []
+            self._seen: dict[tuple[str, str], Mapping[str, str]] = {}
+            self._listed: dict[tuple[str, str, str], Mapping[str, tuple[str, str]]] = {}
 
     @property
     def violations(self) -> list[Finding]:
+        """Writes that were forbidden already at the agent's last read. There are none, ever (S16)."""
         with self._lock:
             return [finding for finding in self._findings if finding.kind == "violation"]
 
     @property
     def lost_races(self) -> list[Finding]:
+        """Writes that became forbidden between the agent's last read and the write, and had an effect."""
         with self._lock:
             return [finding for finding in self._findings if finding.kind == "lost-race"]
 
@@ -84,6 +114,66 @@ class Monitor:
             "violations": [finding.as_json() for finding in self.violations],
             "lostRaces": [finding.as_json() for finding in self.lost_races],
         }
+
+    def saw(self, call: Call, resource: str, tags: Mapping[str, str]) -> None:
+        """Remember that an answer showed the agent these tags of a resource."""
+        with self._lock:
+            self._seen[(_reader(call), resource)] = dict(tags)
+
+    def listed(self, call: Call, kind: str, names: Mapping[str, tuple[str, str]]) -> None:
+        """Remember what the agent could see when it listed a kind: each resource's name and scope."""
+        with self._lock:
+            self._listed[(_reader(call), kind, call.region)] = dict(names)
+
+    def judge(self, call: Call, touches: list[Touch], creation: Creation | None = None) -> list[Finding]:
+        """Record the violations of a call that is about to be carried out; return the races it is about to lose."""
+        with self._lock:
+            if not call.origin.live_system or not call.origin.component:
+                text = "the user agent of a writing call names no LiveSystem or no component"
+                return self._settle([Finding("violation", "C7", text, call, "", None, None)])
+            findings = [self._judge_touch(call, touch) for touch in touches]
+            findings += [] if creation is None else [self._judge_tags(call, creation), self._judge_name(call, creation)]
+            return self._settle([finding for finding in findings if finding is not None])
+
+    def confirm(self, lost_races: list[Finding]) -> None:
+        """Record the lost races of a call that had an effect; a call that was refused lost nothing."""
+        with self._lock:
+            self._findings += lost_races
+
+    def _settle(self, findings: list[Finding]) -> list[Finding]:
+        self._findings += [finding for finding in findings if finding.kind == "violation"]
+        return [finding for finding in findings if finding.kind == "lost-race"]
+
+    def _judge_touch(self, call: Call, touch: Touch) -> Finding | None:
+        seen = self._seen.get((_reader(call), touch.resource))
+        if seen is not None:
+            broken = forbidden(touch.change, seen, call.origin)
+            if broken is not None:
+                return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
+        broken = forbidden(touch.change, touch.tags, call.origin)
+        if broken is None:
+            return None
+        kind: FindingKind = "violation" if seen is None else "lost-race"
+        return Finding(kind, broken.rule, broken.text, call, touch.resource, touch.tags, seen)
+
+    def _judge_tags(self, call: Call, creation: Creation) -> Finding | None:
+        broken = forbidden_creation(creation.tags, call.origin)
+        if broken is None:
+            return None
+        return Finding("violation", broken.rule, broken.text, call, creation.kind, creation.tags, None)
+
+    def _judge_name(self, call: Call, creation: Creation) -> Finding | None:
+        if not creation.twins:
+            return None
+        visible = self._listed.get((_reader(call), creation.kind, creation.region))
+        seen = [twin for twin in creation.twins if visible is None or visible.get(twin) == creation.name]
+        kind: FindingKind = "violation" if seen else "lost-race"
+        text = f"duplicate: {creation.name[0]!r} already exists as {', '.join(seen or creation.twins)}"
+        return Finding(kind, "S15", text, call, creation.kind, creation.tags, None)
+
+
+def _reader(call: Call) -> str:
+    return f"{call.access_key}/{call.origin.agent}"
 
 
 def without_secrets(value: Any, name: str = "") -> Any:

@@ -35,9 +35,12 @@ class AwsError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
+    """An HTTP answer; `is_replay` marks one that repeats an earlier call's effect instead of having its own."""
+
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    is_replay: bool = False
 
     @property
     def is_success(self) -> bool:

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from http import HTTPStatus
 
 from moto.moto_api._internal.models import moto_api_backend
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from fractal_cloud.sandbox.aws import answer as answers
-from fractal_cloud.sandbox.aws.answer import Answer
+from fractal_cloud.sandbox.aws import effects
+from fractal_cloud.sandbox.aws.answer import Answer, AwsError
+from fractal_cloud.sandbox.aws.lifecycle import Lifecycle
+from fractal_cloud.sandbox.aws.mends import Mending
+from fractal_cloud.sandbox.aws.paging import Pages
 from fractal_cloud.sandbox.aws.request import AwsRequest, parse
+from fractal_cloud.sandbox.aws.showing import Showing
+from fractal_cloud.sandbox.aws.speed import Moto, hurry
+from fractal_cloud.sandbox.aws.watching import Watching
+from fractal_cloud.sandbox.aws.writing import Writing
 from fractal_cloud.sandbox.calls import Call, CallLog, RecordedCall
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Monitor
@@ -34,11 +42,18 @@ class AwsCloud:
     name = "aws"
 
     def __init__(self) -> None:
+        hurry()
         self.knobs = Knobs()
         self.calls = CallLog()
         self.monitor = Monitor()
         self._lock = threading.RLock()
-        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._moto = Moto()
+        self._pages = Pages()
+        self._lifecycle = Lifecycle(self.knobs, self._dispatch)
+        self._mending = Mending(self._dispatch, self._lifecycle)
+        self._watching = Watching(self.monitor, self.knobs, self._lifecycle)
+        self._writing = Writing(self._mending, self._lifecycle)
+        self._showing = Showing(self._mending, self._lifecycle, self._pages)
 
     def reset(self) -> None:
         """Remove all resources, calls, judgements, knobs and hooks."""
@@ -47,10 +62,18 @@ class AwsCloud:
             self.knobs.reset()
             self.calls.clear()
             self.monitor.reset()
+            self._pages.reset()
+            self._lifecycle.reset()
+            self._mending.memory.clear()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request = parse(environ)
-        answer = self._dispatch(request) if request.call is None else self._answer(request, request.call)
+        if request.call is None:
+            answer = self._dispatch(request)
+        else:
+            ids = tuple(ref.id for ref in effects.named(request.call))
+            call = replace(request.call, resource_ids=ids, page=self._pages.number(request.call))
+            answer = self._answer(replace(request, call=call), call)
         start_response(f"{answer.status} {_phrase(answer.status)}", list(answer.headers))
         return [answer.body]
 
@@ -60,16 +83,37 @@ class AwsCloud:
         interference = self.knobs.before(call)
         if interference is not None:
             return self._interfere(request, call, interference, effect=False)
-        answer = self._carry_out(request)
+        answer, call = self._carry_out(request, call)
         interference = self.knobs.after(call)
         if interference is not None:
             return self._interfere(request, call, interference, effect=answer.is_success)
         self._record(request, call, answer, effect=answer.is_success)
         return answer
 
-    def _carry_out(self, request: AwsRequest) -> Answer:
+    def _carry_out(self, request: AwsRequest, call: Call) -> tuple[Answer, Call]:
+        """Judge a call and carry it out, under one lock; return the call with the ids of what it created."""
         with self._lock:
-            return self._dispatch(request)
+            self._lifecycle.settle()
+            try:
+                if call.is_write:
+                    return self._write(request, call)
+                answer = self._showing.answer(request, call, self.knobs.page_size)
+                self._watching.note_read(request, call, answer)
+            except AwsError as refused:
+                answer = answers.error(request, refused.code, refused.message, refused.status)
+            return answer, call
+
+    def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, Call]:
+        lost_races = self._watching.judge(call)
+        denial = self._watching.denial(call)
+        if denial is not None:
+            return answers.denied(request, denial), call
+        answer, made = self._writing.carry_out(request, call)
+        if answer.is_success:
+            self.monitor.confirm(lost_races)
+            self._watching.note_created(call, made)
+            call = replace(call, resource_ids=(*call.resource_ids, *(ref.id for ref in made)))
+        return answer, call
 
     def _dispatch(self, request: AwsRequest) -> Answer:
         """Let moto answer."""

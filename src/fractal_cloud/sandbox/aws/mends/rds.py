@@ -1,0 +1,49 @@
+"""Mends of moto's RDS."""
+
+from __future__ import annotations
+
+from fractal_cloud.sandbox.aws.answer import Answer, AwsError
+from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
+from fractal_cloud.sandbox.aws.request import AwsRequest
+from fractal_cloud.sandbox.aws.resources import Ref, exists, find, not_found, ref_from_arn
+from fractal_cloud.sandbox.calls import Call
+
+__all__: list[str] = []
+
+
+@mend("rds", "ModifyDBInstance")
+def refuse_to_shrink(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto shrinks the storage of a database; AWS only lets it grow."""
+    database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
+    wanted = call.parameters.get("AllocatedStorage")
+    if database is not None and wanted is not None and wanted < int(database.allocated_storage):
+        raise AwsError(
+            "InvalidParameterCombination",
+            f"Invalid storage size: storage cannot shrink from {database.allocated_storage} to {wanted} GiB.",
+        )
+    return mending.dispatch(request)
+
+
+@mend("rds", "DeleteDBInstance")
+def demand_a_choice_about_the_final_snapshot(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto deletes without a word about a snapshot; AWS wants its name, or SkipFinalSnapshot, and not both."""
+    skips = bool(call.parameters.get("SkipFinalSnapshot"))
+    snapshot = call.parameters.get("FinalDBSnapshotIdentifier")
+    if skips == bool(snapshot):
+        raise AwsError(
+            "InvalidParameterCombination",
+            "FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified."
+            if not skips
+            else "FinalDBSnapshotIdentifier cannot be specified when SkipFinalSnapshot is specified.",
+        )
+    return mending.dispatch(request)
+
+
+@mend("rds", "AddTagsToResource", "RemoveTagsFromResource", "ListTagsForResource")
+def refuse_unknown_databases(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto tags databases that do not exist; AWS refuses."""
+    ref = ref_from_arn(call.parameters.get("ResourceName", ""))
+    if ref is not None and not exists(ref):
+        code, status, message = not_found(ref)
+        raise AwsError(code, message, status)
+    return mending.dispatch(request)
