@@ -44,6 +44,7 @@ _PENDING: Final = ("dbInstanceClass", "allocatedStorage", "engineVersion", "mult
 _SETTLED: Final = frozenset({"available", "stopped"})
 _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
 _AT: Final = "--region {region} --resource-name {dbInstanceArn}"
+_BOTH: Final = "Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
 
 
@@ -119,9 +120,7 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
     }
     glass = GlassCommands(
         break_glass=[f"aws rds remove-tags-from-resource {_AT} --tag-keys managed-by"],
-        readopt=[
-            f"aws rds add-tags-to-resource {_AT} --tags Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
-        ],
+        readopt=[f"aws rds add-tags-to-resource {_AT} --tags {_BOTH}"],
     )
     guard = GUARD
 
