@@ -29,7 +29,7 @@ from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked, to_change
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, Intent, KnownResource, ScopeReport
 from fractal_cloud.offers.offer import AnyOffer
-from fractal_cloud.rules.judge import Judgement, Verb
+from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
 from fractal_cloud.rules.situate import View
 
@@ -80,6 +80,7 @@ class Cycle:
         self._tried: set[str] = set()
         self._changed_here: set[str] = set()
         self._stance_before: dict[str, Stance] = {}
+        self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._resources: dict[str, KnownResource] = {}
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
@@ -94,6 +95,7 @@ class Cycle:
         held.seen = {component_type: dict(found) for component_type, found in picture.sightings.items()}
         held.read_at = self._outlook.now
         self._outlook.picture = picture
+        self._outlook.refresh(around.now())
         swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
         if was_quiet and unchanged and not swept_anew:
             held.is_quiet = True
@@ -103,6 +105,18 @@ class Cycle:
         judgements = self._settle()
         changes = self._publish_all(judgements)
         return self._result(judgements, changes)
+
+    def foresee(self) -> dict[str, Judgement]:
+        """Look and judge, and write nothing, neither to the cloud nor to the control plane."""
+        self._outlook.picture = self._around.reader.look(self._held, self._parent_ids, self._outlook.now)
+        self._outlook.refresh(self._around.now())
+        sighted = self._sighted(self._held.tracked.values())
+        self._around.reader.sweep(self._held, sighted, self._outlook.picture, self._outlook.now)
+        self._outlook.refresh(self._around.now())
+        judgements = self._judge(list(self._held.tracked.values()))
+        self._next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
+        self._outlook.refresh(self._around.now())
+        return self._judge(list(self._held.tracked.values()))
 
     # --- looking
 
@@ -138,7 +152,7 @@ class Cycle:
             outcomes = self._write(wave, judgements)
             self._take_in(outcomes)
             pending = list(self._held.tracked.values())
-        return judgements
+        return self._judge(pending)
 
     def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
         """Judge all; who is left behind or done with changes what follows for those it depends on (O10)."""
@@ -157,15 +171,16 @@ class Cycle:
 
     def _next_wave(self, judgements: dict[str, Judgement]) -> list[Tracked]:
         held = self._held
-        wave = [t for t in held.tracked.values() if judgements[t.uid].step is not None and self._may_try(t)]
+        wave = [t for t in held.tracked.values() if self._may_try(t, judgements[t.uid].step)]
         creations = [t for t in wave if _verb(judgements[t.uid]) is Verb.CREATE]
         if not creations:
             return wave
         allowed = self._confirm_gone(self._without_rivals(creations))
         return [t for t in wave if _verb(judgements[t.uid]) is not Verb.CREATE or t.uid in allowed]
 
-    def _may_try(self, tracked: Tracked) -> bool:
-        if tracked.uid in self._troubles:
+    def _may_try(self, tracked: Tracked, step: Step | None) -> bool:
+        """Whether a step is taken now: not after trouble, not while backing off, and no step twice in one cycle."""
+        if step is None or tracked.uid in self._troubles or (tracked.uid, _signature(step)) in self._taken:
             return False
         until = self._held.throttled_until.get(tracked.type)
         if until is not None and self._outlook.now < until:
@@ -249,6 +264,7 @@ class Cycle:
                 changes.append(to_change(tracked.uid, memory, used_request=used))
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
+            self._taken.add((tracked.uid, _signature(step)))
         self._publish(changes, memories)
         for step_planned in planned:
             if step_planned.step.verb is Verb.PUSH:
@@ -431,7 +447,9 @@ class Cycle:
             self._remember_owner(tracked, sighting.protocol.owner, sighting.resource_id)
         known = self._held.known_as(tracked.identity.key)
         if judgement.left and judgement.finished:
-            self._remember(known.model_copy(update={"left_by": tracked.live_system_id, "resource_id": sighting.resource_id}))
+            self._remember(
+                known.model_copy(update={"left_by": tracked.live_system_id, "resource_id": sighting.resource_id})
+            )
         elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
             self._remember(known.model_copy(update={"left_by": None}))
 
@@ -480,7 +498,7 @@ class Cycle:
         if settled and not changes:
             held.restless = 0
             return CycleResult(settings.cycle_seconds, self._writes, changes)
-        if self._writes or changes:
+        if changes:
             held.restless = 0
         held.restless += 1
         soon = min(0.2 * 2 ** min(held.restless, 10), 15.0, settings.cycle_seconds)
@@ -504,6 +522,11 @@ def stamped(memory: Remembered, at: datetime) -> Remembered:
 def _same(before: dict[str, Sighting] | None, after: dict[str, Sighting]) -> bool:
     """Whether two listings show the same; unchanged sightings are the same objects."""
     return before is not None and len(before) == len(after) and all(after.get(i) is s for i, s in before.items())
+
+
+def _signature(step: Step) -> str:
+    """A step with what it found: taken twice in one cycle it would change nothing the second time either."""
+    return f"{step.verb}:{sorted((name, str(d.actual)) for name, d in step.drift.items())}"
 
 
 def _verb(judgement: Judgement) -> Verb | None:

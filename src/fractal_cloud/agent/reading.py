@@ -40,15 +40,19 @@ class Picture:
                     self._index[sighting.type, sighting.parent_id, sighting.name].append(sighting)
         return self._index.get((component_type, parent_id, name), [])
 
+    def forget_index(self) -> None:
+        """Sightings were put in or taken out: who fits what is found out anew."""
+        self._index = None
+
     def put(self, sighting: Sighting) -> None:
         """A single resource was looked at again."""
         self.sightings.setdefault(sighting.type, {})[sighting.resource_id] = sighting
-        self._index = None
+        self.forget_index()
 
     def drop(self, component_type: str, resource_id: str) -> None:
         """A single resource was looked at again, and is gone."""
         self.sightings.get(component_type, {}).pop(resource_id, None)
-        self._index = None
+        self.forget_index()
 
 
 ParentIds = Callable[[AnyOffer, Picture], frozenset[str]]
@@ -99,7 +103,7 @@ class Reader:
             else:
                 picture.errors.pop(offer.type, None)
                 picture.sightings[offer.type] = result
-        picture._index = None
+        picture.forget_index()
 
     def _look_for(self, held: HeldScope, offer: AnyOffer, picture: Picture, parent_ids: ParentIds) -> Look:
         names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
@@ -191,8 +195,8 @@ def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
         memory.stance is not Stance.MANAGED
         or sighting.protocol.reconcile
         or memory.observed_generation < tracked.generation
-        or tracked.uid not in held.swept
-        and memory.intent is not None
+        or (tracked.uid not in held.swept
+        and memory.intent is not None)
     )
 
 

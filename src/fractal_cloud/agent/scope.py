@@ -77,7 +77,7 @@ class HeldScope:
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
         for table in (self.tracked, self.swept, self.refusals, self.absent_reads, self.held_by):
-            table.pop(uid, None)  # type: ignore[attr-defined]  # five dicts with the same keys and different values
+            table.pop(uid, None)
 
     def of_type(self, component_type: str) -> Iterable[Tracked]:
         """The components of one type."""

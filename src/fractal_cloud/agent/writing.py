@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.model.component import Component
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
@@ -56,7 +57,7 @@ class Writer:
         self._may_write = may_write
 
     def carry_out(self, planned: Planned) -> Outcome:
-        """One step, guarded. Errors of the cloud are part of the outcome; anything else is a fault of ours and raised."""
+        """One step, guarded. The cloud's errors are part of the outcome; anything else is our own fault, and raised."""
         tracked, step = planned.tracked, planned.step
         outcome = Outcome(planned)
         with self._held.cloud.acting(Act(tracked.live_system_id, tracked.component_id, step.reason)) as act:
@@ -141,7 +142,7 @@ class Writer:
     def _swept(self, tracked: Tracked) -> frozenset[str]:
         return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignore_drift
 
-    def _wanted(self, tracked: Tracked, token: str = "") -> Wanted[object]:
+    def _wanted(self, tracked: Tracked, token: str = "") -> Wanted[Component]:
         parameters = {**self._outlook.declared(tracked)}
         component = self._offer.component.from_parameters(tracked.component_id, parameters)
         if not tracked.parameters.get("name"):

@@ -1,16 +1,16 @@
 """Everything that can go wrong, as a closed set, so that callers can decide by type and never by text.
 
-    FractalError
-    ├── DeclarationError        a declaration is refused; carries every fault at once
-    ├── RegistrationError       two places register the same component type
-    └── CloudError              a cloud's answer that is not what was asked for
-        ├── Throttled           too many calls; nothing was done; come again later
-        ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
-        ├── Conflict            the cloud refuses for now: busy, in use, precondition lost
-        ├── Denied              the credentials may not do this
-        ├── Invalid             the cloud will never accept this request as it is
-        ├── NotFound            the thing named is not there
-        └── Transient           no answer, or a server fault: the effect is unknown
+FractalError
+├── DeclarationError        a declaration is refused; carries every fault at once
+├── RegistrationError       two places register the same component type
+└── CloudError              a cloud's answer that is not what was asked for
+    ├── Throttled           too many calls; nothing was done; come again later
+    ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
+    ├── Conflict            the cloud refuses for now: busy, in use, precondition lost
+    ├── Denied              the credentials may not do this
+    ├── Invalid             the cloud will never accept this request as it is
+    ├── NotFound            the thing named is not there
+    └── Transient           no answer, or a server fault: the effect is unknown
 """
 
 from __future__ import annotations

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import ComponentChange, Intent, JournalEntry, Memory, OperatorRequest, Override, WorkComponent
+from fractal_cloud.model.wire import (
+    ComponentChange,
+    Intent,
+    JournalEntry,
+    Memory,
+    OperatorRequest,
+    Override,
+    WorkComponent,
+)
 
 AT_PUBLICATION: Final = datetime.max.replace(tzinfo=UTC)
 """Stands for a time that the control plane will stamp when it is published."""
@@ -103,7 +111,9 @@ def _frozen(names: list[str]) -> frozenset[str]:
     return frozenset(names) if names else _NOTHING
 
 
-def to_change(uid: str, memory: Remembered, *, used_request: str | None = None, finished: bool = False) -> ComponentChange:
+def to_change(
+    uid: str, memory: Remembered, *, used_request: str | None = None, finished: bool = False
+) -> ComponentChange:
     """What is remembered from now on, in the form in which it is published."""
     override = memory.override
     return ComponentChange(

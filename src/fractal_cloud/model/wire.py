@@ -1,6 +1,6 @@
 """What agents and the control plane say to each other. Outbound from the agent only; HTTP and JSON.
 
-    register ──▶ claim (leases, work) ──▶ [cycle: report intents, write, report outcomes] ──▶ wait (long poll) ──▶ claim …
+    register ──▶ claim (leases, work) ──▶ [cycle: report intents, write, report outcomes] ──▶ wait (long poll) ──▶ …
 
 The control plane owns the *desired* half of a component (declaration, generation, requests, deleting); the agent that
 holds the scope's lease owns the *observed* half (`Memory`). Each tells the other only what changed.
@@ -21,7 +21,7 @@ from fractal_cloud.model.status import Stance, Status
 
 
 class Override(Wire):
-    """Who took a component out of the agent's hands, why, since and until when (G13); found on the cloud: by unknown."""
+    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud."""
 
     since: datetime
     by: str | None = None

@@ -65,7 +65,9 @@ def _glass(before: Published, after: Published) -> Iterator[Happened]:
     is_broken = after.stance is Stance.OVERRIDE and after.status is Status.MANUAL_OVERRIDE and not after.is_absent
     if is_broken and before.stance in (Stance.MANAGED, Stance.NONE):
         why = after.override_reason or after.message
-        yield Happened(EventKind.GLASS_BROKEN, why, before.stance.value, after.stance.value, after.override_by or UNKNOWN)
+        yield Happened(
+            EventKind.GLASS_BROKEN, why, before.stance.value, after.stance.value, after.override_by or UNKNOWN
+        )
     if before.stance is Stance.OVERRIDE and after.stance is Stance.MANAGED:
         yield Happened(EventKind.READOPTED, after.message, before.stance.value, after.stance.value)
 

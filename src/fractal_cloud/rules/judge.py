@@ -194,7 +194,9 @@ def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answe
         )
     step = Step(Verb.CREATE, "create", add=stamp(tracked.live_system_id))
     message = words.creating(tracked)
-    return Judgement(decision.rule, decision.status, decision.stance, message, step=step, in_progress=True, answer=answer)
+    return Judgement(
+        decision.rule, decision.status, decision.stance, message, step=step, in_progress=True, answer=answer
+    )
 
 
 def _why_creation_waits(tracked: Tracked, around: Circumstances) -> str:
@@ -237,7 +239,14 @@ def _readoption(
     if sighting.protocol.reconcile:
         step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
         return Judgement(
-            decision.rule, decision.status, Stance.MANAGED, words.readopted(), drift, step, in_progress=True, answer=answer
+            decision.rule,
+            decision.status,
+            Stance.MANAGED,
+            words.readopted(),
+            drift,
+            step,
+            in_progress=True,
+            answer=answer,
         )
     return Judgement(
         decision.rule, Status.ACTIVE, Stance.MANAGED, words.in_step(), drift, carried_out=True, answer=answer
@@ -276,10 +285,9 @@ def _reconciliation(
     settled = sighting.condition is Condition.SETTLED
     step = Step(Verb.UPDATE, reason, drift=changes) if settled else None
     message = words.reconciling(changes) if settled else words.at_work(sighting)
-    status, message = _standing(tracked, sighting, around, drift, Status.MUTATING, message)
-    return Judgement(
-        decision.rule, status, decision.stance, message, drift, step, in_progress=True, answer=answer
-    )
+    working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
+    status, message = _standing(tracked, sighting, around, drift, working, message)
+    return Judgement(decision.rule, status, decision.stance, message, drift, step, in_progress=True, answer=answer)
 
 
 def _standstill(
@@ -315,7 +323,7 @@ def _standing(
     status: Status | None,
     message: str,
 ) -> tuple[Status | None, str]:
-    """The status of what is ours once the cloud's own condition and what cannot be changed are counted in (S13, S18)."""
+    """The status of what is ours, with the cloud's own condition and what cannot be changed counted in (S13, S18)."""
     fixed = immutable(around.compared, drift)
     if fixed or tracked.identity != tracked.declared_identity:
         return Status.FAILED, words.cannot_change(tracked, fixed)
@@ -342,9 +350,7 @@ def _deletion(
 
     def waiting(message: str, *, noticing: bool = False, step: Step | None = None) -> Judgement:
         status = None if view.presence is Presence.UNREADABLE else Status.DELETING
-        return Judgement(
-            rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer
-        )
+        return Judgement(rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer)
 
     match fate:
         case Fate.WAIT if view.error is not None:

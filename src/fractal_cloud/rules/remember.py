@@ -33,7 +33,9 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         output_fields=_output_fields(tracked, view, judgement),
         observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
         established=present or intent is not None or (memory.established and not absent),
-        absent_since=(memory.absent_since or AT_PUBLICATION) if absent and intent is None else None
+        absent_since=(memory.absent_since or AT_PUBLICATION)
+        if absent and intent is None
+        else None
         if present
         else memory.absent_since,
         noticed_since=(memory.noticed_since or AT_PUBLICATION) if judgement.noticing else None,

@@ -84,7 +84,9 @@ def reading_on() -> str:
 
 def noticed(drift: Drift, cycle: timedelta) -> str:
     """What would change is shown before anything is written (S12a)."""
-    return f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): remove managed-by to stop it"
+    return (
+        f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): remove managed-by to stop it"
+    )
 
 
 def differences(drift: Drift) -> str:
@@ -96,7 +98,8 @@ def cannot_change(tracked: Tracked, fixed: Drift) -> str:
     """Parameters the cloud cannot change in place, the name, or a word of the scope (S18)."""
     faults = {**fixed, **_moved(tracked)}
     told = "; ".join(
-        f"{name} is {_quoted(d.actual)} and cannot become {_quoted(d.declared)} in place" for name, d in sorted(faults.items())
+        f"{name} is {_quoted(d.actual)} and cannot become {_quoted(d.declared)} in place"
+        for name, d in sorted(faults.items())
     )
     return f"{told}: declare a new component, or delete this one and deploy again"
 
@@ -122,8 +125,8 @@ def renamed(tracked: Tracked, name: str) -> str:
 def orphaned(tracked: Tracked, orphan: Sighting) -> str:
     """A resource of this LiveSystem bears a name nobody declares (S15)."""
     return (
-        f"not creating {tracked.identity.name!r} while {orphan.resource_id} ({orphan.name!r}), which this LiveSystem owns, "
-        "is named by no component: name it back, or remove its fractal-cloud-owner tag"
+        f"not creating {tracked.identity.name!r} while {orphan.resource_id} ({orphan.name!r}), "
+        "which this LiveSystem owns, is named by no component: name it back, or remove its fractal-cloud-owner tag"
     )
 
 
@@ -191,38 +194,51 @@ def _quoted(value: Any) -> str:
 
 def explain(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
     """Why a rule leaves a component as it is."""
-    tags = view.sighting.protocol if view.sighting else None
+    if view.sighting is None:
+        return _explain_absence(rule, tracked, view, claims)
+    return _explain_presence(rule, tracked, view.sighting, claims)
+
+
+def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
+    name = tracked.identity.name
     match rule:
         case "S14":
-            return f"several resources are named {tracked.identity.name!r} ({_named(view)}): rename all but one"
+            return f"several resources are named {name!r} ({_named(view)}): rename all but one"
         case "S1":
-            return f"{tracked.identity.name!r} is absent, and this component never creates it"
+            return f"{name!r} is absent, and this component never creates it"
+        case "S3" if claims.heir is not None:
+            return f"{name!r} is absent: {claims.heir!r} owns it and has not created it (again)"
         case "S3":
-            heir = claims.heir
-            whose = f"{heir!r} owns it and has not created it (again)" if heir else "its owner is gone; deploy to create it"
-            return f"{tracked.identity.name!r} is absent: {whose}"
+            return f"{name!r} is absent: its owner is gone; deploy the LiveSystem to create it"
         case "S2":
             return "the resource is gone while in manual override: deploy the LiveSystem to create it again"
-        case "S4a":
+        case _:
             return (
-                f"{tracked.memory.resource_id or tracked.identity.name} is gone, and it held data: restore it under the same "
-                "name, or deploy the LiveSystem to create an empty one"
+                f"{tracked.memory.resource_id or name} is gone, and it held data: restore it under the same name, "
+                "or deploy the LiveSystem to create an empty one"
             )
+
+
+def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: Claims) -> str:
+    tags = sighting.protocol
+    match rule:
         case "S5":
             return "read only: importOnly" if tracked.import_only else "read only: this type cannot carry tags"
         case "S6":
-            return f"owned by {tags.owner if tags else None!r}: read only"
-        case "S7" if tags is not None and tags.other_manager is not None:
+            return f"owned by {tags.owner!r}: read only"
+        case "S7" if tags.other_manager is not None:
             return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
         case "S7":
             return f"managed-by is absent: hands off; {HANDSHAKE}"
         case "S8":
             return f"it lost its owner tag and {claims.heir or 'another LiveSystem'!r} has the claim: read only"
         case "S8a":
-            count = len(claims.declarers)
-            return f"{count} LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
+            return f"{len(claims.declarers)} LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
         case "S10":
-            return "fractal-cloud-owner and fractal-cloud: reconcile are absent: hands off; add fractal-cloud: reconcile to hand it back"
+            return (
+                "fractal-cloud-owner and fractal-cloud: reconcile are absent: hands off; "
+                "add fractal-cloud: reconcile to hand it back"
+            )
         case "S11":
             return "fractal-cloud: reconcile is absent: hands off; add it to hand the resource back"
         case _:

@@ -1,0 +1,112 @@
+"""The agent's side of the conversation with the control plane: HTTP, outbound only."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx2 as httpx
+
+from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.errors import FractalError
+from fractal_cloud.model.wire import (
+    Beat,
+    Claim,
+    Claimed,
+    Heartbeat,
+    PlanResult,
+    Registered,
+    Registration,
+    Report,
+    Reported,
+    Wait,
+    Woken,
+)
+
+W = TypeVar("W", bound=Wire)
+
+
+class ControlPlaneUnreachable(FractalError):
+    """Nobody answers, or not yet: come again."""
+
+
+class ControlPlaneRefuses(FractalError):
+    """The control plane answers, and says no."""
+
+
+class LeaseLost(FractalError):
+    """Another agent holds the scope by now: everything about it must be forgotten."""
+
+
+class ControlPlane:
+    """One control plane, as an agent sees it."""
+
+    def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
+        self._client = client or httpx.Client(base_url=url, timeout=httpx.Timeout(30.0, connect=5.0))
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._url = url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+    def register(self, registration: Registration) -> Registered:
+        """Introduce this agent."""
+        return self._post("/agent/register", registration, Registered)
+
+    def claim(self, claim: Claim) -> Claimed:
+        """Ask for scopes and for what changed in those held."""
+        return self._post("/agent/claim", claim, Claimed)
+
+    def wait(self, wait: Wait) -> Woken:
+        """Sleep until something concerns this agent, or the time is over."""
+        return self._post("/agent/wait", wait, Woken, timeout=wait.seconds + 15.0)
+
+    def heartbeat(self, heartbeat: Heartbeat) -> Beat:
+        """Say that this agent lives."""
+        return self._post("/agent/heartbeat", heartbeat, Beat)
+
+    def report(self, report: Report) -> Reported:
+        """Publish what changed; refused as a whole if a lease is lost."""
+        return self._post("/agent/report", report, Reported, timeout=60.0)
+
+    def release(self, agent_id: str) -> None:
+        """Give all scopes back."""
+        self._send("/agent/release", {"agentId": agent_id}, timeout=5.0)
+
+    def answer_plan(self, plan_id: str, result: PlanResult) -> None:
+        """Answer a plan somebody waits for."""
+        self._send(f"/agent/plans/{plan_id}", result.to_json())
+
+    def _post(self, path: str, body: Wire, answer: type[W], timeout: float | None = None) -> W:
+        response = self._send(path, body.to_json(), timeout)
+        return answer.model_validate_json(response.content)
+
+    def _send(self, path: str, body: object, timeout: float | None = None) -> httpx.Response:
+        try:
+            response = self._client.post(
+                path, json=body, headers=self._headers, timeout=timeout or httpx.USE_CLIENT_DEFAULT
+            )
+        except httpx.TransportError as error:
+            raise ControlPlaneUnreachable(f"no control plane answers at {self._url} ({error})") from error
+        if response.status_code == 409:
+            raise LeaseLost(_detail(response))
+        if response.status_code >= 500:
+            raise ControlPlaneUnreachable(f"the control plane at {self._url} answers {response.status_code}")
+        if response.status_code >= 400:
+            raise ControlPlaneRefuses(f"{path} answers {response.status_code}: {_detail(response)}")
+        return response
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        body = response.json()
+    except ValueError:
+        return response.text[:200]
+    return str(body.get("detail") or body.get("title") or body) if isinstance(body, dict) else str(body)

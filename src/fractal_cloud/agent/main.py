@@ -1,0 +1,326 @@
+"""An agent's life: introduce itself, claim scopes, run their cycles, answer plans, sleep until woken, let go.
+
+Which scope is due is decided here; what happens in it is the cycle's business.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
+from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
+from fractal_cloud.agent.outlook import OfferFacts
+from fractal_cloud.agent.planning import plan
+from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.wire import (
+    Claim,
+    Claimed,
+    Heartbeat,
+    PlanTask,
+    Reach,
+    Registration,
+    Report,
+    ScopeReport,
+    Wait,
+)
+from fractal_cloud.offers.offer import Session
+from fractal_cloud.offers.registry import Registry, installed
+
+log = structlog.get_logger()
+
+SCOPES_AT_ONCE = 8
+LONGEST_WAIT = 20.0
+
+
+class Clock:
+    """The control plane's time, kept with this process's monotonic clock between two answers."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def set(self, now: datetime) -> None:
+        """The control plane said what time it is."""
+        self._offset = now.timestamp() - time.monotonic()
+
+    def now(self) -> datetime:
+        """What time it is at the control plane."""
+        return datetime.fromtimestamp(self._offset + time.monotonic(), UTC)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """When a scope is due, and the cycle that is running for it, if any."""
+
+    held: HeldScope
+    due: float = 0.0
+    running: Future[CycleResult] | None = None
+
+
+class Agent:
+    """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it."""
+
+    def __init__(self, settings: AgentSettings, control: ControlPlane, registry: Registry | None = None) -> None:
+        self.settings = settings
+        self._control = control
+        self._registry = registry or installed()
+        self._clock = Clock()
+        self._stopping = threading.Event()
+        self._sessions: dict[str, Session] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._wake = 0
+        self._deadline = 0.0
+        self._lease_seconds = 10.0
+        self._registered = False
+        self._last_beat = 0.0
+        self._calls = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="cloud")
+        self._cycles = ThreadPoolExecutor(SCOPES_AT_ONCE, thread_name_prefix="scope")
+        self._around = self._surroundings()
+
+    def _surroundings(self) -> Surroundings:
+        offers = {o.type: OfferFacts(o) for name in self.settings.providers for o in self._registry.of_provider(name)}
+        reader = Reader(
+            {name: facts.offer for name, facts in offers.items()},
+            {name: facts.compared for name, facts in offers.items()},
+            self._calls,
+            self.settings.sweep_budget,
+        )
+        return Surroundings(self.settings, offers, reader, self._calls, self, self._clock.now, self._may_write)
+
+    # --- the loop
+
+    def run(self) -> None:
+        """Work until told to stop; a control plane or a cloud that is not there is waited for."""
+        pause = 0.2
+        while not self._stopping.is_set():
+            try:
+                self.step()
+                pause = 0.2
+            except ControlPlaneUnreachable as error:
+                log.warning("control plane unreachable", error=str(error), again_in=round(pause, 1))
+                self._stopping.wait(pause)
+                pause = min(pause * 2, 5.0)
+            except (ControlPlaneRefuses, LeaseLost) as error:
+                log.error("control plane refuses", error=str(error))
+                self._registered = False
+                self._stopping.wait(min(pause, 2.0))
+                pause = min(pause * 2, 5.0)
+        self._let_go()
+
+    def stop(self) -> None:
+        """End cleanly: writes under way are finished, no new one begins, scopes are given back."""
+        self._stopping.set()
+
+    def step(self) -> None:
+        """One round: register if need be, claim, start what is due, beat, wait."""
+        if not self._registered:
+            self._register()
+        self._claim()
+        self._start_due()
+        self._collect()
+        self._beat_if_due()
+        self._wait()
+
+    def run_once(self) -> list[CycleResult]:
+        """One cycle of every scope, in this thread, due or not (for tests and one-shot runs)."""
+        if not self._registered:
+            self._register()
+        self._claim()
+        results = [self._run_cycle(turn) for turn in list(self._turns.values())]
+        self._beat()
+        return results
+
+    def _register(self) -> None:
+        reaches = []
+        for name in self.settings.providers:
+            try:
+                session = self._sessions.get(name) or self._registry.provider(name).connect()
+                reaches.append(Reach(provider=name, realm=session.realm()))
+                self._sessions[name] = session
+            except CloudError as error:
+                log.warning("provider cannot be reached", provider=name, error=error.message)
+        if not reaches and self.settings.providers:
+            names = ", ".join(self.settings.providers)
+            raise ControlPlaneUnreachable(f"none of {names} can be reached with these credentials")
+        types = [facts.offer.facts() for facts in self._around.offers.values()]
+        answer = self._control.register(
+            Registration(
+                agent_id=self.settings.agent_id,
+                environment=self.settings.environment,
+                reaches=reaches,
+                types=types,
+                cycle_seconds=self.settings.cycle_seconds,
+            )
+        )
+        self._clock.set(answer.now)
+        self._lease_seconds = answer.lease_seconds
+        self._renew()
+        self._registered = True
+        log.info("registered", agent=self.settings.agent_id, reaches=[f"{r.provider}/{r.realm}" for r in reaches])
+
+    def _claim(self) -> None:
+        held = {key: turn.held.version for key, turn in self._turns.items()}
+        claimed = self._control.claim(Claim(agent_id=self.settings.agent_id, held=held))
+        self._clock.set(claimed.now)
+        self._wake = claimed.wake
+        self._take_leases(claimed)
+        for task in claimed.plans:
+            self._calls.submit(self._answer_plan, task)
+
+    def _take_leases(self, claimed: Claimed) -> None:
+        kept = {lease.scope for lease in claimed.leases}
+        for key in [key for key in self._turns if key not in kept]:
+            log.warning("scope lost", scope=key)
+            del self._turns[key]
+        for lease in claimed.leases:
+            turn = self._turns.get(lease.scope)
+            if turn is None:
+                scope = Scope.from_key(lease.scope)
+                turn = self._turns[lease.scope] = _Turn(HeldScope(scope, self._sessions[scope.provider].at(scope)))
+            if turn.running is not None and not turn.running.done():
+                continue  # its work is asked for again when the cycle is over
+            turn.held.token = lease.token
+            if lease.work is not None:
+                turn.held.take(lease.work)
+                turn.due = 0.0
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for turn in self._turns.values():
+            if turn.running is None and turn.due <= now and not self._stopping.is_set():
+                turn.running = self._cycles.submit(self._run_cycle, turn)
+
+    def _run_cycle(self, turn: _Turn) -> CycleResult:
+        held = turn.held
+        started = time.monotonic()
+        try:
+            result = Cycle(held, self._around).run()
+        except (ControlPlaneUnreachable, LeaseLost) as error:
+            # What was published is not known: forget the scope's work and ask for all of it again.
+            log.warning("cycle given up", scope=held.scope.key, error=str(error))
+            held.version = -1
+            held.is_quiet = False
+            return CycleResult(again_in=1.0, settled=False)
+        log.debug(
+            "cycle",
+            scope=held.scope.key,
+            seconds=round(time.monotonic() - started, 3),
+            writes=result.writes,
+            changes=result.changes,
+        )
+        return result
+
+    def _collect(self) -> None:
+        """Take in the cycles that have ended; wait a moment for those that are nearly there."""
+        for turn in self._turns.values():
+            if turn.running is None or not turn.running.done():
+                continue
+            running, turn.running = turn.running, None
+            turn.due = time.monotonic() + _result_of(running).again_in
+
+    def _wait(self) -> None:
+        running = [turn.running for turn in self._turns.values() if turn.running is not None]
+        if running:
+            _wait_for_any(running, 0.5)
+            self._collect()
+            return
+        now = time.monotonic()
+        next_due = min((turn.due for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
+        next_beat = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
+        seconds = max(0.0, min(next_due, next_beat, now + LONGEST_WAIT) - now)
+        seconds = min(seconds, self._lease_seconds / 4)
+        if self._stopping.is_set():
+            return
+        if seconds < 0.05:
+            self._stopping.wait(seconds)
+            return
+        woken = self._control.wait(Wait(agent_id=self.settings.agent_id, wake=self._wake, seconds=seconds))
+        self._wake = woken.wake
+
+    def _beat_if_due(self) -> None:
+        due = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
+        if time.monotonic() >= due:
+            self._beat()
+
+    def _beat(self) -> None:
+        asked_at = time.monotonic()
+        read_at = {k: t.held.read_at for k, t in self._turns.items() if t.held.read_at is not None}
+        swept = {k: min(s.at for s in t.held.swept.values()) for k, t in self._turns.items() if t.held.swept}
+        beat = self._control.heartbeat(Heartbeat(agent_id=self.settings.agent_id, read_at=read_at, swept_since=swept))
+        self._clock.set(beat.now)
+        self._last_beat = asked_at
+        self._deadline = asked_at + self._lease_seconds
+        for key in beat.lost:
+            self._turns.pop(key, None)
+
+    def _renew(self) -> None:
+        self._deadline = time.monotonic() + self._lease_seconds
+
+    def _may_write(self) -> bool:
+        """Whether the leases certainly still hold: asked right before every write to a cloud."""
+        return time.monotonic() < self._deadline and not self._stopping.is_set()
+
+    # --- publishing and planning
+
+    def publish(self, report: ScopeReport) -> datetime:
+        """Publish what changed in a scope."""
+        reported = self._control.report(Report(agent_id=self.settings.agent_id, scopes=[report]))
+        return reported.at
+
+    def _answer_plan(self, task: PlanTask) -> None:
+        scope = Scope.from_key(task.work.scope)
+        session = self._sessions.get(scope.provider)
+        if session is None:
+            return
+        try:
+            self._control.answer_plan(task.id, plan(task, session.at(scope), self._around))
+        except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
+            log.warning("plan not answered", plan=task.id, error=str(error))
+
+    def _let_go(self) -> None:
+        self._cycles.shutdown(wait=True)
+        self._calls.shutdown(wait=True)
+        try:
+            self._control.release(self.settings.agent_id)
+        except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
+            log.warning("scopes not given back", error=str(error))
+
+
+def _result_of(running: Future[CycleResult]) -> CycleResult:
+    error = running.exception()
+    if error is not None:
+        log.error("cycle failed: a fault of the agent itself", exc_info=error)
+        return CycleResult(again_in=5.0, settled=False)
+    return running.result()
+
+
+def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
+    done = threading.Event()
+    for future in running:
+        future.add_done_callback(lambda _: done.set())
+    done.wait(seconds)
+
+
+def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:
+    """Run an agent in this process until SIGTERM or SIGINT."""
+    with ControlPlane(settings.url, settings.token) as control:
+        agent = Agent(settings, control)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: agent.stop())
+        if on_ready is not None:
+            on_ready()
+        agent.run()
+
+
+__all__ = ["Agent", "AgentSettings", "run"]

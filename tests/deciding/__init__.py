@@ -1,0 +1,1 @@
+"""The pure rules: decisions, drift, judgements, over every situation there is."""
