@@ -1,0 +1,107 @@
+"""What agents say to the control plane: the models of ``model.wire``, one route each. Only the long poll is async."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
+from fractal_cloud.control.auth.principal import Principal
+from fractal_cloud.control.store import Store, agents, claims, plans, reports, scopes
+from fractal_cloud.control.store.errors import Forbidden
+from fractal_cloud.control.store.signals import reach_topic
+from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.wire import (
+    Beat,
+    Claim,
+    Claimed,
+    Heartbeat,
+    PlanResult,
+    Registered,
+    Registration,
+    Report,
+    Reported,
+    Wait,
+    Woken,
+)
+
+router = APIRouter(prefix="/agent", tags=["agents"], route_class=StrictRoute)
+LONGEST_WAIT = 60.0
+
+
+class AgentName(Wire):
+    """An agent says which one it is."""
+
+    agent_id: str
+
+
+@router.post("/register")
+def register(registration: Registration, store: TheStore, who: Who) -> Registered:
+    """An agent introduces itself: what it reaches, and which types it knows."""
+    beyond = {reach.provider for reach in registration.reaches} - who.providers
+    if who.providers and beyond:
+        raise Forbidden(
+            f"token {who.name!r} may not speak for {', '.join(sorted(map(repr, beyond)))}: "
+            "start the agent with fewer providers, or with another token"
+        )
+    with store.write() as tx:
+        return agents.register(tx, registration, who.id)
+
+
+@router.post("/claim", responses={200: {"model": Claimed}})
+def claim(wanted: Claim, store: TheStore, who: Who) -> Response:
+    """All leases the agent holds, new ones, and the work that changed."""
+    return answer(claims.claim(store.database, wanted, who.id))
+
+
+@router.post("/heartbeat")
+def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Beat:
+    """The agent is alive; its leases live on."""
+    with store.write() as tx:
+        return agents.heartbeat(tx, beat, who.id)
+
+
+@router.post("/report")
+def report(sent: Report, store: TheStore, who: Who) -> Reported:
+    """All that changed in a cycle, or is about to be written; refused whole where a lease is lost."""
+    with store.write() as tx:
+        return reports.report(tx, sent, who.id)
+
+
+@router.post("/release", status_code=204)
+def release(name: AgentName, store: TheStore, who: Who) -> None:
+    """The agent stops: others may take its scopes at once."""
+    with store.write() as tx:
+        agents.get(tx, name.agent_id, who.id)
+        scopes.release(tx, name.agent_id)
+
+
+@router.post("/plans/{id}", status_code=204)
+def answer_plan(
+    task_id: Annotated[str, Path(alias="id", pattern="^[0-9a-f]{1,64}$")], result: PlanResult, store: TheStore, who: Who
+) -> None:
+    """An agent's answer to a plan somebody waits for."""
+    with store.write() as tx:
+        plans.answer(tx, task_id, result, who.providers or None)
+
+
+@router.post("/wait")
+async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Woken:
+    """Return as soon as there is news for the agent, else after so many seconds."""
+    now, reaches = await run_in_threadpool(_wake_number, store, wanted, who)
+    if now != wanted.wake:
+        return Woken(wake=now, woken=True)
+    with store.signals.subscribe([reach_topic(*reach) for reach in reaches]) as subscription:
+        # Looked at again, because something may have been committed before the subscription stood.
+        now, _ = await run_in_threadpool(_wake_number, store, wanted, who)
+        if now == wanted.wake and not await request.is_disconnected():
+            await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
+            now, _ = await run_in_threadpool(_wake_number, store, wanted, who)
+    return Woken(wake=now, woken=now != wanted.wake)
+
+
+def _wake_number(store: Store, wanted: Wait, who: Principal) -> tuple[int, frozenset[tuple[str, str]]]:
+    with store.read() as tx:
+        return agents.wake_number(tx, wanted.agent_id, who.id)

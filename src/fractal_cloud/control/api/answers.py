@@ -1,0 +1,104 @@
+"""What every route shares: the store, who speaks, bodies that may be anything, and JSON as an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json, to_json
+
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.auth.principal import Principal
+from fractal_cloud.control.store import Store
+from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.identity import is_id
+
+MOST_PER_PAGE = 1000
+
+
+def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Plain JSON, encoded once; what the document looks like is said by the route's ``responses``."""
+    return Response(to_json(content, inf_nan_mode="null"), status, headers, "application/json")
+
+
+class StrictRequest(Request):
+    """A request whose body is UTF-8 JSON to the letter: half characters and the like are refused, not passed on."""
+
+    async def json(self) -> Any:
+        """The body, or ``JSONDecodeError``."""
+        body = await self.body()
+        try:
+            return from_json(body, allow_inf_nan=False)
+        except ValueError as error:
+            raise json.JSONDecodeError(str(error), "", 0) from error
+
+
+class StrictRoute(APIRoute):
+    """A route that reads its body strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Hand the route a strict request."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+async def _document(request: Request) -> object:
+    """The body as plain JSON, whatever it is; None if there is no body."""
+    body = await request.body()
+    if not body:
+        return None
+    try:
+        document: object = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise BadRequest([Fault("", f"the body is not JSON: {error}")]) from error
+    return document
+
+
+def _store(request: Request) -> Store:
+    store: Store = request.app.state.store
+    return store
+
+
+def _principal(request: Request) -> Principal:
+    principal: Principal = request.state.principal
+    return principal
+
+
+def _known_id(kind: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not is_id(value):
+            raise NotFound(f"there is no {kind} {value!r}")
+        return value
+
+    return check
+
+
+def _live_system_id(live_system_id: Annotated[str, Path(alias="id")]) -> str:
+    return _known_id("LiveSystem")(live_system_id)
+
+
+def _component_id(component_id: Annotated[str, Path(alias="componentId")]) -> str:
+    return _known_id("component")(component_id)
+
+
+Document = Annotated[object, Depends(_document)]
+TheStore = Annotated[Store, Depends(_store)]
+Who = Annotated[Principal, Depends(_principal)]
+LiveSystemId = Annotated[str, Depends(_live_system_id)]
+ComponentId = Annotated[str, Depends(_component_id)]
+Limit = Annotated[int, Query(ge=1, le=MOST_PER_PAGE, description="How many at most.")]
+Cursor = Annotated[str | None, Query(max_length=2048, description="Where the page before ended: its `cursor`.")]
+
+
+def page(items: list[dict[str, Any]], limit: int, cursor_of: Callable[[dict[str, Any]], str]) -> Response:
+    """One page of a list; ``cursor`` is null on the last."""
+    cursor = cursor_of(items[-1]) if len(items) == limit else None
+    return answer({"items": items, "cursor": cursor})

@@ -1,0 +1,117 @@
+"""Deploying, deleting and reading LiveSystems."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from fractal_cloud.control.api.answers import (
+    Cursor,
+    Document,
+    Limit,
+    LiveSystemId,
+    StrictRoute,
+    TheStore,
+    Who,
+    answer,
+    page,
+)
+from fractal_cloud.control.auth.principal import Principal
+from fractal_cloud.control.store import Store, livesystems
+from fractal_cloud.control.store.declarations import checked, refuse
+from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.model.errors import DeclarationError
+
+router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LiveSystemDeclaration"}}},
+    }
+}
+IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=1024)]
+
+
+@router.post("/livesystems", status_code=202, openapi_extra=BODY)
+def create(document: Document, store: TheStore, who: Who) -> Response:
+    """Deploy a LiveSystem that is not there yet."""
+    return _deploy(store, who, document, None, frozenset(), must_be_new=True)
+
+
+@router.put("/livesystems/{id}", status_code=202, openapi_extra=BODY)
+def deploy(
+    live_system_id: Annotated[str, Path(alias="id")],
+    document: Document,
+    store: TheStore,
+    who: Who,
+    if_match: IfMatch = None,
+) -> Response:
+    """Deploy a LiveSystem, new or again; every deploy is a new generation."""
+    return _deploy(store, who, document, live_system_id, expected(if_match), must_be_new=False)
+
+
+def expected(if_match: str | None) -> frozenset[str]:
+    """The generations an ``If-Match`` header names."""
+    if if_match is None:
+        return frozenset()
+    return frozenset(tag.strip().strip('"') for tag in if_match.split(",")) - {""} or frozenset({"none"})
+
+
+def _deploy(
+    store: Store,
+    who: Principal,
+    document: object,
+    expected_id: str | None,
+    generations: frozenset[str],
+    *,
+    must_be_new: bool,
+) -> Response:
+    with store.read() as tx:
+        catalog = store.catalog(tx)
+    try:
+        declaration, identities = checked(document, catalog, expected_id)
+        with store.write() as tx:
+            mutation_id = livesystems.deploy(
+                tx, Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
+            )
+            warnings = livesystems.warnings(tx, declaration)
+    except DeclarationError as error:
+        with store.write() as tx:
+            refuse(tx, document, expected_id, who.name, error)
+        raise
+    return answer(
+        {"liveSystemId": declaration.id, "mutationId": mutation_id, "warnings": warnings},
+        202,
+        {"Location": f"/livesystems/{declaration.id}/mutations/{mutation_id}"},
+    )
+
+
+@router.get("/livesystems")
+def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All LiveSystems, by id."""
+    with store.read() as tx:
+        return page(livesystems.list_page(tx, limit, cursor), limit, lambda item: str(item["id"]))
+
+
+@router.get("/livesystems/{id}")
+def get(live_system_id: LiveSystemId, store: TheStore) -> Response:
+    """One LiveSystem: its declaration, and how it is doing."""
+    with store.read() as tx:
+        found = livesystems.get(tx, live_system_id)
+    return answer(found, headers={"ETag": f'"{found["generation"]}"'})
+
+
+@router.delete("/livesystems/{id}", status_code=202)
+def delete(
+    live_system_id: LiveSystemId,
+    store: TheStore,
+    who: Who,
+    dry_run: Annotated[bool, Query(alias="dryRun")] = False,
+    if_match: IfMatch = None,
+) -> Response:
+    """Delete a LiveSystem, or with ``dryRun`` only tell what that would do."""
+    del dry_run
+    with store.write() as tx:
+        mutation_id = livesystems.remove(tx, live_system_id, who.name, expected(if_match))
+    return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": []}, 202)

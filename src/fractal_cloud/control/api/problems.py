@@ -1,0 +1,135 @@
+"""Every error as ``application/problem+json``, whoever raised it; the words are those of the one who refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
+from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.errors import DeclarationError, Fault
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FaultView(Wire):
+    """One thing wrong with what was sent."""
+
+    path: str
+    message: str
+
+
+class Problem(Wire):
+    """Why a request was refused (RFC 9457); ``errors`` lists every fault at once."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FaultView] = Field(default_factory=list)
+
+
+_STATUS: Mapping[type[StoreError], tuple[int, str]] = {
+    NotFound: (404, "not-found"),
+    LeaseLost: (409, "lease-lost"),
+    Refused: (409, "refused"),
+    Stale: (412, "stale"),
+    Forbidden: (403, "forbidden"),
+}
+
+
+class BadRequest(Exception):
+    """What was sent cannot be understood; carries every fault."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(str(fault) for fault in faults))
+        self.faults = faults
+
+
+def problem(
+    status: int,
+    detail: str,
+    kind: str = "",
+    faults: Sequence[Fault] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem document as an answer."""
+    title = HTTPStatus(status).phrase
+    body = {
+        "type": f"urn:fractal-cloud:problem:{kind}" if kind else "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "errors": [{"path": fault.path, "message": fault.message} for fault in faults],
+    }
+    return Response(_encoded(body), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(body)
+    except ValueError:  # half of a character pair, from a path or a body: shown as «?», never a fault of ours
+        text = {key: _clean(value) for key, value in body.items()}
+        return to_json(text)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [{key: _clean(item) for key, item in entry.items()} for entry in value]
+    return value
+
+
+async def _on_store_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, StoreError)
+    status, kind = _STATUS[type(error)]
+    return problem(status, error.message, kind)
+
+
+async def _on_declaration_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, DeclarationError | BadRequest)
+    many = len(error.faults)
+    detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
+    return problem(422, detail, "bad-input", error.faults)
+
+
+async def _on_validation_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = [Fault(_path(item["loc"]), str(item["msg"])) for item in error.errors()]
+    many = len(faults)
+    detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
+    return problem(422, detail, "bad-input", faults)
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """Where a fault stands, spelled as in declarations: ``scopes[0].changes[3].uid``."""
+    words = list(location[1:] if location and location[0] in ("body", "query", "path", "header") else location)
+    path = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words)
+    return path.removeprefix(".")
+
+
+async def _on_http_exception(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, str(error.detail), headers=error.headers)
+
+
+async def _on_crash(_request: Request, _error: Exception) -> Response:
+    return problem(500, "the control plane failed on this request: its log says why", "internal")
+
+
+def install(app: FastAPI) -> None:
+    """Let every error leave the app as a problem document."""
+    app.add_exception_handler(StoreError, _on_store_error)
+    app.add_exception_handler(DeclarationError, _on_declaration_error)
+    app.add_exception_handler(BadRequest, _on_declaration_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_crash)

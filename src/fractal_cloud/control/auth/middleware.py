@@ -1,0 +1,60 @@
+"""Stands before every route: no token, no entry. What a route does is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fractal_cloud.control.auth.authenticator import Authenticator
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+# The dashboard asks for the token itself, on a page; see control/dashboard.
+OPEN_PREFIXES = ("/ui", "/ui/")
+Refuse = Callable[..., Response]
+
+
+class Authentication:
+    """Lets a request in with a token whose role reaches the route, and tells the route who speaks."""
+
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, refuse: Refuse) -> None:
+        self._app = app
+        self._authenticator = authenticator
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse with 401 or 403, or pass on."""
+        if scope["type"] != "http" or _is_open(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        secret = _bearer(scope)
+        principal = None if secret is None else self._authenticator.remembered(secret)
+        if principal is None and secret is not None:
+            principal = await run_in_threadpool(self._authenticator.look_up, secret)
+        if principal is None:
+            why = "the Authorization header is missing" if secret is None else "the token is not known here"
+            detail = f"{why}: send «Authorization: Bearer <token>» with a token of this control plane"
+            answer = self._refuse(401, detail, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
+            await answer(scope, receive, send)
+        elif not principal.may(scope["method"], scope["path"]):
+            detail = f"a token with the role {principal.role.value!r} may not do this: use one with another role"
+            await self._refuse(403, detail, "forbidden")(scope, receive, send)
+        else:
+            state: dict[str, Any] = scope.setdefault("state", {})
+            state["principal"] = principal
+            await self._app(scope, receive, send)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path == OPEN_PREFIXES[0] or path.startswith(OPEN_PREFIXES[1])
+
+
+def _bearer(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, secret = value.decode("latin-1").partition(" ")
+            return secret.strip() if scheme.lower() == "bearer" and secret.strip() else None
+    return None

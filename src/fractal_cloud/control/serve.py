@@ -1,0 +1,46 @@
+"""Runs the control plane until it is told to stop; it prints nothing itself."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import uvicorn
+
+from fractal_cloud.control.app import create_app
+from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.control.store.signals import Signals
+
+GRACE_SECONDS = 5
+
+
+class _Server(uvicorn.Server):
+    """Ends long polls and streams when a signal comes: they would hold the server open otherwise."""
+
+    def __init__(self, config: uvicorn.Config, signals: Signals) -> None:
+        super().__init__(config)
+        self._signals = signals
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop."""
+        self._signals.close()
+        super().handle_exit(sig, frame)
+
+
+def make_server(settings: ControlSettings) -> uvicorn.Server:
+    """A server for the settings, ready to ``run()`` or ``await serve()``."""
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        lifespan="on",
+    )
+    return _Server(config, app.state.store.signals)
+
+
+def run(settings: ControlSettings) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    make_server(settings).run()

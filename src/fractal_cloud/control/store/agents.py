@@ -1,0 +1,185 @@
+"""Agents: who runs where, what they reach, and until when they count as alive.
+
+A lease has no deadline of its own: it lives as long as its holder's row here does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select, tuple_, update
+
+from fractal_cloud.control.store import scopes, types
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import upsert
+from fractal_cloud.control.store.errors import Forbidden, NotFound
+from fractal_cloud.control.store.placement import place_newly_reached
+from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.schema import agents, reaches
+from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
+
+MIN_LEASE_SECONDS = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent as it registered."""
+
+    id: str
+    environment: str
+    token_id: str
+    reaches: frozenset[tuple[str, str]]
+    types: frozenset[str]
+    cycle_seconds: float
+    deadline: datetime
+    last_seen: datetime
+    read_at: Json = field(default_factory=dict)
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long it counts as alive after it was last heard of."""
+        return max(2 * self.cycle_seconds, MIN_LEASE_SECONDS)
+
+
+_COLUMNS = (
+    agents.c.id,
+    agents.c.environment,
+    agents.c.token_id,
+    agents.c.reaches,
+    agents.c.types,
+    agents.c.cycle_seconds,
+    agents.c.deadline,
+    agents.c.last_seen,
+    agents.c.read_at,
+)
+
+
+def all_agents(tx: Tx) -> list[Agent]:
+    """Every agent that ever registered, the dead too."""
+    return [_agent(row) for row in tx.connection.execute(select(*_COLUMNS).order_by(agents.c.id))]
+
+
+def _agent(row: Any) -> Agent:
+    return Agent(
+        id=row.id,
+        environment=row.environment,
+        token_id=row.token_id,
+        reaches=frozenset((item["provider"], item["realm"]) for item in row.reaches),
+        types=frozenset(row.types),
+        cycle_seconds=row.cycle_seconds,
+        deadline=row.deadline,
+        last_seen=row.last_seen,
+        read_at=row.read_at,
+    )
+
+
+def get(tx: Tx, agent_id: str, token_id: str | None = None) -> Agent:
+    """An agent that has registered; with a token, only if it registered with that one."""
+    row = tx.connection.execute(select(*_COLUMNS).where(agents.c.id == agent_id)).first()
+    if row is None:
+        raise NotFound(f"agent {agent_id!r} is not known here: register it first")
+    agent = _agent(row)
+    if token_id is not None and agent.token_id != token_id:
+        raise Forbidden(f"agent {agent_id!r} registered with another token: use that one, or register again")
+    return agent
+
+
+def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
+    """Take an agent in: its reach settles where components of its environment are looked for."""
+    lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
+    _refuse_name_of_another(tx, registration.agent_id, token_id)
+    stayed = _keep_realms(tx, registration)
+    place_newly_reached(
+        tx,
+        registration.environment,
+        {reach.provider: stayed.get(reach.provider, reach.realm) for reach in registration.reaches},
+    )
+    upsert(
+        tx.connection,
+        agents,
+        [
+            {
+                "id": registration.agent_id,
+                "environment": registration.environment,
+                "token_id": token_id,
+                "reaches": [reach.to_json() for reach in registration.reaches],
+                "types": sorted(facts.type for facts in registration.types),
+                "cycle_seconds": registration.cycle_seconds,
+                "version": registration.version,
+                "last_seen": tx.now,
+                "deadline": tx.now + timedelta(seconds=lease),
+                "read_at": {},
+                "swept_since": {},
+            }
+        ],
+    )
+    types.register(tx, registration.types)
+    return Registered(now=tx.now, lease_seconds=lease)
+
+
+def _refuse_name_of_another(tx: Tx, agent_id: str, token_id: str) -> None:
+    """An agent's name is its token's as long as it is alive: nobody else may speak for it."""
+    query = select(agents.c.token_id).where(agents.c.id == agent_id, agents.c.deadline > tx.now)
+    other = tx.connection.execute(query).scalar()
+    if other is not None and other != token_id:
+        raise Forbidden(f"agent {agent_id!r} is alive and registered with another token: choose another agent id")
+
+
+def _keep_realms(tx: Tx, registration: Registration) -> dict[str, str]:
+    """Where another agent of the environment is alive and reaches another realm, that one stays the environment's."""
+    table = reaches.c
+    known = {
+        row.provider: row.realm
+        for row in tx.connection.execute(select(reaches).where(table.environment == registration.environment))
+    }
+    others = [
+        agent
+        for agent in all_agents(tx)
+        if agent.id != registration.agent_id
+        and agent.environment == registration.environment
+        and agent.deadline > tx.now
+    ]
+    stayed = {
+        provider: realm for provider, realm in known.items() if any((provider, realm) in o.reaches for o in others)
+    }
+    new = [
+        {"environment": registration.environment, "provider": reach.provider, "realm": reach.realm}
+        for reach in registration.reaches
+        if stayed.get(reach.provider, reach.realm) == reach.realm
+    ]
+    upsert(tx.connection, reaches, new)
+    return stayed
+
+
+def realms(tx: Tx, pairs: Iterable[tuple[str, str]] | None = None) -> dict[tuple[str, str], str]:
+    """The realm each (environment, provider) reaches, as far as an agent has said."""
+    query = select(reaches)
+    if pairs is not None:
+        query = query.where(tuple_(reaches.c.environment, reaches.c.provider).in_(list(pairs)))
+    return {(row.environment, row.provider): row.realm for row in tx.connection.execute(query)}
+
+
+def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
+    """One row per agent and cycle: it is alive, and has read these scopes."""
+    agent = get(tx, beat.agent_id, token_id)
+    held = scopes.held_by(tx, agent.id)
+    news = beat.to_json()
+    changed = {
+        name: {key: at for key, at in {**old, **news[camel]}.items() if key in held}
+        for name, camel, old in (("read_at", "readAt", agent.read_at), ("swept_since", "sweptSince", {}))
+    }
+    tx.connection.execute(
+        update(agents)
+        .where(agents.c.id == agent.id)
+        .values(last_seen=tx.now, deadline=tx.now + timedelta(seconds=agent.lease_seconds), **changed)
+    )
+    return Beat(now=tx.now, lost=sorted(set(beat.read_at) - set(held)))
+
+
+def wake_number(tx: Tx, agent_id: str, token_id: str) -> tuple[int, frozenset[tuple[str, str]]]:
+    """The number that changes when there is news for an agent, and what it reaches."""
+    agent = get(tx, agent_id, token_id)
+    return scopes.wake_number(tx, agent.reaches), agent.reaches

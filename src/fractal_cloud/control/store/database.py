@@ -1,0 +1,126 @@
+"""Transactions: one clock reading each, events appended at their end, waiters woken after the commit.
+
+Locks are taken in one order everywhere, so that PostgreSQL never meets a deadlock: LiveSystems by id, then scopes by
+key, then everything else, the event counter last. SQLite has one writer at a time anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert, update
+
+from fractal_cloud.control.store import dialect, schema
+from fractal_cloud.control.store.migrate import migrate
+from fractal_cloud.control.store.signals import EVENTS, LocalSignals, Signals
+from fractal_cloud.model.event import EventKind
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event that has no number yet."""
+
+    live_system_id: str
+    kind: EventKind
+    by: str
+    component_id: str | None = None
+    message: str = ""
+    before: Any = None
+    after: Any = None
+
+
+@dataclass(slots=True)
+class Tx:
+    """One transaction: its connection, its time, and what is to follow from it."""
+
+    connection: Connection
+    now: datetime
+    happenings: list[Happening] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+
+    def record(self, *happenings: Happening) -> None:
+        """Append events, numbered when the transaction ends."""
+        self.happenings.extend(happenings)
+
+    def wake(self, topics: Iterable[str]) -> None:
+        """Wake those who listen to the topics, once this is committed."""
+        self.topics.update(topics)
+
+
+class Database:
+    """One database, of either kind, with its schema brought up to date."""
+
+    def __init__(self, url: str, *, signals: Signals | None = None, clock: Clock = utc_now) -> None:
+        self.signals: Signals = signals or LocalSignals()
+        self.clock = clock
+        self._engine: Engine = dialect.connect(url)
+        self._writer = self._engine.execution_options(**{dialect.WRITING: True})
+        self._gate = dialect.WriteGate(self._engine)
+        with self._gate.open(), self._writer.begin() as connection:
+            dialect.lock_for_migration(connection)
+            migrate(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A transaction that only reads."""
+        with self._engine.begin() as connection:
+            yield Tx(connection, self.clock())
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """A transaction that writes: all of it or nothing; its signals go out after the commit."""
+        with self._gate.open(), self._writer.begin() as connection:
+            tx = Tx(connection, self.clock())
+            yield tx
+            _append_events(tx)
+        if tx.topics:
+            self.signals.notify(tx.topics)
+
+    def close(self) -> None:
+        """Let all connections go."""
+        self._engine.dispose()
+
+
+def _append_events(tx: Tx) -> None:
+    if not tx.happenings:
+        return
+    last = next_number(tx, "events", len(tx.happenings))
+    first = last - len(tx.happenings) + 1
+    rows = [
+        {
+            "seq": first + index,
+            "at": tx.now,
+            "live_system_id": happening.live_system_id,
+            "component_id": happening.component_id,
+            "kind": happening.kind.value,
+            "by": happening.by,
+            "message": happening.message,
+            "before": happening.before,
+            "after": happening.after,
+        }
+        for index, happening in enumerate(tx.happenings)
+    ]
+    tx.connection.execute(insert(schema.events), rows)
+    tx.topics.add(EVENTS)
+
+
+def next_number(tx: Tx, counter: str, count: int = 1) -> int:
+    """Advance a counter, and hold it until the commit: numbers appear to readers in their order."""
+    table = schema.counters
+    advance = update(table).where(table.c.name == counter).values(value=table.c.value + count).returning(table.c.value)
+    value = tx.connection.execute(advance).scalar()
+    if value is None:
+        dialect.insert_missing(tx.connection, table, [{"name": counter, "value": 0}])
+        value = tx.connection.execute(advance).scalar_one()
+    return int(value)

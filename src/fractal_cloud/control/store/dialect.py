@@ -1,0 +1,136 @@
+"""The one place that knows which database it is: how to connect, begin, lock, and insert what may be there already.
+
+Everything else in the store is written once, in SQLAlchemy's language, for SQLite and PostgreSQL alike.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json, to_json
+from sqlalchemy import Connection, DateTime, Dialect, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeDecorator
+
+WRITING = "fractal_writing"
+BUSY_SECONDS = 30
+CHUNK = 500
+_MIGRATION_LOCK = 0x46524143  # any number will do, as long as every process takes the same
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment in UTC, aware of its zone on both databases."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """SQLite keeps no zone: what is stored there is UTC."""
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """What comes back is always aware."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def connect(url: str) -> Engine:
+    """An engine for either database; a SQLite file's folder is made if it is not there."""
+    parsed = make_url(_with_driver(url))
+    if parsed.get_backend_name() == "sqlite":
+        if parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(
+            parsed,
+            json_serializer=_dump,
+            json_deserializer=from_json,
+            pool_size=20,
+            max_overflow=30,
+            connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    return create_engine(parsed, json_serializer=_dump, json_deserializer=from_json, pool_size=20, max_overflow=30)
+
+
+def _with_driver(url: str) -> str:
+    """PostgreSQL is spoken with psycopg 3, however the address is spelled."""
+    for prefix in ("postgresql://", "postgres://"):
+        if url.startswith(prefix):
+            return "postgresql+psycopg://" + url.removeprefix(prefix)
+    return url
+
+
+def _dump(value: Any) -> str:
+    return to_json(value, inf_nan_mode="null").decode()
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late for BEGIN IMMEDIATE
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={BUSY_SECONDS * 1000}"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that reads first and writes later would fail with «database is locked» instead of waiting.
+    writing = connection.get_execution_options().get(WRITING)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+class WriteGate:
+    """Lets SQLite's writers queue in the process rather than poll the file; PostgreSQL needs no gate."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._lock = threading.Lock() if engine.dialect.name == "sqlite" else None
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Hold the gate for one writing transaction."""
+        with self._lock or nullcontext():
+            yield
+
+
+def lock_for_migration(connection: Connection) -> None:
+    """Let one process at a time migrate; on SQLite the writing transaction itself is that lock."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+
+
+def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert those rows whose primary key is not there yet."""
+    if rows:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), list(rows))
+
+
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, or overwrite the columns given where the primary key is there already."""
+    if not rows:
+        return
+    keys = [column.name for column in table.primary_key]
+    statement = _insert(connection, table)
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), list(rows))
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    """Both databases spell it the same way, but SQLAlchemy has one insert for each."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def chunks(values: Iterable[str]) -> Iterator[list[str]]:
+    """Values in lists short enough for one IN clause."""
+    items = list(values)
+    for start in range(0, len(items), CHUNK):
+        yield items[start : start + CHUNK]

@@ -1,0 +1,41 @@
+"""Why the store refuses, as a closed set; the routes turn each into a problem document.
+
+StoreError
+├── NotFound            there is no such thing
+├── Refused             it cannot be done as things stand (409)
+│   └── LeaseLost       the reporter is no longer the holder of the scope
+├── Stale               the caller's copy is not the newest (412)
+└── Forbidden           this token may not do that
+"""
+
+from __future__ import annotations
+
+from fractal_cloud.model.errors import FractalError
+
+
+class StoreError(FractalError):
+    """The root of the store's refusals."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NotFound(StoreError):
+    """There is no such thing."""
+
+
+class Refused(StoreError):
+    """It cannot be done as things stand."""
+
+
+class LeaseLost(Refused):
+    """The reporter no longer holds the scope, or reports on work that is no longer this scope's."""
+
+
+class Stale(StoreError):
+    """The caller's copy is not the newest."""
+
+
+class Forbidden(StoreError):
+    """This token may not do that."""

@@ -1,0 +1,101 @@
+"""Every write an agent makes to a cloud: its intent before, its outcome after (C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, select, update
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import insert_missing
+from fractal_cloud.control.store.records import ComponentRecord, Json
+from fractal_cloud.control.store.schema import journal
+from fractal_cloud.model.wire import JournalEntry
+
+
+def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping[str, ComponentRecord]) -> None:
+    """Take in intents, and the outcomes of intents taken in before; of components that are gone, only outcomes."""
+    rows = [_row(tx, agent_id, entry, known[entry.uid]) for entry in entries if entry.uid in known]
+    insert_missing(tx.connection, journal, rows)
+    outcomes = [
+        {
+            "_id": entry.id,
+            "_outcome": entry.outcome,
+            "_error": entry.error,
+            "_resource_id": entry.resource_id,
+            "_request_ids": entry.request_ids,
+            "_after": entry.after,
+        }
+        for entry in entries
+        if entry.outcome is not None
+    ]
+    if outcomes:
+        statement = (
+            update(journal)
+            .where(journal.c.id == bindparam("_id"))
+            .values(
+                outcome=bindparam("_outcome"),
+                error=bindparam("_error"),
+                resource_id=bindparam("_resource_id"),
+                request_ids=bindparam("_request_ids", type_=journal.c.request_ids.type),
+                after=bindparam("_after", type_=journal.c.after.type),
+                finished_at=tx.now,
+            )
+        )
+        tx.connection.execute(statement, outcomes)
+
+
+def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) -> Json:
+    return {
+        "id": entry.id,
+        "uid": entry.uid,
+        "live_system_id": record.live_system_id,
+        "component_id": record.component_id,
+        "agent_id": agent_id,
+        "generation": entry.generation,
+        "verb": entry.verb,
+        "reason": entry.reason,
+        "resource_id": entry.resource_id,
+        "before": entry.before,
+        "after": entry.after,
+        "tags": entry.tags,
+        "request_ids": entry.request_ids,
+        "outcome": entry.outcome,
+        "error": entry.error,
+        "at": tx.now,
+        "finished_at": None if entry.outcome is None else tx.now,
+    }
+
+
+def list_of(tx: Tx, live_system_id: str, component_id: str, limit: int, before: str | None) -> list[Json]:
+    """The writes made for a component, newest first; ``before`` is the id of the last one already seen."""
+    table = journal.c
+    query = select(journal).where(table.live_system_id == live_system_id, table.component_id == component_id)
+    if before is not None:
+        seen = select(table.at).where(table.id == before).scalar_subquery()
+        query = query.where((table.at < seen) | ((table.at == seen) & (table.id < before)))
+    query = query.order_by(table.at.desc(), table.id.desc()).limit(limit)
+    return [_described(row) for row in tx.connection.execute(query)]
+
+
+def _described(row: Any) -> Json:
+    """An intent without outcome shows as unknown: whether it had an effect, the next reading tells."""
+    return {
+        "id": row.id,
+        "liveSystemId": row.live_system_id,
+        "componentId": row.component_id,
+        "agentId": row.agent_id,
+        "generation": row.generation,
+        "verb": row.verb,
+        "reason": row.reason,
+        "resourceId": row.resource_id,
+        "before": row.before,
+        "after": row.after,
+        "tags": row.tags,
+        "requestIds": row.request_ids,
+        "outcome": row.outcome or "unknown",
+        "error": row.error,
+        "at": row.at,
+        "finishedAt": row.finished_at,
+    }

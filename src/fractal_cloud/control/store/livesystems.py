@@ -1,0 +1,287 @@
+"""LiveSystems: deployed, deleted, read. What becomes of each component is computed in ``merge`` and written here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from fractal_cloud.control.store import mutations, scopes
+from fractal_cloud.control.store.agents import all_agents, realms
+from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.errors import NotFound, Refused, Stale
+from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
+from fractal_cloud.control.store.placement import lock_live_systems, recall_overrides
+from fractal_cloud.control.store.records import (
+    ComponentRecord,
+    Json,
+    delete_records,
+    insert_records,
+    records_of,
+    update_records,
+)
+from fractal_cloud.control.store.schema import components, live_systems, refers
+from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.status import Status, gravest
+from fractal_cloud.rules.identify import DeclaredIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """A declaration that was found good, who deploys it, and what must hold for it to be taken.
+
+    ``expected``: the generations of which one must stand (``If-Match``); empty for none. ``must_be_new``: ``POST``.
+    """
+
+    declaration: LiveSystemDeclaration
+    identities: Mapping[str, DeclaredIdentity]
+    by: str
+    expected: frozenset[str] = frozenset()
+    must_be_new: bool = False
+
+
+def deploy(tx: Tx, wanted: Deploy) -> str:
+    """Take a declaration over the one that stands; returns the id of the mutation that carries it out."""
+    declaration = wanted.declaration
+    lock_live_systems(tx, [declaration.id])
+    standing = find(tx, declaration.id)
+    _check_preconditions(declaration.id, standing, wanted)
+    generation = 1 if standing is None else standing.generation + 1
+    rows = records_of(tx, declaration.id)
+    merged = merge(rows, Target(declaration, wanted.identities, realms(tx), generation, tx.now))
+    if merged.faults:
+        raise DeclarationError(merged.faults)
+    recall_overrides(tx, merged.added)
+    _write_live_system(tx, declaration, generation, is_new=standing is None)
+    mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
+    _write(tx, rows, merged)
+    _point_at(tx, declaration.id, mutation_id)
+    mutations.recompute(tx, declaration.id)
+    tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
+    _record_voided(tx, merged)
+    return mutation_id
+
+
+def find(tx: Tx, live_system_id: str) -> Any:
+    """The row of a LiveSystem, or None."""
+    return tx.connection.execute(select(live_systems).where(live_systems.c.id == live_system_id)).first()
+
+
+def require(tx: Tx, live_system_id: str) -> Any:
+    """The row of a LiveSystem that must be there."""
+    row = find(tx, live_system_id)
+    if row is None:
+        raise NotFound(f"there is no LiveSystem {live_system_id!r}: GET /livesystems lists them")
+    return row
+
+
+def _check_preconditions(live_system_id: str, standing: Any, wanted: Deploy) -> None:
+    if standing is not None and wanted.must_be_new:
+        raise Refused(f"LiveSystem {live_system_id!r} exists: redeploy it with PUT /livesystems/{live_system_id}")
+    if standing is not None and standing.deleting:
+        raise Refused(f"LiveSystem {live_system_id!r} is being deleted: deploy it again once it is gone")
+    check_expected(live_system_id, standing, wanted.expected)
+
+
+def check_expected(live_system_id: str, standing: Any, expected: frozenset[str]) -> None:
+    """Refuse where the caller expects another generation than the one that stands (``If-Match``)."""
+    if not expected:
+        return
+    if standing is None:
+        raise Stale(f"there is no LiveSystem {live_system_id!r}, but If-Match expects one: leave If-Match out")
+    if "*" not in expected and str(standing.generation) not in expected:
+        raise Stale(
+            f"LiveSystem {live_system_id!r} is at generation {standing.generation}, not at the one If-Match names: "
+            "read it again, and decide anew"
+        )
+
+
+def _write_live_system(tx: Tx, declaration: LiveSystemDeclaration, generation: int, *, is_new: bool) -> None:
+    values = {
+        "environment": declaration.environment,
+        "description": declaration.description,
+        "readoption": declaration.readoption,
+        "generation": generation,
+        "deployed_at": tx.now,
+    }
+    if is_new:
+        tx.connection.execute(insert(live_systems).values(id=declaration.id, deleting=False, mutation_id="", **values))
+    else:
+        tx.connection.execute(update(live_systems).where(live_systems.c.id == declaration.id).values(**values))
+
+
+def _point_at(tx: Tx, live_system_id: str, mutation_id: str) -> None:
+    tx.connection.execute(
+        update(live_systems).where(live_systems.c.id == live_system_id).values(mutation_id=mutation_id)
+    )
+
+
+def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
+    """Write the rows of a merge, and tell every scope that has or had one of them."""
+    keys = {r.scope_key for r in (*before, *merged.all) if r.scope_key is not None}
+    versions = scopes.renew_work(tx, keys)
+    for record in merged.all:
+        record.work_version = versions.get(record.scope_key or "", 0)
+    changed = [r for r in (*merged.kept, *merged.removed) if r.uid not in merged.replaced]
+    replaced = [r for r in merged.kept if r.uid in merged.replaced]
+    delete_records(tx, (old.uid for old in merged.replaced.values()))
+    _free_ids(tx, before, changed)
+    update_records(tx, changed)
+    insert_records(tx, [*merged.added, *replaced])
+    left = [(str(old.scope_key), old.uid) for old in merged.replaced.values() if old.scope_key is not None]
+    scopes.depart(tx, left, versions)
+    _write_references(tx, merged.all)
+
+
+def _free_ids(tx: Tx, before: Sequence[ComponentRecord], changed: Sequence[ComponentRecord]) -> None:
+    """Let go of ids that are about to be handed from row to row: they are unique in a LiveSystem at every step."""
+    old = {record.uid: record.component_id for record in before}
+    rows = [{"_uid": r.uid} for r in changed if old.get(r.uid) != r.component_id]
+    if rows:
+        statement = update(components).where(components.c.uid == bindparam("_uid"))
+        tx.connection.execute(statement.values(component_id=components.c.uid), rows)
+
+
+def _write_references(tx: Tx, rows: Sequence[ComponentRecord]) -> None:
+    if not rows:
+        return
+    live_system_id = rows[0].live_system_id
+    tx.connection.execute(delete(refers).where(refers.c.live_system_id == live_system_id))
+    found = [
+        {"live_system_id": live_system_id, "source": record.component_id, "target": target, "kind": kind}
+        for record in rows
+        for target, kind in sorted(record.references())
+    ]
+    if found:
+        tx.connection.execute(insert(refers), found)
+
+
+def _record_voided(tx: Tx, merged: Merge) -> None:
+    for record in merged.voided:
+        tx.record(
+            Happening(
+                record.live_system_id,
+                EventKind.FORCE_PUSH_REFUSED,
+                "control plane",
+                record.component_id,
+                "the LiveSystem was deployed again since: ask once more",
+            )
+        )
+
+
+def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = frozenset()) -> str:
+    """Begin to delete a LiveSystem; asked twice, the answer is the same mutation."""
+    lock_live_systems(tx, [live_system_id])
+    standing = require(tx, live_system_id)
+    check_expected(live_system_id, standing, expected)
+    if standing.deleting:
+        return str(standing.mutation_id)
+    generation = standing.generation + 1
+    rows = records_of(tx, live_system_id)
+    merged = take_out_all(rows, generation, tx.now)
+    mutation_id = mutations.begin(tx, live_system_id, "delete", generation, by)
+    _write(tx, rows, merged)
+    tx.connection.execute(
+        update(live_systems)
+        .where(live_systems.c.id == live_system_id)
+        .values(deleting=True, generation=generation, mutation_id=mutation_id)
+    )
+    tx.record(Happening(live_system_id, EventKind.DELETE_REQUESTED, by))
+    _record_voided(tx, merged)
+    end_if_gone(tx, live_system_id)
+    return mutation_id
+
+
+def end_if_gone(tx: Tx, live_system_id: str) -> None:
+    """Let the newest mutation follow its components, and the LiveSystem go once nothing of it is left."""
+    mutations.recompute(tx, live_system_id)
+    standing = find(tx, live_system_id)
+    if standing is None or not standing.deleting:
+        return
+    left = select(components.c.uid).where(components.c.live_system_id == live_system_id).limit(1)
+    if tx.connection.execute(left).first() is None:
+        mutations.freeze(tx, live_system_id)
+        tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
+        tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
+
+
+def get(tx: Tx, live_system_id: str) -> Json:
+    """One LiveSystem: what is declared, and how it is doing."""
+    return _described(tx, [require(tx, live_system_id)])[0]
+
+
+def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
+    """LiveSystems by id, those after the given one."""
+    query = select(live_systems).order_by(live_systems.c.id).limit(limit)
+    if after is not None:
+        query = query.where(live_systems.c.id > after)
+    return _described(tx, tx.connection.execute(query).all())
+
+
+def _described(tx: Tx, rows: Sequence[Any]) -> list[Json]:
+    ids = [row.id for row in rows]
+    declared: dict[str, list[Json]] = {name: [] for name in ids}
+    counts: dict[str, dict[str, int]] = {name: {} for name in ids}
+    updated = {row.id: row.deployed_at for row in rows}
+    c = components.c
+    for some in chunks(ids):
+        declarations = (
+            select(c.live_system_id, c.declaration).where(c.live_system_id.in_(some), ~c.deleting).order_by(c.position)
+        )
+        for row in tx.connection.execute(declarations):
+            declared[row.live_system_id].append(row.declaration)
+        totals = (
+            select(c.live_system_id, c.status, func.count().label("many"), func.max(c.last_updated).label("newest"))
+            .where(c.live_system_id.in_(some))
+            .group_by(c.live_system_id, c.status)
+        )
+        for row in tx.connection.execute(totals):
+            counts[row.live_system_id][row.status] = row.many
+            updated[row.live_system_id] = max(updated[row.live_system_id], row.newest)
+    return [
+        {
+            "id": row.id,
+            "environment": row.environment,
+            "description": row.description,
+            "readoption": row.readoption,
+            "components": declared[row.id],
+            "status": _status(counts[row.id], deleting=row.deleting),
+            "counts": counts[row.id],
+            "generation": row.generation,
+            "mutationId": row.mutation_id,
+            "deleting": row.deleting,
+            "deployedAt": row.deployed_at,
+            "lastUpdated": updated[row.id],
+        }
+        for row in rows
+    ]
+
+
+def _status(counts: Mapping[str, int], *, deleting: bool) -> str:
+    statuses = [Status(name) for name in counts]
+    return gravest([*statuses, Status.DELETING] if deleting else statuses).value
+
+
+def warnings(tx: Tx, declaration: LiveSystemDeclaration) -> list[str]:
+    """What a deployer should know at once: which of the providers no running agent serves."""
+    served = {
+        provider
+        for agent in all_agents(tx)
+        if agent.environment == declaration.environment and agent.deadline > tx.now
+        for provider, _ in agent.reaches
+    }
+    wanted = {component.provider for component in declaration.components}
+    return [unserved_message(provider, declaration.environment) for provider in sorted(wanted - served)]
+
+
+def unserved_message(provider: str, environment: str) -> str:
+    """That nobody serves a provider, and what to do (S21)."""
+    return (
+        f"no running agent serves {provider!r} in environment {environment!r}: "
+        f"start one with `fractal agent --provider {provider} --environment {environment}`"
+    )

@@ -1,0 +1,180 @@
+"""What becomes of a LiveSystem's components when it is declared anew: computed on values, written by the caller.
+
+A deploy writes the result; a plan hands the same result to the agents and forgets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from fractal_cloud.control.store.records import ComponentRecord, new_id
+from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
+from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.wire import RequestKind
+from fractal_cloud.rules.identify import DeclaredIdentity
+
+NOT_DEALT_WITH = "deployed again, not dealt with yet; before that: "
+
+
+@dataclass(slots=True)
+class Merge:
+    """The components as they will be. ``replaced`` maps the uid of a row to the one it had before, where it is new.
+
+    ``voided`` are components whose Force Push dies with the old generation (G10).
+    """
+
+    added: list[ComponentRecord] = field(default_factory=list)
+    kept: list[ComponentRecord] = field(default_factory=list)
+    removed: list[ComponentRecord] = field(default_factory=list)
+    replaced: dict[str, ComponentRecord] = field(default_factory=dict)
+    voided: list[ComponentRecord] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[ComponentRecord]:
+        """Every component there will be, those being deleted too."""
+        return [*self.added, *self.kept, *self.removed]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is declared, and where and when: all a merge depends on beside the rows that stand."""
+
+    declaration: LiveSystemDeclaration
+    identities: Mapping[str, DeclaredIdentity]
+    realms: Mapping[tuple[str, str], str]
+    generation: int
+    now: datetime
+
+
+def merge(standing: Sequence[ComponentRecord], target: Target) -> Merge:
+    """Match what is declared with what stands: by identity (O16), else by id; the rest is new, or taken out."""
+    result = Merge()
+    matches = _matches(standing, target)
+    for position, component in enumerate(target.declaration.components):
+        record = matches.get(component.id)
+        if record is None:
+            result.added.append(_new(component, position, target))
+        elif record.type != component.type and record.established:
+            result.faults.append(_type_changed(component, record))
+        else:
+            result.kept.append(_redeclared(record, component, position, target, result))
+    matched = {record.uid for record in matches.values()}
+    result.removed = [_taken_out(r, target, result) for r in standing if r.uid not in matched]
+    return result
+
+
+def _matches(standing: Sequence[ComponentRecord], target: Target) -> dict[str, ComponentRecord]:
+    """The row each declared component goes on with; one that only changed its id is handed over, not deleted."""
+    by_identity = {(r.type, r.place, r.name, r.parent): r for r in standing}
+    found: dict[str, ComponentRecord] = {}
+    for component in target.declaration.components:
+        identity = target.identities[component.id]
+        record = by_identity.pop((component.type, identity.place, identity.name, identity.parent), None)
+        if record is not None:
+            found[component.id] = record
+    taken = {record.uid for record in found.values()}
+    by_id = {r.component_id: r for r in standing if r.uid not in taken}
+    for component in target.declaration.components:
+        if component.id not in found and component.id in by_id:
+            found[component.id] = by_id[component.id]
+    return found
+
+
+def _type_changed(component: ComponentDeclaration, record: ComponentRecord) -> Fault:
+    return Fault(
+        f"components[{component.id}].type",
+        f"is {component.type!r}, but {record.resource_id or record.name!r} of type {record.type!r} stands under this "
+        "id: declare the new one under another id",
+    )
+
+
+def _new(component: ComponentDeclaration, position: int, target: Target) -> ComponentRecord:
+    identity = target.identities[component.id]
+    record = ComponentRecord(
+        uid=new_id(),
+        live_system_id=target.declaration.id,
+        component_id=component.id,
+        position=position,
+        type=component.type,
+        provider=component.provider,
+        environment=target.declaration.environment,
+        declaration=component.to_json(),
+        generation=target.generation,
+        place=identity.place,
+        name=identity.name,
+        parent=identity.parent,
+        declared_place=identity.place,
+        declared_name=identity.name,
+        declared_parent=identity.parent,
+        last_updated=target.now,
+    )
+    _settle(record, target)
+    return record
+
+
+def _settle(record: ComponentRecord, target: Target) -> None:
+    realm = target.realms.get((record.environment, record.provider))
+    if realm is not None:
+        record.settle_in(realm)
+
+
+def _redeclared(
+    old: ComponentRecord, component: ComponentDeclaration, position: int, target: Target, result: Merge
+) -> ComponentRecord:
+    identity = target.identities[component.id]
+    record = replace(
+        old,
+        component_id=component.id,
+        position=position,
+        type=component.type,
+        provider=component.provider,
+        environment=target.declaration.environment,
+        declaration=component.to_json(),
+        generation=target.generation,
+        declared_place=identity.place,
+        declared_name=identity.name,
+        declared_parent=identity.parent,
+        deleting=False,
+        last_updated=target.now,
+    )
+    _void_request(record, target, result)
+    if record.status in (Status.FAILED.value, Status.MISSING.value):
+        # Told apart from a failure of the new generation, so that the agent publishes that one even if it is the same.
+        record.message = NOT_DEALT_WITH + record.message.removeprefix(NOT_DEALT_WITH)
+    if not record.established:
+        record.take_declared_identity()
+        _settle(record, target)
+        if old.scope_key is not None and record.identity_key != old.identity_key:
+            record.uid = new_id()
+            result.replaced[record.uid] = old
+    return record
+
+
+def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
+    record = replace(old, generation=target.generation, deleting=True, last_updated=target.now)
+    _void_request(record, target, result)
+    return record
+
+
+def _void_request(record: ComponentRecord, target: Target, result: Merge) -> None:
+    """A Force Push is good for one generation (G10); a glass to be broken stays to be broken (G13)."""
+    if record.request is None:
+        return
+    if record.request["kind"] == RequestKind.BREAK.value:
+        record.request = {**record.request, "generation": target.generation}
+    else:
+        record.request = None
+        result.voided.append(record)
+
+
+def take_out_all(standing: Sequence[ComponentRecord], generation: int, now: datetime) -> Merge:
+    """What becomes of the components when their LiveSystem is deleted."""
+    result = Merge()
+    nothing = LiveSystemDeclaration(id=standing[0].live_system_id if standing else "")
+    target = Target(nothing, {}, {}, generation, now)
+    result.removed = [_taken_out(record, target, result) for record in standing]
+    return result

@@ -1,0 +1,1 @@
+"""The history of the schema, one step per file; nothing imports it but Alembic."""

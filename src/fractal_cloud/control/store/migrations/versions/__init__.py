@@ -1,0 +1,1 @@
+"""The steps themselves, in the order their revisions say."""

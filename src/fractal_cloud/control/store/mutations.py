@@ -1,0 +1,185 @@
+"""Deploys and deletes as records: the newest follows its components, older ones stand still (C3, C8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from sqlalchemy import String, cast, delete, insert, literal, select, update
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import upsert
+from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
+from fractal_cloud.control.store.schema import components, live_systems, mutation_components, mutations
+from fractal_cloud.model.status import MutationStatus, Status
+from fractal_cloud.rules.mutation import Progress, mutation_status
+
+Kind = Literal["deploy", "delete"]
+_SNAPSHOT = tuple(column.name for column in mutation_components.c if column.name != "mutation_id")
+
+
+def begin(tx: Tx, live_system_id: str, kind: Kind, generation: int, by: str) -> str:
+    """A new mutation; the one before it is frozen, and cancelled if it was still under way."""
+    _freeze_newest(tx, live_system_id)
+    mutation_id = new_id()
+    tx.connection.execute(
+        insert(mutations).values(
+            id=mutation_id,
+            live_system_id=live_system_id,
+            generation=generation,
+            kind=kind,
+            status=MutationStatus.IN_PROGRESS.value,
+            by=by,
+            created_at=tx.now,
+            updated_at=tx.now,
+        )
+    )
+    return mutation_id
+
+
+def _freeze_newest(tx: Tx, live_system_id: str) -> None:
+    query = select(mutations.c.id, mutations.c.status).where(
+        mutations.c.live_system_id == live_system_id, ~mutations.c.frozen
+    )
+    for row in tx.connection.execute(query).all():
+        status = MutationStatus.CANCELLED.value if row.status == MutationStatus.IN_PROGRESS.value else row.status
+        _keep_all(tx, row.id, live_system_id)
+        tx.connection.execute(
+            update(mutations).where(mutations.c.id == row.id).values(status=status, frozen=True, updated_at=tx.now)
+        )
+
+
+def _keep_all(tx: Tx, mutation_id: str, live_system_id: str) -> None:
+    """Copy all components of the LiveSystem as they are now into a mutation's record, inside the database."""
+    copied = select(
+        cast(literal(mutation_id), String).label("mutation_id"), *(components.c[name] for name in _SNAPSHOT)
+    ).where(components.c.live_system_id == live_system_id)
+    standing = select(components.c.component_id).where(components.c.live_system_id == live_system_id)
+    tx.connection.execute(
+        delete(mutation_components).where(
+            mutation_components.c.mutation_id == mutation_id, mutation_components.c.component_id.in_(standing)
+        )
+    )
+    tx.connection.execute(insert(mutation_components).from_select(["mutation_id", *_SNAPSHOT], copied))
+
+
+def keep(tx: Tx, mutation_id: str, finished: Iterable[ComponentRecord]) -> None:
+    """Remember components that are gone for good in a mutation's record."""
+    rows = [{"mutation_id": mutation_id, **{name: getattr(r, name) for name in _SNAPSHOT}} for r in finished]
+    upsert(tx.connection, mutation_components, rows)
+
+
+def recompute(tx: Tx, live_system_id: str) -> None:
+    """Let the newest mutation follow its components; the caller holds the LiveSystem's lock."""
+    query = select(mutations.c.id, mutations.c.status).where(
+        mutations.c.live_system_id == live_system_id, ~mutations.c.frozen
+    )
+    newest = tx.connection.execute(query).first()
+    if newest is None:
+        return
+    status = mutation_status(_progress(tx, live_system_id)).value
+    if status != newest.status:
+        tx.connection.execute(
+            update(mutations).where(mutations.c.id == newest.id).values(status=status, updated_at=tx.now)
+        )
+
+
+def freeze(tx: Tx, live_system_id: str) -> None:
+    """End the newest mutation of a LiveSystem that is gone."""
+    tx.connection.execute(
+        update(mutations).where(mutations.c.live_system_id == live_system_id, ~mutations.c.frozen).values(frozen=True)
+    )
+
+
+def _progress(tx: Tx, live_system_id: str) -> list[Progress]:
+    c = components.c
+    query = select(
+        c.component_id, c.status, c.generation, c.observed_generation, c.dealt_generation, c.deleting, c.waits_for
+    ).where(c.live_system_id == live_system_id)
+    return [
+        Progress(
+            component_id=row.component_id,
+            status=Status(row.status),
+            generation=row.generation,
+            observed_generation=row.observed_generation,
+            dealt_generation=row.dealt_generation,
+            deleting=row.deleting,
+            waits_for=tuple(row.waits_for),
+        )
+        for row in tx.connection.execute(query)
+    ]
+
+
+def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
+    """One mutation with its components, live or as they were when it was frozen."""
+    query = select(mutations).where(mutations.c.id == mutation_id, mutations.c.live_system_id == live_system_id)
+    row = tx.connection.execute(query).first()
+    if row is None:
+        raise NotFound(f"LiveSystem {live_system_id!r} has no mutation {mutation_id!r}")
+    kept = tx.connection.execute(
+        select(*(mutation_components.c[name] for name in _SNAPSHOT)).where(
+            mutation_components.c.mutation_id == mutation_id
+        )
+    ).all()
+    standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
+    return {**_summary(row), **_components([*kept, *standing])}
+
+
+def _standing(tx: Tx, live_system_id: str) -> list[Any]:
+    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.stance)
+    return list(
+        tx.connection.execute(
+            query.where(components.c.live_system_id == live_system_id).order_by(components.c.position)
+        )
+    )
+
+
+def _summary(row: Any) -> Json:
+    return {
+        "id": row.id,
+        "liveSystemId": row.live_system_id,
+        "kind": row.kind,
+        "status": row.status,
+        "generation": row.generation,
+        "by": row.by,
+        "createdAt": row.created_at,
+        "updatedAt": row.updated_at,
+    }
+
+
+def _components(rows: Iterable[Any]) -> Json:
+    found = {
+        row.component_id: {
+            "componentId": row.component_id,
+            "type": row.type,
+            "status": row.status,
+            "message": row.message,
+            "outputFields": row.output_fields,
+            "generation": row.generation,
+            "observedGeneration": row.observed_generation,
+            "waitsFor": row.waits_for,
+            "resourceId": row.resource_id,
+        }
+        for row in rows
+    }
+    held = [name for name, entry in found.items() if entry["status"] == Status.MANUAL_OVERRIDE.value]
+    waiting = [name for name, entry in found.items() if entry["waitsFor"]]
+    return {"components": found, "heldByOverride": held, "waiting": waiting}
+
+
+def list_of(tx: Tx, live_system_id: str, limit: int) -> list[Json]:
+    """The newest mutations of a LiveSystem, newest first, without their components."""
+    query = (
+        select(mutations)
+        .where(mutations.c.live_system_id == live_system_id)
+        .order_by(mutations.c.created_at.desc(), mutations.c.id)
+        .limit(limit)
+    )
+    return [_summary(row) for row in tx.connection.execute(query)]
+
+
+def newest_id(tx: Tx, live_system_id: str) -> str | None:
+    """The mutation a LiveSystem is in."""
+    query = select(live_systems.c.mutation_id).where(live_systems.c.id == live_system_id)
+    return tx.connection.execute(query).scalar()

@@ -1,0 +1,115 @@
+"""Where components are looked for: which realm an environment reaches, and what moves when that becomes known.
+
+What was established stays where it is; only a person moves it, by declaring it anew (S18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import bindparam, or_, select, update
+
+from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.records import ComponentRecord, new_id, records, select_records, update_records
+from fractal_cloud.control.store.schema import components, live_systems, resources
+from fractal_cloud.model.status import Stance
+
+_PLACED = (
+    "place",
+    "name",
+    "parent",
+    "realm",
+    "scope_key",
+    "identity_key",
+    "work_version",
+    "stance",
+    "override",
+    "message",
+)
+
+
+def lock_live_systems(tx: Tx, live_system_ids: Iterable[str]) -> None:
+    """Hold LiveSystems until the transaction ends; always in one order, and always before any scope."""
+    for some in chunks(sorted(set(live_system_ids))):
+        query = select(live_systems.c.id).where(live_systems.c.id.in_(some)).order_by(live_systems.c.id)
+        tx.connection.execute(query.with_for_update())
+
+
+def place_newly_reached(tx: Tx, environment: str, realms: Mapping[str, str]) -> None:
+    """An agent said which realm each provider reaches: settle there what is not established elsewhere."""
+    for provider, realm in realms.items():
+        query = select_records().where(
+            components.c.environment == environment,
+            components.c.provider == provider,
+            or_(components.c.realm.is_(None), components.c.realm != realm),
+        )
+        found = records(tx, query)
+        if not found:
+            continue
+        lock_live_systems(tx, (record.live_system_id for record in found))
+        movable = [r for r in found if r.realm is None or not r.established]
+        move(tx, movable, dict.fromkeys((r.uid for r in movable), realm))
+        _explain_foreign(tx, [r for r in found if r.realm is not None and r.established], realm)
+
+
+def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) -> None:
+    """Settle rows in the realms given by uid, and tell the scopes they leave and those they come to."""
+    before = {record.uid: record.scope_key for record in moved}
+    left = [(key, uid) for uid, key in before.items() if key is not None]
+    for record in moved:
+        record.settle_in(realm_of[record.uid])
+    _recall_overrides(tx, moved)
+    keys = {str(record.scope_key) for record in moved} | {key for key, _ in left}
+    versions = scopes.renew_work(tx, keys)
+    for record in moved:
+        record.work_version = versions[str(record.scope_key)]
+    update_records(tx, moved, _PLACED)
+    scopes.depart(tx, left, versions)
+    rename(tx, {uid: new_id() for _, uid in left})
+
+
+def rename(tx: Tx, new_uids: Mapping[str, str]) -> None:
+    """Give rows whose identity moved a new uid: what an agent still reports on the old identity must not land here."""
+    rows = [{"_old": old, "_new": new} for old, new in new_uids.items()]
+    if rows:
+        statement = update(components).where(components.c.uid == bindparam("_old")).values(uid=bindparam("_new"))
+        tx.connection.execute(statement, rows)
+
+
+def _recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> None:
+    recall_overrides(tx, [record for record in new if record.stance == Stance.NONE.value])
+
+
+def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> None:
+    """What this LiveSystem once left in the cloud in override begins in override again (O10)."""
+    by_identity = {r.identity_key: r for r in new if r.identity_key is not None}
+    recalled: list[str] = []
+    for some in chunks(by_identity):
+        query = select(resources.c.identity_key, resources.c.left_by).where(
+            resources.c.identity_key.in_(some), resources.c.left_by.is_not(None)
+        )
+        for row in tx.connection.execute(query):
+            record = by_identity[row.identity_key]
+            if record.live_system_id == row.left_by:
+                record.stance = Stance.OVERRIDE.value
+                record.override = {"since": tx.now, "by": None, "reason": None, "until": None}
+                recalled.append(row.identity_key)
+    for some in chunks(recalled):
+        tx.connection.execute(update(resources).where(resources.c.identity_key.in_(some)).values(left_by=None))
+
+
+def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> None:
+    """Say of what stays in another realm why nobody tends it any more."""
+    for record in foreign:
+        record.message = foreign_message(record, realm)
+    update_records(tx, foreign, ("message",))
+
+
+def foreign_message(record: ComponentRecord, realm: str) -> str:
+    """Why a component established in one realm is not touched by an agent that reaches another (S18)."""
+    return (
+        f"it is in {record.provider} {record.realm!r}, but the agent of environment {record.environment!r} now reaches "
+        f"{realm!r}: run an agent that reaches {record.realm!r}, or declare it in another environment"
+    )

@@ -1,0 +1,90 @@
+"""Plans somebody waits for: one task per scope, handed to an agent that reaches it (C6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, tuple_, update
+
+from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.schema import plans
+from fractal_cloud.control.store.signals import plan_topic
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.wire import PlanResult
+
+HANDED_AGAIN_AFTER = timedelta(seconds=20)
+KEPT_FOR = timedelta(minutes=10)
+
+
+def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
+    """Keep the tasks of a plan, as ``PlanTask`` spells them, and wake the agents that can answer."""
+    rows = []
+    for task in tasks:
+        scope = Scope.from_key(task["work"]["scope"])
+        rows.append(
+            {
+                "id": task["id"],
+                "plan_id": plan_id,
+                "scope_key": scope.key,
+                "provider": scope.provider,
+                "realm": scope.realm,
+                "task": task,
+                "created_at": tx.now,
+            }
+        )
+    if rows:
+        tx.connection.execute(insert(plans), rows)
+        scopes.wake(tx, (row["scope_key"] for row in rows))
+
+
+def _is_waiting(tx: Tx, reaches: Iterable[tuple[str, str]]) -> ColumnElement[bool]:
+    return and_(
+        tuple_(plans.c.provider, plans.c.realm).in_(list(reaches)),
+        plans.c.result.is_(None),
+        plans.c.created_at > tx.now - KEPT_FOR,
+        or_(plans.c.handed_at.is_(None), plans.c.handed_at <= tx.now - HANDED_AGAIN_AFTER),
+    )
+
+
+def is_any_waiting(tx: Tx, reaches: Iterable[tuple[str, str]]) -> bool:
+    """Whether a task waits for an agent with this reach."""
+    return tx.connection.execute(select(plans.c.id).where(_is_waiting(tx, reaches)).limit(1)).first() is not None
+
+
+def hand_out(tx: Tx, reaches: Iterable[tuple[str, str]]) -> list[Json]:
+    """The tasks that wait for an agent with this reach: each to one agent at a time."""
+    query = select(plans.c.id, plans.c.task).where(_is_waiting(tx, reaches)).with_for_update(skip_locked=True)
+    found = tx.connection.execute(query).all()
+    if found:
+        ids = [row.id for row in found]
+        tx.connection.execute(update(plans).where(plans.c.id.in_(ids)).values(handed_at=tx.now))
+    return [row.task for row in found]
+
+
+def answer(tx: Tx, task_id: str, result: PlanResult, providers: frozenset[str] | None) -> None:
+    """Keep an agent's answer, and wake the one who asked; ``providers`` are those the agent may speak for."""
+    row = tx.connection.execute(select(plans.c.plan_id, plans.c.provider).where(plans.c.id == task_id)).first()
+    if row is None or (providers is not None and row.provider not in providers):
+        raise NotFound(f"there is no plan task {task_id!r} any more: nobody waits for it")
+    tx.connection.execute(update(plans).where(plans.c.id == task_id).values(result=result.to_json()))
+    tx.wake([plan_topic(row.plan_id)])
+
+
+def results(tx: Tx, plan_id: str) -> dict[str, Json | None]:
+    """The answers to a plan's tasks so far, by scope."""
+    query = select(plans.c.scope_key, plans.c.result).where(plans.c.plan_id == plan_id)
+    return {row.scope_key: row.result for row in tx.connection.execute(query)}
+
+
+def forget(tx: Tx, plan_id: str) -> None:
+    """Drop a plan nobody waits for any more."""
+    tx.connection.execute(delete(plans).where(plans.c.plan_id == plan_id))
+
+
+def forget_old(tx: Tx) -> None:
+    """Drop plans whose asker must have gone long ago."""
+    tx.connection.execute(delete(plans).where(plans.c.created_at <= tx.now - KEPT_FOR))

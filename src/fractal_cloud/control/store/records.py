@@ -1,0 +1,158 @@
+"""A component's row as a typed value, and what it looks like to an agent.
+
+Rows are read and written in bulk, so the JSON columns stay plain: they were validated where they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Select, bindparam, delete, insert, select, update
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.schema import components
+from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.status import Stance, Status
+
+Json = dict[str, Any]
+
+
+def new_id() -> str:
+    """An id nobody has used."""
+    return uuid4().hex
+
+
+@dataclass(slots=True)
+class ComponentRecord:
+    """One row of ``components``; its columns are explained in the schema."""
+
+    uid: str
+    live_system_id: str
+    component_id: str
+    type: str
+    provider: str
+    environment: str
+    declaration: Json
+    generation: int
+    place: str
+    name: str
+    parent: str
+    declared_place: str
+    declared_name: str
+    declared_parent: str
+    last_updated: datetime
+    position: int = 0
+    dealt_generation: int = 0
+    deleting: bool = False
+    request: Json | None = None
+    realm: str | None = None
+    scope_key: str | None = None
+    identity_key: str | None = None
+    stance: str = Stance.NONE.value
+    status: str = Status.PENDING.value
+    message: str = ""
+    owner: str | None = None
+    resource_id: str | None = None
+    output_fields: Json = field(default_factory=dict)
+    observed_generation: int = 0
+    established: bool = False
+    absent_since: datetime | None = None
+    noticed_since: datetime | None = None
+    intent: Json | None = None
+    override: Json | None = None
+    waits_for: list[str] = field(default_factory=list)
+    overdue: bool = False
+    work_version: int = 0
+
+    def settle_in(self, realm: str) -> None:
+        """Give it the scope and the key that follow from its identity in that realm."""
+        scope = Scope(self.provider, realm, self.place)
+        self.realm = realm
+        self.scope_key = scope.key
+        self.identity_key = Identity(self.type, scope, self.name, self.parent).key
+
+    def take_declared_identity(self) -> None:
+        """Look for it from now on where its declaration says."""
+        self.place, self.name, self.parent = self.declared_place, self.declared_name, self.declared_parent
+
+    @property
+    def is_where_declared(self) -> bool:
+        """Whether it is looked for where its declaration says."""
+        return (self.place, self.name, self.parent) == (
+            self.declared_place,
+            self.declared_name,
+            self.declared_parent,
+        )
+
+    def references(self) -> set[tuple[str, str]]:
+        """The components it refers to, each with the kind of reference."""
+        found = {(target, "dependency") for target in self.declaration.get("dependencies", ())}
+        return found | {(link["target"], "link") for link in self.declaration.get("links", ())}
+
+    def values(self) -> Json:
+        """The row to write."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+
+_NAMES: Final = tuple(item.name for item in fields(ComponentRecord))
+_COLUMNS: Final = tuple(components.c[name] for name in _NAMES)
+
+
+def select_records() -> Select[Any]:
+    """The start of every query for records: add a WHERE."""
+    return select(*_COLUMNS)
+
+
+def to_record(row: Sequence[Any]) -> ComponentRecord:
+    """The record a row begins with; further columns are the caller's."""
+    return ComponentRecord(**dict(zip(_NAMES, row, strict=False)))
+
+
+def records(tx: Tx, statement: Select[Any]) -> list[ComponentRecord]:
+    """The records a query finds."""
+    return [to_record(row) for row in tx.connection.execute(statement)]
+
+
+def records_of(tx: Tx, live_system_id: str) -> list[ComponentRecord]:
+    """All components of a LiveSystem, in the order in which they are declared."""
+    table = components.c
+    query = select_records().where(table.live_system_id == live_system_id)
+    return records(tx, query.order_by(table.position, table.component_id))
+
+
+def records_by_uid(tx: Tx, uids: Iterable[str]) -> dict[str, ComponentRecord]:
+    """Components by the id agents know them by."""
+    found: dict[str, ComponentRecord] = {}
+    for some in chunks(uids):
+        found.update((r.uid, r) for r in records(tx, select_records().where(components.c.uid.in_(some))))
+    return found
+
+
+def insert_records(tx: Tx, new: Sequence[ComponentRecord]) -> None:
+    """Write new rows."""
+    if new:
+        tx.connection.execute(insert(components), [record.values() for record in new])
+
+
+def update_records(tx: Tx, changed: Sequence[ComponentRecord], names: Sequence[str] = _NAMES) -> None:
+    """Overwrite rows (only the columns named), found by their uid."""
+    if not changed:
+        return
+    statement = (
+        update(components)
+        .where(components.c.uid == bindparam("_uid"))
+        .values({name: bindparam(name) for name in names if name != "uid"})
+    )
+    rows = [{"_uid": r.uid, **{name: getattr(r, name) for name in names if name != "uid"}} for r in changed]
+    tx.connection.execute(statement, rows)
+
+
+def delete_records(tx: Tx, uids: Iterable[str]) -> None:
+    """Delete rows by their uid."""
+    for some in chunks(uids):
+        tx.connection.execute(delete(components).where(components.c.uid.in_(some)))

@@ -1,0 +1,346 @@
+"""Takes in what an agent reports: all of it under valid leases, or nothing of it.
+
+An unchanged component costs no write. What follows from a change (events, news for other scopes, how the mutation is
+doing) is written in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, and_, select
+
+from fractal_cloud.control.store import agents, journal, livesystems, mutations, resources, scopes
+from fractal_cloud.control.store.agents import realms
+from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.errors import LeaseLost
+from fractal_cloud.control.store.placement import lock_live_systems
+from fractal_cloud.control.store.records import (
+    ComponentRecord,
+    Json,
+    delete_records,
+    records_by_uid,
+    update_records,
+)
+from fractal_cloud.control.store.schema import components, refers
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, ScopeReport
+from fractal_cloud.rules.happened import Published, happened
+
+_OBSERVED: Final = (
+    "stance",
+    "status",
+    "message",
+    "owner",
+    "resource_id",
+    "output_fields",
+    "observed_generation",
+    "established",
+    "absent_since",
+    "noticed_since",
+    "intent",
+    "override",
+    "waits_for",
+)
+_WRITTEN: Final = (
+    *_OBSERVED,
+    *("request", "dealt_generation", "overdue", "last_updated"),
+    *("place", "name", "parent", "realm", "scope_key", "identity_key", "work_version"),
+)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What a report changes, gathered before it is written."""
+
+    changed: list[ComponentRecord] = field(default_factory=list)
+    finished: list[ComponentRecord] = field(default_factory=list)
+    moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
+    republished: list[ComponentRecord] = field(default_factory=list)
+
+    @property
+    def touched(self) -> list[ComponentRecord]:
+        return [*self.changed, *self.finished]
+
+
+def report(tx: Tx, sent: Report, token_id: str) -> Reported:
+    """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
+    agent = agents.get(tx, sent.agent_id, token_id)
+    known = records_by_uid(tx, _uids(sent))
+    lock_live_systems(tx, (record.live_system_id for record in known.values()))
+    known = records_by_uid(tx, known)
+    finished = {change.uid for scope in sent.scopes for change in scope.changes if change.finished}
+    neighbours = _neighbours(tx, known.values(), finished)
+    _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours))
+    _check_is_current(sent.scopes, known)
+    handed = scopes.handed_versions(tx, (scope.scope for scope in sent.scopes))
+    taken = _Taken()
+    for scope in sent.scopes:
+        _take_changes(tx, agent.id, scope, known, handed.get(scope.scope, 0), taken)
+    for scope in sent.scopes:
+        resources.write(tx, scope.scope, scope.resources)
+        journal.write(tx, agent.id, scope.journal, known)
+    _settle_moves(tx, taken)
+    _write(tx, taken)
+    _tell_neighbours(tx, [*taken.republished, *taken.finished], neighbours)
+    for live_system_id in sorted({record.live_system_id for record in taken.touched}):
+        livesystems.end_if_gone(tx, live_system_id)
+    return Reported(at=tx.now)
+
+
+def _uids(sent: Report) -> set[str]:
+    found: set[str] = set()
+    for scope in sent.scopes:
+        found.update(change.uid for change in scope.changes)
+        found.update(entry.uid for entry in scope.journal)
+        found.update(event.uid for event in scope.events)
+    return found
+
+
+def _check_leases(tx: Tx, agent: agents.Agent, sent: Sequence[ScopeReport], also: set[str]) -> None:
+    """Hold the scopes reported on, and with them those that may hear of it: all at once, in one order."""
+    held = scopes.lock(tx, {scope.scope for scope in sent} | also)
+    for scope in sent:
+        row = held[scope.scope]
+        if row.holder != agent.id or row.token != scope.token:
+            raise LeaseLost(f"the lease of scope {scope.scope!r} went to another holder: claim again")
+    if agent.deadline <= tx.now:
+        raise LeaseLost(f"agent {agent.id!r} was not heard of in time: send a heartbeat, then claim again")
+
+
+def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
+    """Refuse intents for what is no longer this scope's business: nothing must be written for them."""
+    for scope in sent:
+        about_to = {entry.uid for entry in scope.journal if entry.outcome is None}
+        about_to |= {change.uid for change in scope.changes if change.intent is not None}
+        for uid in about_to:
+            if uid not in known or known[uid].scope_key != scope.scope:
+                raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
+
+
+def _take_changes(
+    tx: Tx,
+    agent_id: str,
+    scope: ScopeReport,
+    known: Mapping[str, ComponentRecord],
+    handed: int,
+    taken: _Taken,
+) -> None:
+    told = _told(scope.events)
+    for change in scope.changes:
+        before = known.get(change.uid)
+        if before is None or before.scope_key != scope.scope:
+            continue
+        after = _applied(before, change, tx.now)
+        if before.work_version <= handed:
+            after.dealt_generation = before.generation
+        if change.finished:
+            taken.finished.append(after)
+        elif after != before:
+            after.last_updated = tx.now
+            taken.changed.append(after)
+        if _is_republished(before, after):
+            taken.republished.append(after)
+        tx.record(*_derived(agent_id, before, after, change, told.get(change.uid, frozenset())))
+    tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
+
+
+def _told(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
+    found: dict[str, frozenset[EventKind]] = {}
+    for event in events:
+        found[event.uid] = found.get(event.uid, frozenset()) | {event.kind}
+    return found
+
+
+def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) -> ComponentRecord:
+    """The row with the observed half as reported, stamped with the time of this report where the report says so."""
+    is_used = before.request is not None and before.request["id"] == change.used_request
+    return replace(
+        before,
+        stance=change.stance.value,
+        status=change.status.value,
+        message=change.message,
+        owner=change.owner,
+        resource_id=change.resource_id,
+        output_fields=change.output_fields,
+        observed_generation=change.observed_generation,
+        established=change.established,
+        absent_since=(before.absent_since or now) if change.absent else None,
+        noticed_since=(before.noticed_since or now) if change.noticed else None,
+        intent=None if change.intent is None else change.intent.to_json(),
+        override=_override(before.override, change, now),
+        waits_for=change.waits_for,
+        request=None if is_used else before.request,
+        overdue=before.overdue and change.overridden and _same_until(before, change),
+    )
+
+
+def _override(before: Json | None, change: ComponentChange, now: datetime) -> Json | None:
+    if not change.overridden:
+        return None
+    return {
+        "since": _iso(now) if before is None else before["since"],
+        "by": change.override_by,
+        "reason": change.override_reason,
+        "until": None if change.override_until is None else _iso(change.override_until),
+    }
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
+    until = (before.override or {}).get("until")
+    if until is None or change.override_until is None:
+        return until is None and change.override_until is None
+    return datetime.fromisoformat(until) == change.override_until
+
+
+def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
+    return before.output_fields != after.output_fields or before.status != after.status
+
+
+def _published(record: ComponentRecord) -> Published:
+    override = record.override or {}
+    return Published(
+        stance=Stance(record.stance),
+        status=Status(record.status),
+        message=record.message,
+        owner=record.owner,
+        resource_id=record.resource_id,
+        output_fields=record.output_fields,
+        is_absent=record.absent_since is not None,
+        override_by=override.get("by"),
+        override_reason=override.get("reason"),
+    )
+
+
+def _derived(
+    agent_id: str,
+    before: ComponentRecord,
+    after: ComponentRecord,
+    change: ComponentChange,
+    told: frozenset[EventKind],
+) -> Iterable[Happening]:
+    deleting = before.deleting or change.finished
+    for event in happened(_published(before), _published(after), before.live_system_id, deleting=deleting):
+        if event.kind not in told:
+            yield Happening(
+                before.live_system_id,
+                event.kind,
+                event.by or agent_id,
+                before.component_id,
+                event.message,
+                event.before,
+                event.after,
+            )
+
+
+def _agent_event(agent_id: str, event: AgentEvent, record: ComponentRecord) -> Happening:
+    return Happening(
+        record.live_system_id, event.kind, agent_id, record.component_id, event.message, event.before, event.after
+    )
+
+
+def _settle_moves(tx: Tx, taken: _Taken) -> None:
+    """What is not established any more is looked for where its declaration says."""
+    moving = [r for r in taken.changed if not r.established and not r.is_where_declared and not r.deleting]
+    if not moving:
+        return
+    reached = realms(tx)
+    for record in moving:
+        left = str(record.scope_key)
+        record.take_declared_identity()
+        record.settle_in(reached.get((record.environment, record.provider), str(record.realm)))
+        taken.moved.append((left, record.uid, record))
+
+
+def _write(tx: Tx, taken: _Taken) -> None:
+    keys = {key for left, _, record in taken.moved for key in (left, str(record.scope_key))}
+    versions = scopes.renew_work(tx, keys) if keys else {}
+    for _, _, record in taken.moved:
+        record.work_version = versions[str(record.scope_key)]
+    update_records(tx, taken.changed, _WRITTEN)
+    scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
+    if taken.finished:
+        for live_system_id in {record.live_system_id for record in taken.finished}:
+            mutation_id = mutations.newest_id(tx, live_system_id)
+            if mutation_id is not None:
+                mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == live_system_id])
+        delete_records(tx, (record.uid for record in taken.finished))
+
+
+@dataclass(frozen=True, slots=True)
+class _Neighbour:
+    """A component in another scope that has to hear of a reported one (``of``): it refers to it, or stands under it."""
+
+    uid: str
+    scope_key: str
+    live_system_id: str
+    of: str
+
+
+def _neighbours(tx: Tx, reported: Iterable[ComponentRecord], finished: set[str]) -> list[_Neighbour]:
+    """Those who refer to a reported component, and those a finished one depended on: their deletion may go on (O10)."""
+    by_live_system: dict[str, list[ComponentRecord]] = {}
+    for record in reported:
+        by_live_system.setdefault(record.live_system_id, []).append(record)
+    found: list[_Neighbour] = []
+    for live_system_id, group in by_live_system.items():
+        here = {record.component_id: record.scope_key for record in group}
+        ended = {record.component_id for record in group if record.uid in finished}
+        for near, far, wanted in (
+            (refers.c.target, refers.c.source, set(here)),
+            (refers.c.source, refers.c.target, ended),
+        ):
+            for some in chunks(wanted):
+                query = _joined(live_system_id, near, far, some)
+                found.extend(
+                    _Neighbour(row.uid, row.scope_key, live_system_id, row.near)
+                    for row in tx.connection.execute(query)
+                    if row.scope_key != here[row.near]
+                )
+    return found
+
+
+def _joined(live_system_id: str, near: ColumnElement[str], far: ColumnElement[str], some: list[str]) -> Select[Any]:
+    c = components.c
+    return (
+        select(c.uid, c.scope_key, near.label("near"))
+        .join(refers, and_(refers.c.live_system_id == c.live_system_id, far == c.component_id))
+        .where(refers.c.live_system_id == live_system_id, near.in_(some), c.scope_key.is_not(None))
+    )
+
+
+def _elsewhere(tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable[_Neighbour]) -> set[str]:
+    """The scopes beside the reported ones that this report may touch."""
+    keys = {neighbour.scope_key for neighbour in neighbours}
+    moving = [record for record in reported if not record.is_where_declared]
+    reached = realms(tx) if moving else {}
+    for record in moving:
+        realm = reached.get((record.environment, record.provider), str(record.realm))
+        keys.add(Scope(record.provider, realm, record.declared_place).key)
+    return keys
+
+
+def _tell_neighbours(tx: Tx, news: Sequence[ComponentRecord], neighbours: Sequence[_Neighbour]) -> None:
+    """Tell components in other scopes that what they refer to, or what depends on them, has changed (L11, O10)."""
+    fresh = {(record.live_system_id, record.component_id) for record in news}
+    _renew(tx, {n.uid: n.scope_key for n in neighbours if (n.live_system_id, n.of) in fresh})
+
+
+def _renew(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    if not scope_of:
+        return
+    versions = scopes.renew_work(tx, set(scope_of.values()))
+    rows = list(records_by_uid(tx, scope_of).values())
+    for record in rows:
+        record.work_version = versions[str(record.scope_key)]
+    update_records(tx, rows, ("work_version",))

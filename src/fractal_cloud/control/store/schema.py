@@ -1,0 +1,307 @@
+"""Every table of the control plane. What a column means is said here; how it changes stands with its noun."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+)
+
+from fractal_cloud.control.store.dialect import UtcTime
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _text(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, Text, nullable=nullable)
+
+
+def _json(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, JSON(none_as_null=True), nullable=nullable)
+
+
+def _time(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, UtcTime, nullable=nullable)
+
+
+def _count(name: str) -> Column[Any]:
+    return Column(name, BigInteger, nullable=False, default=0)
+
+
+def _flag(name: str) -> Column[Any]:
+    return Column(name, Boolean, nullable=False, default=False, server_default=false())
+
+
+live_systems: Final = Table(
+    "live_systems",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("environment"),
+    _text("description"),
+    _text("readoption"),
+    _count("generation"),
+    _time("deployed_at"),
+    _flag("deleting"),
+    _text("mutation_id"),
+)
+
+# One row per component. ``uid`` is what agents know it by: it is given anew when a deploy moves an identity that was
+# not established, so that a report about the old identity cannot land on the new one.
+# ``dealt_generation``: the newest generation an agent has reported on. ``work_version``: the version of its scope in
+# which the desired half last changed.
+components: Final = Table(
+    "components",
+    metadata,
+    Column("uid", Text, primary_key=True),
+    Column("live_system_id", Text, ForeignKey("live_systems.id", ondelete="CASCADE"), nullable=False),
+    _text("component_id"),
+    _count("position"),
+    _text("type"),
+    _text("provider"),
+    _text("environment"),
+    _json("declaration"),
+    _count("generation"),
+    _count("dealt_generation"),
+    _flag("deleting"),
+    _json("request", nullable=True),
+    # the identity it is looked for under, and the one its declaration says
+    _text("place"),
+    _text("name"),
+    _text("parent"),
+    _text("declared_place"),
+    _text("declared_name"),
+    _text("declared_parent"),
+    _text("realm", nullable=True),
+    _text("scope_key", nullable=True),
+    _text("identity_key", nullable=True),
+    # the observed half
+    _text("stance"),
+    _text("status"),
+    _text("message"),
+    _text("owner", nullable=True),
+    _text("resource_id", nullable=True),
+    _json("output_fields"),
+    _count("observed_generation"),
+    _flag("established"),
+    _time("absent_since", nullable=True),
+    _time("noticed_since", nullable=True),
+    _json("intent", nullable=True),
+    _json("override", nullable=True),
+    _json("waits_for"),
+    _flag("overdue"),
+    _time("last_updated"),
+    _count("work_version"),
+    UniqueConstraint("live_system_id", "component_id"),
+    Index("ix_components_scope_key_work_version", "scope_key", "work_version"),
+    Index("ix_components_identity_key", "identity_key"),
+    Index("ix_components_environment_provider", "environment", "provider"),
+)
+
+# Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".
+refers: Final = Table(
+    "refers",
+    metadata,
+    Column("live_system_id", Text, ForeignKey("live_systems.id", ondelete="CASCADE"), primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("target", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Index("ix_refers_live_system_id_target", "live_system_id", "target"),
+)
+
+# What is remembered under a natural identity, whoever declares it.
+resources: Final = Table(
+    "resources",
+    metadata,
+    Column("identity_key", Text, primary_key=True),
+    _text("scope_key"),
+    _text("owner", nullable=True),
+    _text("resource_id", nullable=True),
+    _text("left_by", nullable=True),
+    _time("updated_at"),
+    Index("ix_resources_scope_key", "scope_key"),
+)
+
+# Rows are never deleted: a fencing token that began again would let a stale holder in.
+# ``handed_version``: the newest version of the work its holder was given.
+scopes: Final = Table(
+    "scopes",
+    metadata,
+    Column("key", Text, primary_key=True),
+    _text("provider"),
+    _text("realm"),
+    _text("place"),
+    _text("holder", nullable=True),
+    _count("token"),
+    _count("version"),
+    _count("handed_version"),
+    _count("wake_seq"),
+    Index("ix_scopes_provider_realm", "provider", "realm"),
+    Index("ix_scopes_holder", "holder"),
+)
+
+# Components that left a scope, until its holder has heard of it.
+departures: Final = Table(
+    "departures",
+    metadata,
+    Column("scope_key", Text, primary_key=True),
+    Column("uid", Text, primary_key=True),
+    _count("version"),
+)
+
+agents: Final = Table(
+    "agents",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("environment"),
+    _text("token_id"),
+    _json("reaches"),
+    _json("types"),
+    Column("cycle_seconds", Float, nullable=False),
+    _text("version"),
+    _time("last_seen"),
+    _time("deadline"),
+    _json("read_at"),
+    _json("swept_since"),
+)
+
+reaches: Final = Table(
+    "reaches",
+    metadata,
+    Column("environment", Text, primary_key=True),
+    Column("provider", Text, primary_key=True),
+    _text("realm"),
+)
+
+types: Final = Table(
+    "types",
+    metadata,
+    Column("type", Text, primary_key=True),
+    _text("provider"),
+    _json("facts"),
+)
+
+mutations: Final = Table(
+    "mutations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("live_system_id"),
+    _count("generation"),
+    _text("kind"),
+    _text("status"),
+    _text("by"),
+    _time("created_at"),
+    _time("updated_at"),
+    _flag("frozen"),
+    Index("ix_mutations_live_system_id_created_at", "live_system_id", "created_at"),
+)
+
+# Components as a mutation last saw them: all of a frozen one's, and of the newest those that are gone.
+mutation_components: Final = Table(
+    "mutation_components",
+    metadata,
+    Column("mutation_id", Text, ForeignKey("mutations.id", ondelete="CASCADE"), primary_key=True),
+    Column("component_id", Text, primary_key=True),
+    _text("type"),
+    _text("status"),
+    _text("message"),
+    _json("output_fields"),
+    _count("generation"),
+    _count("observed_generation"),
+    _json("waits_for"),
+    _text("resource_id", nullable=True),
+)
+
+events: Final = Table(
+    "events",
+    metadata,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    _time("at"),
+    _text("live_system_id"),
+    _text("component_id", nullable=True),
+    _text("kind"),
+    _text("by"),
+    _text("message"),
+    _json("before", nullable=True),
+    _json("after", nullable=True),
+    Index("ix_events_live_system_id_seq", "live_system_id", "seq"),
+)
+
+journal: Final = Table(
+    "journal",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("uid"),
+    _text("live_system_id"),
+    _text("component_id"),
+    _text("agent_id"),
+    _count("generation"),
+    _text("verb"),
+    _text("reason"),
+    _text("resource_id", nullable=True),
+    _json("before"),
+    _json("after"),
+    _json("tags"),
+    _json("request_ids"),
+    _text("outcome", nullable=True),
+    _text("error"),
+    _time("at"),
+    _time("finished_at", nullable=True),
+    Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
+)
+
+# One task per scope of a plan somebody waits for.
+plans: Final = Table(
+    "plans",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("plan_id"),
+    _text("scope_key"),
+    _text("provider"),
+    _text("realm"),
+    _json("task"),
+    _json("result", nullable=True),
+    _time("created_at"),
+    _time("handed_at", nullable=True),
+    Index("ix_plans_plan_id", "plan_id"),
+    Index("ix_plans_provider_realm", "provider", "realm"),
+)
+
+# ``hash`` is all that is kept of a token; the admin's own stands in no table.
+tokens: Final = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False, unique=True),
+    _text("name"),
+    _text("role"),
+    _json("providers"),
+    _time("created_at"),
+)
+
+# Numbers that must grow in the order of commits; taken last in a transaction, so that nobody waits long for one.
+counters: Final = Table(
+    "counters",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _count("value"),
+)

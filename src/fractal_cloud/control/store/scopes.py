@@ -1,0 +1,191 @@
+"""Scopes and their leases: who is the only writer of a scope, and how news of its work is counted.
+
+What the work of a scope is stands in ``work``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, func, or_, select, tuple_, update
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import chunks, insert_missing
+from fractal_cloud.control.store.schema import agents, components, departures, scopes
+from fractal_cloud.control.store.signals import reach_topic
+from fractal_cloud.model.identity import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRow:
+    """A scope as it stands: its holder, the token of the holder's lease, and the version of its work."""
+
+    key: str
+    provider: str
+    realm: str
+    holder: str | None
+    token: int
+    version: int
+
+
+_COLUMNS = (scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder, scopes.c.token, scopes.c.version)
+
+
+def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
+    """The scopes of these keys, made where they are missing, held until the transaction ends; always in one order."""
+    wanted = sorted(set(keys))
+    known = [Scope.from_key(key) for key in wanted]
+    insert_missing(
+        tx.connection,
+        scopes,
+        [
+            {"key": s.key, "provider": s.provider, "realm": s.realm, "place": s.place, "token": 0, "version": 0}
+            | {"handed_version": 0, "wake_seq": 0}
+            for s in known
+        ],
+    )
+    found: dict[str, ScopeRow] = {}
+    for some in chunks(wanted):
+        query = select(*_COLUMNS).where(scopes.c.key.in_(some)).order_by(scopes.c.key).with_for_update()
+        found.update((row.key, ScopeRow(*row)) for row in tx.connection.execute(query))
+    return found
+
+
+def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
+    """Give each scope's work a new version and wake its agents; the versions to put on the rows that changed."""
+    rows = lock(tx, keys)
+    for some in chunks(rows):
+        tx.connection.execute(
+            update(scopes)
+            .where(scopes.c.key.in_(some))
+            .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
+        )
+    tx.wake(reach_topic(row.provider, row.realm) for row in rows.values())
+    return {key: row.version + 1 for key, row in rows.items()}
+
+
+def wake(tx: Tx, keys: Iterable[str]) -> None:
+    """Wake the agents that reach these scopes, though the work is the same (a plan waits, a lease is free)."""
+    rows = lock(tx, keys)
+    for some in chunks(rows):
+        tx.connection.execute(update(scopes).where(scopes.c.key.in_(some)).values(wake_seq=scopes.c.wake_seq + 1))
+    tx.wake(reach_topic(row.provider, row.realm) for row in rows.values())
+
+
+def wake_number(tx: Tx, reaches: Iterable[tuple[str, str]]) -> int:
+    """A number that grows with every wake of a scope in these (provider, realm) pairs.
+
+    It is a sum, not a maximum: two transactions that commit in either order both change it.
+    """
+    pairs = list(reaches)
+    if not pairs:
+        return 0
+    query = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(
+        tuple_(scopes.c.provider, scopes.c.realm).in_(pairs)
+    )
+    return int(tx.connection.execute(query).scalar_one())
+
+
+def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
+    """Remember that components (scope key, uid) left their scopes, for the holders to hear."""
+    rows = [{"scope_key": key, "uid": uid, "version": versions[key]} for key, uid in left]
+    insert_missing(tx.connection, departures, rows)
+
+
+def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
+    """The scopes an agent holds."""
+    query = select(*_COLUMNS).where(scopes.c.holder == agent_id).order_by(scopes.c.key)
+    return {row.key: ScopeRow(*row) for row in tx.connection.execute(query)}
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    alive = exists().where(agents.c.id == scopes.c.holder, agents.c.deadline > now)
+    return or_(scopes.c.holder.is_(None), ~alive)
+
+
+def _has_components() -> ColumnElement[bool]:
+    return exists().where(components.c.scope_key == scopes.c.key)
+
+
+def free_within(tx: Tx, agent_id: str, reaches: Iterable[tuple[str, str]], limit: int) -> list[str]:
+    """Scopes with work that nobody alive holds, among those an agent reaches."""
+    pairs = list(reaches)
+    if not pairs or limit <= 0:
+        return []
+    query = (
+        select(scopes.c.key)
+        .where(
+            tuple_(scopes.c.provider, scopes.c.realm).in_(pairs),
+            or_(scopes.c.holder.is_(None), scopes.c.holder != agent_id),
+            _is_free(tx.now),
+            _has_components(),
+        )
+        .order_by(scopes.c.key)
+        .limit(limit)
+    )
+    return list(tx.connection.execute(query).scalars())
+
+
+def take(tx: Tx, agent_id: str, keys: Iterable[str]) -> set[str]:
+    """Lease scopes to an agent, those that are still free; each taking has a token of its own."""
+    taken: set[str] = set()
+    for some in chunks(keys):
+        free = (
+            select(scopes.c.key)
+            .where(scopes.c.key.in_(some), _is_free(tx.now))
+            .order_by(scopes.c.key)
+            .with_for_update(skip_locked=True)
+        )
+        got = list(tx.connection.execute(free).scalars())
+        tx.connection.execute(
+            update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
+        )
+        tx.connection.execute(delete(departures).where(departures.c.scope_key.in_(got)))
+        taken.update(got)
+    return taken
+
+
+def drop_empty(tx: Tx, agent_id: str) -> None:
+    """Take back the leases of scopes that have no work any more."""
+    tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~_has_components()).values(holder=None))
+
+
+def has_empty(tx: Tx, agent_id: str) -> bool:
+    """Whether an agent holds scopes without work."""
+    query = select(scopes.c.key).where(scopes.c.holder == agent_id, ~_has_components()).limit(1)
+    return tx.connection.execute(query).first() is not None
+
+
+def release(tx: Tx, agent_id: str) -> None:
+    """Give back everything an agent holds, and wake those who could take it."""
+    keys = list(held_by(tx, agent_id))
+    if keys:
+        wake(tx, keys)
+        tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id).values(holder=None))
+
+
+def note_handed(tx: Tx, handed: Mapping[str, int]) -> None:
+    """Remember which version of the work each holder has now; departures up to it have been heard."""
+    if not handed:
+        return
+    rows = [{"_key": key, "_version": version} for key, version in handed.items()]
+    tx.connection.execute(
+        update(scopes).where(scopes.c.key == bindparam("_key")).values(handed_version=bindparam("_version")), rows
+    )
+    tx.connection.execute(
+        delete(departures).where(
+            and_(departures.c.scope_key == bindparam("_key"), departures.c.version <= bindparam("_version"))
+        ),
+        rows,
+    )
+
+
+def handed_versions(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
+    """The newest version of the work each scope's holder was given."""
+    found: dict[str, int] = {}
+    for some in chunks(keys):
+        query = select(scopes.c.key, scopes.c.handed_version).where(scopes.c.key.in_(some))
+        found.update((row.key, row.handed_version) for row in tx.connection.execute(query))
+    return found

@@ -1,0 +1,144 @@
+"""Tells those who wait that something was committed. What it was, they read from the store: a signal carries nothing.
+
+PostgreSQL's LISTEN/NOTIFY will be a second implementation, for several server processes on one database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Protocol, Self
+
+EVENTS = "events"
+
+
+def reach_topic(provider: str, realm: str) -> str:
+    """What agents that reach a realm listen to."""
+    return f"reach:{provider}/{realm}"
+
+
+def plan_topic(plan_id: str) -> str:
+    """What the one who asked for a plan listens to."""
+    return f"plan:{plan_id}"
+
+
+class Subscription(Protocol):
+    """A place in the queue of those who wait; subscribe first, then look at the store, then wait."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    async def wait(self, seconds: float) -> bool:
+        """Return True as soon as a topic was notified since the last wait, False after so many seconds."""
+        ...
+
+
+class Signals(Protocol):
+    """How a commit reaches those who wait for it."""
+
+    def notify(self, topics: Iterable[str]) -> None:
+        """Wake everybody who subscribed to one of the topics; called from any thread, after the commit."""
+        ...
+
+    def subscribe(self, topics: Iterable[str]) -> Subscription:
+        """Listen to topics; to be entered inside a running event loop."""
+        ...
+
+    def close(self) -> None:
+        """End every wait at once, now and from now on: the server stops."""
+        ...
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server stops."""
+        ...
+
+
+class LocalSignals:
+    """Signals inside one process: enough for SQLite, which has one server process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listeners: dict[str, set[LocalSubscription]] = defaultdict(set)
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server stops."""
+        return self._closed
+
+    def notify(self, topics: Iterable[str]) -> None:
+        """Wake everybody who subscribed to one of the topics."""
+        with self._lock:
+            woken = {listener for topic in topics for listener in self._listeners.get(topic, ())}
+        for listener in woken:
+            listener.wake()
+
+    def subscribe(self, topics: Iterable[str]) -> LocalSubscription:
+        """Listen to topics."""
+        return LocalSubscription(self, frozenset(topics))
+
+    def close(self) -> None:
+        """End every wait."""
+        self._closed = True
+        with self._lock:
+            woken = {listener for listeners in self._listeners.values() for listener in listeners}
+        for listener in woken:
+            listener.wake()
+
+    def add(self, listener: LocalSubscription) -> None:
+        """Take a listener in."""
+        with self._lock:
+            for topic in listener.topics:
+                self._listeners[topic].add(listener)
+
+    def drop(self, listener: LocalSubscription) -> None:
+        """Let a listener go."""
+        with self._lock:
+            for topic in listener.topics:
+                self._listeners[topic].discard(listener)
+                if not self._listeners[topic]:
+                    del self._listeners[topic]
+
+
+class LocalSubscription:
+    """One who waits, on the event loop it entered."""
+
+    def __init__(self, signals: LocalSignals, topics: frozenset[str]) -> None:
+        self.topics = topics
+        self._signals = signals
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event = asyncio.Event()
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._signals.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._signals.drop(self)
+
+    def wake(self) -> None:
+        """Let ``wait`` return; called from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for a notification since the last wait."""
+        if self._signals.is_closed or seconds <= 0:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True

@@ -1,0 +1,71 @@
+"""Tokens: who may speak to the control plane, in which role. Only their hashes are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.errors import NotFound, Refused
+from fractal_cloud.control.store.records import Json, new_id
+from fractal_cloud.control.store.schema import tokens
+
+PREFIX = "fc_"
+
+
+def new_secret() -> str:
+    """A token nobody can guess."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a token: it is long and random, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def create(tx: Tx, name: str, role: str, providers: Iterable[str]) -> tuple[str, Json]:
+    """A new token: the secret, which is told once, and what is known of it."""
+    if tx.connection.execute(select(tokens.c.id).where(tokens.c.name == name)).first() is not None:
+        raise Refused(f"there is a token {name!r} already: revoke it first, or choose another name")
+    secret = new_secret()
+    row = {
+        "id": new_id(),
+        "hash": hashed(secret),
+        "name": name,
+        "role": role,
+        "providers": sorted(set(providers)),
+        "created_at": tx.now,
+    }
+    tx.connection.execute(insert(tokens), [row])
+    return secret, _described(tx.connection.execute(select(tokens).where(tokens.c.id == row["id"])).one())
+
+
+def find(tx: Tx, secret_hash: str) -> Any:
+    """The row of the token with this hash, or None."""
+    return tx.connection.execute(select(tokens).where(tokens.c.hash == secret_hash)).first()
+
+
+def list_all(tx: Tx) -> list[Json]:
+    """Every token, without its secret."""
+    return [_described(row) for row in tx.connection.execute(select(tokens).order_by(tokens.c.name))]
+
+
+def revoke(tx: Tx, token: str) -> None:
+    """Make a token, given by its id or its name, worthless."""
+    gone = tx.connection.execute(delete(tokens).where((tokens.c.id == token) | (tokens.c.name == token)))
+    if gone.rowcount == 0:
+        raise NotFound(f"there is no token {token!r}: GET /tokens lists them")
+
+
+def _described(row: Any) -> Json:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "role": row.role,
+        "providers": row.providers,
+        "createdAt": row.created_at,
+    }

@@ -1,0 +1,25 @@
+"""The component types that can be declared: those of packages installed here, and those agents brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import select
+
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import upsert
+from fractal_cloud.control.store.schema import types
+from fractal_cloud.model.catalog import TypeFacts
+
+
+def register(tx: Tx, facts: Iterable[TypeFacts]) -> None:
+    """Remember the types an agent has."""
+    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json()} for f in facts]
+    upsert(tx.connection, types, rows)
+
+
+def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
+    """Every type that can be declared; what is installed here counts before what an agent said."""
+    query = select(types.c.type, types.c.facts).where(types.c.type.not_in(list(installed)))
+    brought = {row.type: TypeFacts.model_validate(row.facts) for row in tx.connection.execute(query)}
+    return {**brought, **installed}
