@@ -118,7 +118,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
         cluster = wanted.component
         if INSIGHTS in drift:
             setting = {"name": INSIGHTS, "value": cluster.container_insights}
-            cloud.call("ecs", "update_cluster_settings", cluster=sighting.resource_id, settings=[setting])
+            cloud.call("ecs", "update_cluster", cluster=sighting.resource_id, settings=[setting])
         elif "capacityProviders" in drift:
             providers = cluster.capacity_providers or []
             cloud.call(

@@ -77,7 +77,7 @@ _CHANGES: Final = [
     "ecs:DeleteCluster",
     "ecs:DeleteService",
     "ecs:PutClusterCapacityProviders",
-    "ecs:UpdateClusterSettings",
+    "ecs:UpdateCluster",
     "ecs:UpdateService",
     "eks:DeleteCluster",
     "eks:UpdateClusterConfig",
