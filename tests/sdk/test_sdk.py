@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import fractal_cloud
-from fractal_cloud import Component, DeclarationError, LiveSystem, network, storage
+from fractal_cloud import Component, DeclarationError, LiveSystem, custom_workloads, network, storage
 from fractal_cloud import network_and_compute as nc
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
@@ -67,6 +67,12 @@ SPELLINGS = [
     (nc, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
     (nc, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
     (nc, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
+    (nc, "ec2", "NetworkAndCompute.IaaS.AwsEc2Instance"),
+    (nc, "eks", "NetworkAndCompute.PaaS.AwsEks"),
+    (custom_workloads, "ecs_cluster", "CustomWorkloads.PaaS.AwsEcsCluster"),
+    (custom_workloads, "ecs_service", "CustomWorkloads.PaaS.AwsEcsService"),
+    (storage, "s3", "Storage.PaaS.AwsS3"),
+    (storage, "rds_postgres", "Storage.PaaS.AwsRdsPostgres"),
 ]
 
 
@@ -76,6 +82,10 @@ def test_every_type_has_its_short_name(category: ModuleType, name: str, kind: st
     assert issubclass(spelled, Component)
     assert spelled.type == kind
     assert name in category.aws.__all__
+
+
+def test_every_installed_type_has_a_short_name() -> None:
+    assert {kind for _, _, kind in SPELLINGS} == set(installed().catalog())
 
 
 def test_network_is_another_name() -> None:

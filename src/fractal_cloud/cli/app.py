@@ -1,0 +1,68 @@
+"""All commands in one place: which there are, and how the program ends. What each does stands in its own file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fractal_cloud import __version__
+from fractal_cloud.cli import delete, deploy, glass, programs, read, token, up
+from fractal_cloud.cli.errors import CommandError, Exit
+
+app = typer.Typer(
+    name="fractal",
+    help="Declare cloud resources, keep them as declared, and let people take over any of them at any time.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version.")
+    ] = False,
+) -> None:
+    """Declare cloud resources, keep them as declared, and let people take over any of them at any time."""
+
+
+app.command("up")(up.up)
+app.command("serve")(programs.serve)
+app.add_typer(programs.agent_app, name="agent")
+app.add_typer(programs.sandbox_app, name="sandbox")
+app.command("plan")(deploy.plan)
+app.command("deploy")(deploy.deploy)
+app.command("status")(read.status)
+app.command("drift")(read.drift)
+app.command("events")(read.events)
+app.command("glass")(glass.glass)
+app.command("force-push")(glass.force_push)
+app.command("delete")(delete.delete)
+app.add_typer(token.token_app, name="token")
+
+
+def run() -> None:
+    """Run a command and end the process with its exit code."""
+    try:
+        app()
+    except CommandError as error:
+        from fractal_cloud.cli.output import show_error
+
+        show_error(error)
+        sys.exit(int(error.code))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has enough; closing it here keeps Python from complaining at exit.
+        sys.stderr.close()
+        sys.exit(int(Exit.DONE))

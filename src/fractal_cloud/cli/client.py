@@ -1,0 +1,157 @@
+"""The control plane as the commands see it: HTTP in the words of the API, and errors a person can act on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from fractal_cloud.cli.errors import CommandError, Exit
+
+# A plan waits up to 60 s for the agents' answers.
+_TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
+_PAGE = 200
+
+Json = Any
+
+
+class ControlPlane:
+    """A connection to one control plane with one token; use it as a context manager."""
+
+    def __init__(self, url: str, token: str, transport: httpx2.BaseTransport | None = None) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        try:
+            self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, transport=transport)
+        except (httpx2.InvalidURL, ValueError) as error:
+            raise self._bad_address(str(error)) from None
+
+    def __enter__(self) -> ControlPlane:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def get(self, path: str, **query: str | int) -> Json:
+        """Read one thing."""
+        return self._ask("GET", path, params=query)
+
+    def post(self, path: str, body: Json = None) -> Json:
+        """Ask for something to be done."""
+        return self._ask("POST", path, json=body) if body is not None else self._ask("POST", path)
+
+    def put(self, path: str, body: Json) -> Json:
+        """Put a declaration where it belongs."""
+        return self._ask("PUT", path, json=body)
+
+    def delete(self, path: str, **query: str) -> Json:
+        """Ask for something to be taken away."""
+        return self._ask("DELETE", path, params=query)
+
+    def every(self, path: str, limit: int | None = None, **query: str | int) -> Iterator[Json]:
+        """All entries of a list, page by page; at most ``limit`` of them."""
+        cursor: str | None = None
+        left = limit
+        while left is None or left > 0:
+            more = {"cursor": cursor} if cursor else {}
+            page = self.get(path, limit=_PAGE if left is None else min(left, _PAGE), **more, **query)
+            items, cursor = _page(page)
+            yield from items if left is None else items[:left]
+            left = None if left is None else left - len(items)
+            if not cursor or not items:
+                return
+
+    def stream(self, path: str) -> Iterator[Json]:
+        """Events as they happen, until the connection ends."""
+        accept = {"Accept": "text/event-stream"}
+        try:
+            with self._http.stream("GET", path, headers=accept, timeout=httpx2.Timeout(5.0, read=None)) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise self._refusal(answer)
+                for event in httpx2.EventSource(answer):
+                    if event.data:
+                        yield json.loads(event.data)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from None
+
+    def _ask(self, method: str, path: str, **request: Any) -> Json:
+        try:
+            answer = self._http.request(method, path, **request)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from None
+        if answer.is_error:
+            raise self._refusal(answer)
+        if not answer.content:
+            return None
+        try:
+            return answer.json()
+        except ValueError:
+            raise self._bad_address("what answers there does not speak JSON") from None
+
+    def _bad_address(self, cause: str) -> CommandError:
+        return CommandError(
+            f"{self.url!r} is no control plane: {cause}",
+            advice="Give its address with --url or FRACTAL_URL.",
+            code=Exit.FAILED,
+        )
+
+    def _unreachable(self, error: httpx2.HTTPError) -> CommandError:
+        if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+            return CommandError(
+                f"no control plane answers at {self.url}",
+                advice="Start one with `fractal up` or `fractal serve`, or give its address with --url or FRACTAL_URL.",
+            )
+        if isinstance(error, httpx2.TimeoutException):
+            return CommandError(f"the control plane at {self.url} took too long to answer", advice="Try again.")
+        return CommandError(f"the connection to {self.url} broke: {error}", advice="Try again.")
+
+    def _refusal(self, answer: httpx2.Response) -> CommandError:
+        problem = _problem(answer)
+        cause = str(problem.get("detail") or problem.get("title") or f"HTTP {answer.status_code}")
+        if answer.status_code == httpx2.codes.UNAUTHORIZED:
+            return CommandError(
+                f"the control plane at {self.url} refuses the token: {cause}",
+                advice="Give a token with --token or FRACTAL_TOKEN; `fractal up` and `fractal serve` print theirs.",
+            )
+        if answer.status_code == httpx2.codes.FORBIDDEN:
+            return CommandError(cause, advice="Use a token of another role: `fractal token create --role …` makes one.")
+        details = [_fault_text(fault) for fault in problem.get("errors") or []]
+        advice = "Correct it and try again; nothing of it was stored." if details else ""
+        return CommandError(cause, details=details, advice=advice)
+
+
+def path_of(live_system: str, component: str = "", *rest: str) -> str:
+    """The path of a LiveSystem, of one of its components, or of something below."""
+    parts = ["livesystems", quote(live_system, safe="")]
+    if component:
+        parts += ["components", quote(component, safe="")]
+    return "/" + "/".join([*parts, *rest])
+
+
+def _page(page: Json) -> tuple[list[Json], str | None]:
+    if isinstance(page, list):
+        return page, None
+    return list(page.get("items", [])), page.get("nextCursor") or page.get("cursor")
+
+
+def _problem(answer: httpx2.Response) -> dict[str, Any]:
+    try:
+        found = answer.json()
+    except ValueError:
+        return {"title": f"HTTP {answer.status_code}: {answer.text[:200]}"}
+    return found if isinstance(found, dict) else {"title": f"HTTP {answer.status_code}"}
+
+
+def _fault_text(fault: object) -> str:
+    if isinstance(fault, dict):
+        return ": ".join(str(fault[key]) for key in ("path", "message") if fault.get(key))
+    return str(fault)
+
+
+def connect(url: str, token: str) -> ControlPlane:
+    """The control plane at an address."""
+    return ControlPlane(url, token)

@@ -1,0 +1,82 @@
+"""`fractal delete`: what goes, what stays and who will miss it is shown before anything is asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, LiveSystemId, Timeout, Token, Url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def delete(
+    live_system: LiveSystemId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress; exit 0 only when all is gone.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Delete a LiveSystem and what it owns.
+
+    What goes, what stays and who will miss it is shown first.
+    """
+    from fractal_cloud.cli import waiting
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.output import say
+
+    with connect(url, token) as control:
+        _show_preview(live_system, control.delete(path_of(live_system), dryRun="true"))
+        if not yes:
+            _ask(live_system)
+        answer = control.delete(path_of(live_system))
+        say(f"{live_system}: being deleted, mutation {answer['mutationId']}")
+        if wait:
+            waiting.wait(control, [waiting.Awaited(live_system, str(answer["mutationId"]))], timeout)
+
+
+def _ask(live_system: str) -> None:
+    if not sys.stdin.isatty():
+        raise CommandError(
+            "nobody is there to answer, so nothing was deleted",
+            advice=f"Say that you have seen the above: fractal delete {live_system} --yes",
+            code=Exit.USAGE,
+        )
+    if not typer.confirm(f"Delete {live_system}?"):
+        raise CommandError("nothing was deleted")
+
+
+def _show_preview(live_system: str, found: Mapping[str, Any]) -> None:
+    from fractal_cloud.cli.output import console, plain, say, table, warn
+
+    rows = [
+        (item.get("componentId") or item.get("uid"), plain(item.get("action", ""), _style(item)), _remarks(item))
+        for item in found.get("components") or []
+    ]
+    if rows:
+        title = f"Deleting {live_system} would do this"
+        console().print(table(("component", "what becomes of it", "why"), rows, title))
+    else:
+        say(f"{live_system} has no components.")
+    for warning in found.get("warnings") or []:
+        warn(warning)
+
+
+def _style(item: Mapping[str, Any]) -> str:
+    return {"delete": "red", "leave": "yellow"}.get(str(item.get("action")), "")
+
+
+def _remarks(item: Mapping[str, Any]) -> str:
+    lines = [str(item["message"])] if item.get("message") else []
+    if item.get("holdsData"):
+        lines.append("holds data")
+    for key, words in (("importers", "imported by"), ("brokenLinks", "breaks the links of")):
+        if item.get(key):
+            lines.append(f"{words} {', '.join(str(name) for name in item[key])}")
+    lines += [f"warning: {warning}" for warning in item.get("warnings") or []]
+    return "\n".join(lines)

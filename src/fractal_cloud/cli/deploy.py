@@ -1,0 +1,132 @@
+"""`fractal plan` and `fractal deploy`: what a file declares, shown first or done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import Exit
+from fractal_cloud.cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    File,
+    Only,
+    Output,
+    OutputOption,
+    Timeout,
+    Token,
+    Url,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fractal_cloud.cli.client import ControlPlane
+    from fractal_cloud.cli.files import Declared
+
+_MARKS = {
+    "create": ("+", "green"),
+    "change": ("~", "yellow"),
+    "import": ("→", "cyan"),
+    "delete": ("-", "red"),
+    "drop": ("x", "magenta"),
+    "leave": ("!", "yellow"),
+    "fail": ("!", "bold red"),
+    "unknown": ("?", "bold red"),
+    "nothing": (" ", "dim"),
+}
+_CHANGING = frozenset({"create", "change", "import", "delete", "drop"})
+
+
+def plan(
+    file: File,
+    only: Only = None,
+    output: OutputOption = Output.TABLE,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 3 if anything would change.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show what a deploy of FILE would do, and do nothing."""
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.files import load
+    from fractal_cloud.cli.output import emit
+
+    declared = load(file, only or ())
+    with connect(url, token) as control:
+        plans = [control.post(path_of(one.id, "", "plan"), one.document) for one in declared]
+    if output is not Output.TABLE:
+        emit(plans[0] if len(plans) == 1 else plans, output)
+    else:
+        for one, made in zip(declared, plans, strict=True):
+            _show_plan(one.id, made)
+    actions = {item["action"] for made in plans for item in made.get("components", [])}
+    if actions & {"unknown", "fail"}:
+        raise typer.Exit(Exit.FAILED)
+    if exit_code and actions & _CHANGING:
+        raise typer.Exit(Exit.CHANGES)
+
+
+def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
+    from fractal_cloud.cli.output import console, plain, table, warn
+
+    rows = []
+    counts: dict[str, int] = {}
+    for item in made.get("components", []):
+        action = str(item["action"])
+        counts[action] = counts.get(action, 0) + 1
+        mark, style = _MARKS.get(action, ("?", ""))
+        name = item.get("componentId") or item.get("uid")
+        rows.append((plain(f"{mark} {action}", style), name, "\n".join(_plan_lines(item))))
+    out = console()
+    out.print(table(("action", "component", "what and why"), rows, live_system_id))
+    out.print(plain(", ".join(f"{count} to {action}" for action, count in counts.items()) or "nothing is declared"))
+    for warning in made.get("warnings", []):
+        warn(warning)
+
+
+def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:
+    from fractal_cloud.cli.output import compact
+
+    if item.get("message"):
+        yield str(item["message"])
+    for name, change in (item.get("changes") or {}).items():
+        yield f"{name}: {compact(change.get('actual'))} → {compact(change.get('declared'))}"
+    for warning in item.get("warnings") or []:
+        yield f"warning: {warning}"
+
+
+def deploy(
+    file: File,
+    only: Only = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress; exit 0 only when all is settled.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Deploy what FILE declares. Nothing is stored if anything of it is refused."""
+    from fractal_cloud.cli import waiting
+    from fractal_cloud.cli.client import connect
+    from fractal_cloud.cli.files import load
+
+    declared = load(file, only or ())
+    with connect(url, token) as control:
+        awaited = [_put(control, one) for one in declared]
+        if wait:
+            waiting.wait(control, [waiting.Awaited(*one) for one in awaited], timeout)
+
+
+def _put(control: ControlPlane, one: Declared) -> tuple[str, str]:
+    from fractal_cloud.cli.client import path_of
+    from fractal_cloud.cli.errors import CommandError
+    from fractal_cloud.cli.output import say, warn
+
+    try:
+        answer = control.put(path_of(one.id), one.document)
+    except CommandError as error:
+        error.cause = f"{one.source}: {error.cause}"
+        raise
+    say(f"{one.id}: deployed as mutation {answer['mutationId']}")
+    for warning in answer.get("warnings") or []:
+        warn(warning)
+    return one.id, str(answer["mutationId"])

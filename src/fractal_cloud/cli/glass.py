@@ -1,0 +1,134 @@
+"""`fractal glass` and `fractal force-push`: taking a component over, and handing it back."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.cli.options import DEFAULT_URL, ComponentId, LiveSystemId, Output, OutputOption, Token, Url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def glass(
+    live_system: LiveSystemId,
+    component: ComponentId,
+    break_it: Annotated[bool, typer.Option("--break", help="Take it over now: the agent removes managed-by.")] = False,
+    readopt: Annotated[bool, typer.Option("--readopt", help="Hand it back now.")] = False,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for all to see; with --break.")] = "",
+    until: Annotated[
+        str, typer.Option("--until", help="Until when: a date, a time, or a span like 4h or 3d; with --break.")
+    ] = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show how to take a component over and to hand it back, or do it.
+
+    The commands are those of the cloud's own command line, with this resource's id filled in.
+    """
+    from fractal_cloud.cli.client import connect, path_of
+
+    if break_it and readopt:
+        raise CommandError("--break and --readopt are opposites", advice="Give one of them.", code=Exit.USAGE)
+    if (reason or until) and not break_it:
+        raise CommandError("--reason and --until go with --break", advice="Add --break.", code=Exit.USAGE)
+    path = path_of(live_system, component, "glass")
+    body: dict[str, Any] = {"action": "break" if break_it else "readopt"}
+    if reason:
+        body["reason"] = reason
+    if until:
+        body["until"] = _moment(until)
+    with connect(url, token) as control:
+        if break_it or readopt:
+            answer = control.post(path, body)
+            _show_asked(component, answer, output, broken=break_it)
+        else:
+            _show_commands(control.get(path), output)
+
+
+def _moment(text: str) -> str:
+    """A point in time as the API takes it; one without a zone is this machine's."""
+    span = re.fullmatch(r"(\d{1,4})([mhdw])", text)
+    if span:
+        return (datetime.now(UTC) + timedelta(**{_SPANS[span[2]]: int(span[1])})).isoformat(timespec="seconds")
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
+    except ValueError:
+        raise CommandError(
+            f"--until is {text!r}",
+            advice="Give a date (2030-01-31), a time (2030-01-31T18:00) or a span (30m, 4h, 3d, 2w).",
+            code=Exit.USAGE,
+        ) from None
+
+
+def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) -> None:
+    from fractal_cloud.cli.output import emit, say, warn
+
+    if output is not Output.TABLE:
+        emit(answer, output)
+    elif broken:
+        say(f"{component}: asked for; the agent now removes managed-by, and then keeps its hands off.")
+    else:
+        say(f"{component}: asked for; the agent now takes it back and makes it as declared.")
+    if isinstance(answer, dict):
+        for warning in answer.get("warnings") or []:
+            warn(warning)
+
+
+def _show_commands(found: Mapping[str, Any], output: Output) -> None:
+    from fractal_cloud.cli.output import console, emit, plain, say
+
+    if output is not Output.TABLE:
+        emit(found, output)
+        return
+    for title, keys in (
+        ("Break the glass: after this the agent keeps its hands off", ("break", "breakGlass")),
+        ("Re-adopt: after this the agent makes it as declared", ("readopt",)),
+    ):
+        commands: Any = next((found[key] for key in keys if found.get(key)), [])
+        console().print(plain(title, "bold"))
+        for command in [commands] if isinstance(commands, str) else commands:
+            say(f"  {command}")
+        if not commands:
+            say("  no command is known for it")
+    if found.get("caveat"):
+        say(str(found["caveat"]))
+
+
+def force_push(
+    live_system: LiveSystemId,
+    component: Annotated[
+        str, typer.Argument(metavar="COMPONENT", help="One component; without it, all in override.")
+    ] = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Take back from manual override, and make as declared.
+
+    Whatever was changed by hand is overwritten, on one component or on all that are in override.
+    """
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.output import emit, say, warn
+
+    with connect(url, token) as control:
+        answer = control.post(path_of(live_system, component, "force-push"))
+    if output is not Output.TABLE:
+        emit(answer, output)
+        return
+    found = answer if isinstance(answer, dict) else {}
+    names = found.get("components") or ([component] if component else [])
+    asked = ", ".join(str(name) for name in names) or live_system
+    say(f"{asked}: Force Push asked for; the agent stamps the tags and makes it as declared.")
+    for refusal in found.get("refused") or []:
+        warn(": ".join(str(part) for part in refusal.values()) if isinstance(refusal, dict) else str(refusal))
+    for warning in found.get("warnings") or []:
+        warn(warning)

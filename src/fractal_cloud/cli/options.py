@@ -1,0 +1,61 @@
+"""The settings that several commands share: each an environment variable and a flag of the same name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from typer import Argument, Option
+
+DEFAULT_URL: Final = "http://127.0.0.1:8600"
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8600
+DEFAULT_SANDBOX_PORT: Final = 8700
+DEFAULT_DATA_DIR: Final = Path(".fractal")
+DEFAULT_CYCLE: Final = 180.0
+DEFAULT_TIMEOUT: Final = 900.0
+
+
+class Output(StrEnum):
+    """How a reading command prints what it read."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Url = Annotated[str, Option("--url", envvar="FRACTAL_URL", help="Address of the control plane.")]
+Token = Annotated[str, Option("--token", envvar="FRACTAL_TOKEN", help="Token for the control plane.")]
+Host = Annotated[str, Option("--host", envvar="FRACTAL_HOST", help="Address to listen on.")]
+Port = Annotated[int, Option("--port", envvar="FRACTAL_PORT", min=1, max=65535, help="Port of the control plane.")]
+SandboxPort = Annotated[
+    int, Option("--sandbox-port", envvar="FRACTAL_SANDBOX_PORT", min=1, max=65535, help="Port of the sandbox clouds.")
+]
+DataDir = Annotated[
+    Path, Option("--data-dir", envvar="FRACTAL_DATA_DIR", help="Folder for the database and everything else kept.")
+]
+DatabaseUrl = Annotated[
+    str,
+    Option(
+        "--database-url",
+        envvar="FRACTAL_DATABASE_URL",
+        help="SQLite file or PostgreSQL; without it, a file in the data folder.",
+    ),
+]
+CycleSeconds = Annotated[
+    float,
+    Option(
+        "--cycle-seconds", envvar="FRACTAL_CYCLE_SECONDS", min=0.01, help="Seconds between two looks at the clouds."
+    ),
+]
+OutputOption = Annotated[Output, Option("--output", "-o", help="How to print it.")]
+Timeout = Annotated[float, Option("--timeout", min=0, help="Seconds to wait at most.")]
+
+LiveSystemId = Annotated[str, Argument(metavar="LS", help="Id of the LiveSystem.")]
+ComponentId = Annotated[str, Argument(metavar="COMPONENT", help="Id of the component.")]
+File = Annotated[str, Argument(metavar="FILE", help="Declaration in Python, YAML or JSON; - reads YAML or JSON.")]
+Only = Annotated[
+    list[str] | None,
+    Option("--only", metavar="LS", help="Only this LiveSystem of the file; may be given several times."),
+]

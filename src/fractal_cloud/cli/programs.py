@@ -1,0 +1,173 @@
+"""`fractal serve`, `fractal agent` and `fractal sandbox`: the long-running programs, one per process."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.cli.lifeline import hold_lifeline
+from fractal_cloud.cli.options import (
+    DEFAULT_CYCLE,
+    DEFAULT_DATA_DIR,
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    DEFAULT_SANDBOX_PORT,
+    DEFAULT_URL,
+    CycleSeconds,
+    DatabaseUrl,
+    DataDir,
+    Host,
+    Port,
+    SandboxPort,
+    Token,
+    Url,
+)
+
+Providers = Annotated[
+    list[str] | None, typer.Option("--provider", help="A cloud it serves, such as aws; may be given several times.")
+]
+
+agent_app = typer.Typer(invoke_without_command=True, help="Run an agent: it reads the clouds and reconciles.")
+sandbox_app = typer.Typer(invoke_without_command=True, help="Run the sandbox clouds: they forget when they stop.")
+
+
+def serve(
+    host: Host = DEFAULT_HOST,
+    port: Port = DEFAULT_PORT,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    database_url: DatabaseUrl = "",
+    cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
+    token: Annotated[
+        str,
+        typer.Option("--token", envvar="FRACTAL_TOKEN", help="The admin's token; without it, one is made and printed."),
+    ] = "",
+) -> None:
+    """Run the control plane, with its API and its dashboard."""
+    hold_lifeline()
+    from fractal_cloud.control.serve import run
+    from fractal_cloud.control.settings import ControlSettings
+
+    admin_token = token or new_token()
+    typer.echo(f"control plane: {url_of(host, port)}")
+    typer.echo(f"dashboard:     {url_of(host, port)}/ui")
+    if not token:
+        typer.echo(f"admin token:   {admin_token}")
+    run(
+        ControlSettings(
+            database_url=database_url,
+            admin_token=admin_token,
+            host=host,
+            port=port,
+            data_dir=data_dir,
+            cycle_seconds=cycle_seconds,
+        )
+    )
+
+
+@agent_app.callback()
+def agent(
+    context: typer.Context,
+    provider: Providers = None,
+    environment: Annotated[str, typer.Option("--environment", help="Whose LiveSystems it serves.")] = "default",
+    cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Run an agent: it reads the clouds and reconciles. It waits for a control plane that is not there yet."""
+    if context.invoked_subcommand is not None:
+        return
+    if not provider:
+        raise CommandError("no cloud is named", advice="Say which it serves: --provider aws", code=Exit.USAGE)
+    hold_lifeline()
+    from fractal_cloud.agent.main import AgentSettings, run
+    from fractal_cloud.model.errors import RegistrationError
+    from fractal_cloud.offers.registry import installed
+
+    try:
+        for name in provider:
+            installed().provider(name)
+    except RegistrationError as error:
+        raise CommandError(str(error), advice="Install the package that has it.", code=Exit.USAGE) from None
+    if not token:
+        raise CommandError(
+            "an agent needs a token",
+            advice="Give it with --token or FRACTAL_TOKEN; `fractal token create --role agent` makes one.",
+            code=Exit.USAGE,
+        )
+    typer.echo(f"agent: serves {', '.join(provider)} in environment {environment} for {url}")
+    run(
+        AgentSettings(
+            url=url, token=token, environment=environment, providers=tuple(provider), cycle_seconds=cycle_seconds
+        )
+    )
+
+
+@agent_app.command("policy")
+def policy(
+    provider: Annotated[str, typer.Option("--provider", help="The cloud whose access policy is wanted.")] = "aws",
+) -> None:
+    """Print the access policy that lets the agent change only what carries managed-by."""
+    name = f"fractal_cloud.offers.{provider}.policy"
+    try:
+        if not provider.isidentifier():
+            raise ModuleNotFoundError(name=name)
+        module: Any = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        raise CommandError(
+            f"there is no access policy for {provider!r}", advice="There is one for aws.", code=Exit.USAGE
+        ) from None
+    made = module.policy()
+    typer.echo(made if isinstance(made, str) else json.dumps(made, indent=2))
+
+
+@sandbox_app.callback()
+def sandbox(
+    context: typer.Context, host: Host = DEFAULT_HOST, sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT
+) -> None:
+    """Run the sandbox clouds: they forget when they stop."""
+    if context.invoked_subcommand is not None:
+        return
+    hold_lifeline()
+    try:
+        from fractal_cloud.sandbox.server import main
+    except ModuleNotFoundError as error:
+        raise without_sandbox(error) from None
+    main(host, sandbox_port)
+
+
+@sandbox_app.command("env")
+def sandbox_env(host: Host = DEFAULT_HOST, sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT) -> None:
+    """Print the exports that point the vendors' own tools at the sandbox: eval "$(fractal sandbox env)"."""
+    try:
+        from fractal_cloud.sandbox import sandbox_env as made
+    except ModuleNotFoundError as error:
+        raise without_sandbox(error) from None
+    for name, value in made(url_of(host, sandbox_port)).items():
+        typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+def without_sandbox(error: ModuleNotFoundError) -> CommandError:
+    """What to say where the sandbox's packages are not installed."""
+    return CommandError(
+        f"the sandbox clouds are not installed: {error.name!r} is missing",
+        advice="Install them: pip install 'fractal-cloud[sandbox]'",
+    )
+
+
+def new_token() -> str:
+    """A token nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+def url_of(host: str, port: int) -> str:
+    """The address at which this machine reaches what listens on a host and a port."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
+    return f"http://{reachable}:{port}"

@@ -1,0 +1,68 @@
+"""`fractal token`: who may use the control plane, and as what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fractal_cloud.cli.options import DEFAULT_URL, Output, OutputOption, Token, Url
+
+token_app = typer.Typer(help="Give access to the control plane, and take it away.", no_args_is_help=True)
+
+
+@token_app.command("create")
+def create(
+    role: Annotated[str, typer.Option("--role", help="What it may do, such as admin, operator, reader or agent.")],
+    name: Annotated[str, typer.Option("--name", help="Whose it is, for the list and the events.")] = "",
+    provider: Annotated[
+        list[str] | None, typer.Option("--provider", help="An agent's cloud; may be given several times.")
+    ] = None,
+    environment: Annotated[str, typer.Option("--environment", help="An agent's environment.")] = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Make a token. It is shown once, now, and never again."""
+    from fractal_cloud.cli.client import connect
+    from fractal_cloud.cli.output import emit, say
+
+    body = {"role": role, "name": name, "providers": provider, "environment": environment}
+    with connect(url, token) as control:
+        made = control.post("/tokens", {key: value for key, value in body.items() if value})
+    if output is not Output.TABLE:
+        emit(made, output)
+    else:
+        say(made["token"])
+
+
+@token_app.command("list")
+def every(output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Show who has access, not the tokens themselves."""
+    from fractal_cloud.cli.client import connect
+    from fractal_cloud.cli.output import console, emit, table
+
+    with connect(url, token) as control:
+        found = list(control.every("/tokens"))
+    if output is not Output.TABLE:
+        emit(found, output)
+        return
+    rows = [(one.get("id"), one.get("role"), one.get("name"), str(one.get("createdAt") or "")[:19]) for one in found]
+    console().print(table(("id", "role", "name", "created"), rows))
+
+
+@token_app.command("revoke")
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as the list shows it.")],
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Take a token's access away, at once."""
+    from urllib.parse import quote
+
+    from fractal_cloud.cli.client import connect
+    from fractal_cloud.cli.output import say
+
+    with connect(url, token) as control:
+        control.delete(f"/tokens/{quote(token_id, safe='')}")
+    say(f"{token_id}: revoked")

@@ -1,0 +1,275 @@
+"""`fractal up`: everything on one machine, to try it out: control plane, agent, sandbox clouds and a sample."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.cli.options import (
+    DEFAULT_DATA_DIR,
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    DEFAULT_SANDBOX_PORT,
+    DEFAULT_URL,
+    CycleSeconds,
+    DatabaseUrl,
+    DataDir,
+    Host,
+    Port,
+    SandboxPort,
+)
+from fractal_cloud.cli.programs import new_token, url_of, without_sandbox
+
+_SAMPLE = "sample"
+_CYCLE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to run, and where."""
+
+    host: str
+    port: int
+    sandbox_port: int
+    data_dir: Path
+    database_url: str
+    cycle_seconds: float
+    token: str
+    sandbox: bool
+    keep: bool
+    sample: bool
+
+    @property
+    def url(self) -> str:
+        return url_of(self.host, self.port)
+
+    @property
+    def sandbox_url(self) -> str:
+        return url_of(self.host, self.sandbox_port)
+
+
+def up(
+    host: Host = DEFAULT_HOST,
+    port: Port = DEFAULT_PORT,
+    sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    database_url: DatabaseUrl = "",
+    cycle_seconds: CycleSeconds = _CYCLE,
+    token: Annotated[
+        str,
+        typer.Option("--token", envvar="FRACTAL_TOKEN", help="The admin's token; without it, one is made and printed."),
+    ] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the database of the last time.")] = False,
+    no_sandbox: Annotated[
+        bool, typer.Option("--no-sandbox", help="Use the real clouds, with your credentials; keeps the database.")
+    ] = False,
+) -> None:
+    """Run everything here, with a sample, until Ctrl-C.
+
+    Control plane, agent, dashboard and sandbox clouds run as children of this process and end with it. It begins
+    with an empty database, because the sandbox's clouds are empty, too. UP_SAMPLE=0 deploys no sample.
+    """
+    from fractal_cloud.cli.children import Children, Ended
+
+    plan = _Plan(
+        host=host,
+        port=port,
+        sandbox_port=sandbox_port,
+        data_dir=data_dir.absolute(),
+        database_url=database_url,
+        cycle_seconds=cycle_seconds,
+        token=token or new_token(),
+        sandbox=not no_sandbox,
+        keep=keep or no_sandbox,
+        # A sample in a real cloud would cost money: there it is deployed only if it was asked for.
+        sample=os.environ.get("UP_SAMPLE", "0" if no_sandbox else "1") not in ("0", ""),
+    )
+    _check_ports(plan)
+    _prepare_data(plan)
+    try:
+        with Children(plan.data_dir) as children:
+            _start(plan, children)
+            mutation_id = _deploy_sample(plan) if plan.sample else None
+            _greet(plan)
+            if mutation_id is not None:
+                _await_sample(plan, children, mutation_id)
+            children.watch()
+    except Ended:
+        typer.echo("\nEnded, with all that was started.")
+
+
+def _check_ports(plan: _Plan) -> None:
+    ports = [(plan.port, "--port or FRACTAL_PORT")]
+    if plan.sandbox:
+        ports.append((plan.sandbox_port, "--sandbox-port or FRACTAL_SANDBOX_PORT"))
+    for port, setting in ports:
+        family = socket.AF_INET6 if ":" in plan.host else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((plan.host, port))
+            except OSError as error:
+                raise CommandError(
+                    f"cannot listen on {plan.host}:{port}: {error.strerror or error}",
+                    advice=f"End what listens there, or choose another port with {setting}.",
+                ) from None
+
+
+def _prepare_data(plan: _Plan) -> None:
+    """Make the data folder, and begin with an empty database: the sandbox's clouds are empty, too."""
+    try:
+        plan.data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"{str(plan.data_dir)!r} cannot be made: {error.strerror}", advice="Choose another with --data-dir."
+        ) from None
+    if plan.keep:
+        return
+    if not plan.database_url:
+        database = plan.data_dir / "fractal.db"
+    elif plan.database_url.startswith("sqlite:///"):
+        database = Path(plan.database_url.removeprefix("sqlite:///"))
+    else:
+        raise CommandError(
+            "`fractal up` begins with an empty database, and this one is not its own to empty",
+            advice="Keep it with --keep, or leave FRACTAL_DATABASE_URL away.",
+            code=Exit.USAGE,
+        )
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+
+
+def _start(plan: _Plan, children: Any) -> None:
+    local = ",".join(filter(None, [os.environ.get("NO_PROXY", ""), "127.0.0.1", "localhost", plan.host]))
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = local
+    common = {
+        **os.environ,
+        "FRACTAL_URL": plan.url,
+        "FRACTAL_TOKEN": plan.token,
+        "FRACTAL_HOST": plan.host,
+        "FRACTAL_PORT": str(plan.port),
+        "FRACTAL_SANDBOX_PORT": str(plan.sandbox_port),
+        "FRACTAL_DATA_DIR": str(plan.data_dir),
+        "FRACTAL_CYCLE_SECONDS": str(plan.cycle_seconds),
+    }
+    if plan.database_url:
+        common["FRACTAL_DATABASE_URL"] = plan.database_url
+    children.start("control plane", ["serve"], common)
+    if plan.sandbox:
+        children.start("sandbox", ["sandbox"], common)
+        children.wait_for("sandbox", lambda: _listens(plan.host, plan.sandbox_port))
+    children.wait_for("control plane", lambda: _is_ready(plan.url))
+    children.start("agent", ["agent", "--provider", "aws"], _agent_env(plan, common))
+
+
+def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
+    """The agent's environment: with the sandbox, nothing that could lead it to a real cloud is left in it."""
+    if not plan.sandbox:
+        return common
+    try:
+        from fractal_cloud.sandbox import agent_env
+    except ModuleNotFoundError as error:
+        raise without_sandbox(error) from None
+    return {
+        **{name: value for name, value in common.items() if not name.startswith("AWS_")},
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        **agent_env(plan.sandbox_url),
+    }
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1" if host == "0.0.0.0" else host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _is_ready(url: str) -> bool:
+    import httpx2
+
+    try:
+        return httpx2.get(f"{url}/readyz", timeout=2).status_code == httpx2.codes.OK
+    except httpx2.HTTPError:
+        return False
+
+
+def _deploy_sample(plan: _Plan) -> str:
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.files import load
+
+    [declared] = load(str(Path(__file__).with_name("sample.py")))
+    with connect(plan.url, plan.token) as control:
+        return str(control.put(path_of(declared.id), declared.document)["mutationId"])
+
+
+def _await_sample(plan: _Plan, children: Any, mutation_id: str) -> None:
+    """Say when the sample is settled; that it does not settle ends nothing."""
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.waiting import Lines
+
+    path = path_of(_SAMPLE, "", "mutations", mutation_id)
+    lines = Lines()
+    with connect(plan.url, plan.token) as control:
+
+        def is_over() -> bool:
+            found = control.get(path)
+            lines.show([found])
+            return bool(found["status"] != "InProgress")
+
+        try:
+            children.wait_for("sample", is_over)
+        except CommandError as error:
+            children.check()
+            typer.echo(f"{error.cause}: `{_program()} status {_SAMPLE}` shows why")
+
+
+def _greet(plan: _Plan) -> None:
+    """Print where everything is, and what to try next."""
+    program = _program()
+    port = "" if plan.sandbox_port == DEFAULT_SANDBOX_PORT else f" --sandbox-port {plan.sandbox_port}"
+    facts = [
+        ("dashboard", f"{plan.url}/ui"),
+        ("API", f"{plan.url} (described at /openapi.json)"),
+        ("sandbox", f"{plan.sandbox_url} (AWS)") if plan.sandbox else ("clouds", "the real ones"),
+        ("token", plan.token),
+        ("logs", f"{plan.data_dir}/*.log"),
+    ]
+    steps = [f"export FRACTAL_TOKEN={plan.token}"]
+    if plan.url != DEFAULT_URL:
+        steps.append(f"export FRACTAL_URL={plan.url}")
+    if plan.sandbox:
+        steps.append(f'eval "$({program} sandbox env{port})"')
+    if plan.sample:
+        steps += [
+            f"{program} status {_SAMPLE}",
+            f"{program} glass {_SAMPLE} web      # how to take the machine over, and to hand it back",
+            f"{program} events {_SAMPLE} --follow",
+        ]
+    steps.append(f"{program} --help")
+    typer.echo("Fractal Cloud is up. Ctrl-C ends it.\n")
+    for name, value in facts:
+        typer.echo(f"  {name:<10} {value}")
+    typer.echo("\nIn another terminal, try:\n")
+    for step in steps:
+        typer.echo(f"  {step}")
+    typer.echo("")
+
+
+def _program() -> str:
+    """How this program is called from here."""
+    here = Path(sys.argv[0])
+    found = shutil.which("fractal")
+    if here.name != "fractal" or (found and Path(found).resolve() == here.resolve()):
+        return "fractal"
+    return os.path.relpath(here)
