@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from fractal_cloud.sandbox import Sandbox
+from tests.world import World
+from tests.world import world as make_world
 
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 
@@ -24,3 +30,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(3_600))
         elif item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
+
+
+@pytest.fixture(scope="session")
+def session_sandbox() -> Iterator[Sandbox]:
+    """One sandbox for all tests of a worker; every world resets it."""
+    with Sandbox(port=0) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """The whole product in one process, with an empty cloud and an empty database."""
+    with make_world(session_sandbox, tmp_path, monkeypatch) as made:
+        yield made

@@ -1,1 +1,1 @@
-"""The program that reads scopes and reconciles them; it meets the control plane over HTTP only, and never imports it."""
+"""The program that reads scopes and reconciles them. It meets the control plane over HTTP, and never imports it."""

@@ -90,9 +90,10 @@ class ControlPlane:
 
     def _send(self, path: str, body: object, timeout: float | None = None) -> httpx.Response:
         try:
-            response = self._client.post(
-                path, json=body, headers=self._headers, timeout=timeout or httpx.USE_CLIENT_DEFAULT
+            request = self._client.build_request(
+                "POST", path, json=body, headers=self._headers, timeout=timeout or httpx.USE_CLIENT_DEFAULT
             )
+            response = self._client.send(request)
         except httpx.TransportError as error:
             raise ControlPlaneUnreachable(f"no control plane answers at {self._url} ({error})") from error
         if response.status_code == 409:

@@ -122,6 +122,12 @@ class Agent:
         """End cleanly: writes under way are finished, no new one begins, scopes are given back."""
         self._stopping.set()
 
+    def close(self) -> None:
+        """End without a word to anybody: threads are let go, leases run out by themselves."""
+        self._stopping.set()
+        self._cycles.shutdown(wait=True, cancel_futures=True)
+        self._calls.shutdown(wait=True, cancel_futures=True)
+
     def step(self) -> None:
         """One round: register if need be, claim, start what is due, beat, wait."""
         if not self._registered:

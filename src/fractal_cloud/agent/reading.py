@@ -195,8 +195,7 @@ def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
         memory.stance is not Stance.MANAGED
         or sighting.protocol.reconcile
         or memory.observed_generation < tracked.generation
-        or (tracked.uid not in held.swept
-        and memory.intent is not None)
+        or (tracked.uid not in held.swept and memory.intent is not None)
     )
 
 

@@ -130,7 +130,8 @@ class AwsSession(Session):
     def _new_client(self, service: str, region: str, *, reads: bool) -> Any:
         make: Any = self._session.client
         client = make(service, region_name=region, config=self._configs[reads])
-        client.meta.events.register("before-sign", _sign_with_purpose)
+        # last of all: the SDK writes its own user agent anew when a request is made, and does not sign it
+        client.meta.events.register_last("request-created", _sign_with_purpose)
         if service == "s3control":
             client.meta.events.register("before-sign.s3-control", _drop_account_from_address)
         return client

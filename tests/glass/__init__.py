@@ -1,0 +1,1 @@
+"""Break the glass and hand it back: G1 to G15."""

@@ -1,0 +1,242 @@
+"""The whole product in one process, for tests: sandbox cloud, control plane, agent, and people with their own keys.
+
+Nothing here is a double: the control plane is the real application on a real SQLite file, the agent is the real agent,
+and it meets the sandbox over HTTP. Only time is short: a cycle is a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+from starlette.testclient import TestClient
+
+from fractal_cloud.agent.client import ControlPlane
+from fractal_cloud.agent.cycle import CycleResult
+from fractal_cloud.agent.main import Agent
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.control.app import create_app
+from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.sandbox import PERSON_ACCESS_KEY, Sandbox, agent_env
+from fractal_cloud.sandbox.env import SECRET_KEY
+
+ADMIN_TOKEN = "test-admin-token"
+CYCLE = 0.05
+REGION = "eu-west-1"
+
+Declaration = dict[str, Any]
+
+
+@dataclass
+class Person:
+    """Somebody with a console of their own: plain boto3, another access key than the agent's."""
+
+    url: str
+    region: str = REGION
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    def client(self, service: str) -> Any:
+        """A boto3 client for one service."""
+        if service not in self._clients:
+            self._clients[service] = boto3.client(
+                service,
+                region_name=self.region,
+                endpoint_url=self.url,
+                aws_access_key_id=PERSON_ACCESS_KEY,
+                aws_secret_access_key=SECRET_KEY,
+            )
+        return self._clients[service]
+
+    @property
+    def ec2(self) -> Any:
+        """The service most things are in."""
+        return self.client("ec2")
+
+    def tags(self, resource_id: str) -> dict[str, str]:
+        """All tags of an EC2 resource."""
+        found = self.ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [resource_id]}])["Tags"]
+        return {tag["Key"]: tag["Value"] for tag in found}
+
+    def tag(self, resource_id: str, **tags: str) -> None:
+        """Put tags on an EC2 resource; underscores stand for dashes."""
+        pairs = [{"Key": key.replace("_", "-"), "Value": value} for key, value in tags.items()]
+        self.ec2.create_tags(Resources=[resource_id], Tags=pairs)
+
+    def untag(self, resource_id: str, *keys: str) -> None:
+        """Remove tags from an EC2 resource, whatever their value."""
+        self.ec2.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in keys])
+
+    def break_glass(self, resource_id: str) -> None:
+        """What an engineer does at 3 a.m."""
+        self.untag(resource_id, "managed-by")
+
+    def hand_back(self, resource_id: str) -> None:
+        """The two-tag handshake."""
+        self.ec2.create_tags(
+            Resources=[resource_id],
+            Tags=[{"Key": "managed-by", "Value": "fractal-cloud"}, {"Key": "fractal-cloud", "Value": "reconcile"}],
+        )
+
+
+class World:
+    """One sandbox, one control plane, one agent at a time."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, cycle_seconds: float = CYCLE, **agent: Any) -> None:
+        self.sandbox = sandbox
+        self.cycle_seconds = cycle_seconds
+        self._folder = folder
+        self._agent_settings: dict[str, Any] = {"visibility_seconds": 3 * cycle_seconds, **agent}
+        self.person = Person(sandbox.url)
+        self.open_control_plane()
+
+    # --- the processes
+
+    def open_control_plane(self, name: str = "control.db") -> None:
+        """Start a control plane on a database file of the world's folder."""
+        self._settings = ControlSettings(
+            database_url=f"sqlite:///{self._folder / name}",
+            admin_token=ADMIN_TOKEN,
+            cycle_seconds=self.cycle_seconds,
+        )
+        self.app = create_app(self._settings)
+        self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+        self.api.__enter__()
+        self.start_agent()
+
+    def close(self) -> None:
+        """End all of it."""
+        self.agent.close()
+        self.api.__exit__(None, None, None)
+
+    def start_agent(self, control: Callable[[ControlPlane], ControlPlane] = lambda plane: plane) -> Agent:
+        """A new agent process, with nothing kept of any other; ``control`` may wrap its way to the control plane."""
+        settings = AgentSettings(
+            providers=("aws",), cycle_seconds=self.cycle_seconds, token=ADMIN_TOKEN, **self._agent_settings
+        )
+        plane = control(ControlPlane("http://testserver", ADMIN_TOKEN, client=self.api))
+        self.agent = Agent(settings, plane)
+        return self.agent
+
+    def restart_agent(self) -> Agent:
+        """The agent died without a word; another one takes its scopes over."""
+        self.agent.close()
+        self.api.post("/agent/release", json={"agentId": self.agent.settings.agent_id})
+        return self.start_agent()
+
+    # --- what people do
+
+    def deploy(self, live_system: str, *components: Mapping[str, Any], **more: Any) -> str:
+        """Deploy a LiveSystem; returns the mutation's id."""
+        body = {"id": live_system, "components": list(components), **more}
+        response = self.api.put(f"/livesystems/{live_system}", json=body)
+        assert response.status_code == 202, response.text
+        return str(response.json()["mutationId"])
+
+    def delete(self, live_system: str) -> dict[str, Any]:
+        """Delete a LiveSystem; returns the answer."""
+        response = self.api.delete(f"/livesystems/{live_system}")
+        assert response.status_code == 202, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def force_push(self, live_system: str, component: str) -> Any:
+        """Ask for a Force Push of one component; returns the response."""
+        return self.api.post(f"/livesystems/{live_system}/components/{component}/force-push")
+
+    def glass(self, live_system: str, component: str, action: str, **more: Any) -> Any:
+        """Break the glass (or hand back) through the product; returns the response."""
+        path = f"/livesystems/{live_system}/components/{component}/glass"
+        return self.api.post(path, json={"action": action, **more})
+
+    # --- what the agent does
+
+    def cycle(self, times: int = 1) -> list[CycleResult]:
+        """One settled cycle after the other: the time between two is a whole cycle."""
+        results: list[CycleResult] = []
+        for _ in range(times):
+            time.sleep(self.cycle_seconds * 1.05)
+            results = self.agent.run_once()
+        return results
+
+    def settle(self, at_most: int = 12) -> int:
+        """Cycles until one does nothing and has nothing left to do; returns how many it took."""
+        for count in range(1, at_most + 1):
+            results = self.cycle()
+            if all(result.settled and not result.writes and not result.changes for result in results):
+                return count
+        raise AssertionError(f"not settled after {at_most} cycles: {self.agent.run_once()}")
+
+    # --- what can be seen
+
+    def component(self, live_system: str, component: str) -> dict[str, Any]:
+        """One component as the API shows it."""
+        response = self.api.get(f"/livesystems/{live_system}/components/{component}")
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def status(self, live_system: str, component: str) -> str:
+        """The status of one component."""
+        return str(self.component(live_system, component)["status"])
+
+    def drift(self, live_system: str, component: str) -> dict[str, Any] | None:
+        """The drift of one component, or None."""
+        drift: dict[str, Any] | None = self.component(live_system, component)["outputFields"].get("drift")
+        return drift
+
+    def output(self, live_system: str, component: str, name: str) -> Any:
+        """One output field of a component."""
+        return self.component(live_system, component)["outputFields"].get(name)
+
+    def mutation(self, live_system: str, mutation_id: str) -> dict[str, Any]:
+        """One mutation's record."""
+        found: dict[str, Any] = self.api.get(f"/livesystems/{live_system}/mutations/{mutation_id}").json()
+        return found
+
+    def events(self, live_system: str) -> list[dict[str, Any]]:
+        """The events of a LiveSystem, newest first."""
+        body = self.api.get(f"/livesystems/{live_system}/events", params={"limit": 200}).json()
+        items: list[dict[str, Any]] = body["items"] if isinstance(body, dict) else body
+        return items
+
+    def assert_safe(self) -> None:
+        """SAFETY: the monitor saw no write that was forbidden already at the agent's last read (S16)."""
+        violations = self.sandbox.aws.monitor.violations
+        assert not violations, "\n".join(map(str, violations))
+
+
+@contextmanager
+def world(sandbox: Sandbox, folder: Path, monkeypatch: Any, **settings: Any) -> Iterator[World]:
+    """A world over a sandbox that was reset, with the agent's credentials in the environment."""
+    sandbox.aws.reset()
+    for name, value in agent_env(sandbox.url).items():
+        monkeypatch.setenv(name, value)
+    made = World(sandbox, folder, **settings)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def vpc(component_id: str = "net", **parameters: Any) -> Declaration:
+    """A VPC as people declare it."""
+    values = {"region": REGION, "cidrBlock": "10.0.0.0/16", **parameters}
+    return {"id": component_id, "type": "NetworkAndCompute.IaaS.AwsVpc", "provider": "aws", "parameters": values}
+
+
+def subnet(component_id: str = "subnet", vpc: str = "net", **parameters: Any) -> Declaration:
+    """A subnet as people declare it."""
+    values = {"vpc": vpc, "cidrBlock": "10.0.1.0/24", **parameters}
+    return {"id": component_id, "type": "NetworkAndCompute.IaaS.AwsSubnet", "provider": "aws", "parameters": values}
+
+
+def security_group(component_id: str = "group", vpc: str = "net", **parameters: Any) -> Declaration:
+    """A security group as people declare it."""
+    values = {"vpc": vpc, **parameters}
+    kind = "NetworkAndCompute.IaaS.AwsSecurityGroup"
+    return {"id": component_id, "type": kind, "provider": "aws", "parameters": values}
