@@ -16,6 +16,10 @@ from fractal_cloud.sandbox import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY, Sandbox
 REGION = "eu-central-1"
 
 
+# Making a client takes longer than most calls, so tests of one sandbox share them.
+_CLIENTS: dict[str, Any] = {}
+
+
 class Tools:
     """boto3 clients of one actor; `agent` ones say for whom and why they call."""
 
@@ -23,12 +27,11 @@ class Tools:
         self._url = url
         self._access_key = access_key
         self._user_agent = user_agent
-        self._clients: dict[str, Any] = {}
 
     def client(self, service: str, **config: Any) -> Any:
-        key = f"{service} {config}"
-        if key not in self._clients:
-            self._clients[key] = boto3.client(
+        key = f"{self._url} {self._access_key} {self._user_agent} {service} {config}"
+        if key not in _CLIENTS:
+            _CLIENTS[key] = boto3.client(
                 service,  # type: ignore[call-overload]
                 endpoint_url=self._url,
                 region_name=REGION,
@@ -36,11 +39,12 @@ class Tools:
                 aws_secret_access_key="sandbox",
                 config=Config(**{"user_agent_extra": self._user_agent, "retries": {"total_max_attempts": 1}, **config}),
             )
-        return self._clients[key]
+        return _CLIENTS[key]
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
+        """Close the clients of this address, for all tools that share them."""
+        for key in [key for key in _CLIENTS if key.startswith(f"{self._url} ")]:
+            _CLIENTS.pop(key).close()
 
     def __getattr__(self, service: str) -> Any:
         return self.client({"tagging": "resourcegroupstaggingapi"}.get(service, service))
@@ -50,6 +54,7 @@ class Tools:
 def running() -> Iterator[Sandbox]:
     with Sandbox(port=0) as sandbox:
         yield sandbox
+        Tools(sandbox.url, "").close()
 
 
 @pytest.fixture
@@ -59,17 +64,13 @@ def sandbox(running: Sandbox) -> Sandbox:
 
 
 @pytest.fixture
-def person(sandbox: Sandbox) -> Iterator[Tools]:
-    tools = Tools(sandbox.url, PERSON_ACCESS_KEY)
-    yield tools
-    tools.close()
+def person(sandbox: Sandbox) -> Tools:
+    return Tools(sandbox.url, PERSON_ACCESS_KEY)
 
 
 @pytest.fixture
-def agent(sandbox: Sandbox) -> Iterator[Tools]:
-    tools = agent_tools(sandbox)
-    yield tools
-    tools.close()
+def agent(sandbox: Sandbox) -> Tools:
+    return agent_tools(sandbox)
 
 
 def agent_tools(sandbox: Sandbox, live_system: str = "ls-a", component: str = "net", reason: str = "deploy") -> Tools:

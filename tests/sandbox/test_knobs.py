@@ -11,42 +11,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.calls import Call
 from tests.sandbox.conftest import Tools
-
-
-def make_vpc(tools: Tools, name: str = "net") -> str:
-    tags = [{"Key": "Name", "Value": name}]
-    made = tools.ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tags}])
-    return str(made["Vpc"]["VpcId"])
-
-
-def vpc_ids(tools: Tools) -> list[str]:
-    return [vpc["VpcId"] for vpc in tools.ec2.describe_vpcs()["Vpcs"] if not vpc["IsDefault"]]
-
-
-def make_instance(tools: Tools, **more: Any) -> str:
-    made = tools.ec2.run_instances(ImageId="ami-12c6146b", InstanceType="t3.micro", MinCount=1, MaxCount=1, **more)
-    return str(made["Instances"][0]["InstanceId"])
-
-
-def instance_state(tools: Tools, instance: str) -> str:
-    found = tools.ec2.describe_instances(InstanceIds=[instance])["Reservations"]
-    return str(found[0]["Instances"][0]["State"]["Name"])
-
-
-def make_db(tools: Tools, name: str = "data") -> None:
-    tools.rds.create_db_instance(
-        DBInstanceIdentifier=name,
-        Engine="postgres",
-        DBInstanceClass="db.t3.micro",
-        AllocatedStorage=20,
-        MasterUsername="root",
-        ManageMasterUserPassword=True,
-    )
-
-
-def make_eks(tools: Tools, name: str = "kube", **more: Any) -> None:
-    role = "arn:aws:iam::123456789012:role/eks"
-    tools.eks.create_cluster(name=name, roleArn=role, resourcesVpcConfig={}, **more)
+from tests.sandbox.making import error_of, instance_state, make_db, make_eks, make_instance, make_vpc, vpc_ids
 
 
 def make_one_of_everything(tools: Tools, service: str, number: int) -> None:
@@ -68,11 +33,6 @@ def timeless(items: list[Any]) -> list[Any]:
         if isinstance(item, dict):
             item.pop("LatestRestorableTime", None)  # moves with the clock
     return items
-
-
-def error_of(refused: pytest.ExceptionInfo[ClientError]) -> tuple[str, int]:
-    response = refused.value.response
-    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
 
 
 def test_latency_delays_only_the_calls_that_fit(sandbox: Sandbox, person: Tools) -> None:
@@ -246,7 +206,7 @@ def test_every_kind_can_be_hidden_for_some_seconds(sandbox: Sandbox, person: Too
     person.ecs.create_cluster(clusterName="hidden")
     instance = make_instance(person)
     assert person.s3.list_buckets()["Buckets"] == []
-    with pytest.raises(ClientError, match="404|NoSuchBucket"):
+    with pytest.raises(ClientError, match=r"404|NoSuchBucket"):
         person.s3.head_bucket(Bucket="some-bucket")
     assert person.rds.describe_db_instances()["DBInstances"] == []
     with pytest.raises(ClientError, match="DBInstanceNotFound"):

@@ -8,6 +8,7 @@ file; the order of the steps is here.
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 from http import HTTPStatus
@@ -51,7 +52,7 @@ class AwsCloud:
         self._pages = Pages()
         self._lifecycle = Lifecycle(self.knobs, self._dispatch)
         self._mending = Mending(self._dispatch, self._lifecycle)
-        self._watching = Watching(self.monitor, self.knobs, self._lifecycle)
+        self._watching = Watching(self.monitor, self.knobs, self._mending)
         self._writing = Writing(self._mending, self._lifecycle)
         self._showing = Showing(self._mending, self._lifecycle, self._pages)
 
@@ -101,6 +102,10 @@ class AwsCloud:
                 self._watching.note_read(request, call, answer)
             except AwsError as refused:
                 answer = answers.error(request, refused.code, refused.message, refused.status)
+            except Exception as fault:  # noqa: BLE001
+                # Most often something moto does not have. The client must see it in a form it can read.
+                traceback.print_exc()
+                answer = answers.error(request, "InternalFailure", f"the sandbox failed: {fault!r}", 500)
             return answer, call
 
     def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, Call]:

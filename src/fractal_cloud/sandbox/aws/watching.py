@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractal_cloud.sandbox.aws import answer as answers
 from fractal_cloud.sandbox.aws.answer import Answer
 from fractal_cloud.sandbox.aws.effects import LISTINGS, changes, creation, named, shows_tags_of_named
-from fractal_cloud.sandbox.aws.lifecycle import Lifecycle
+from fractal_cloud.sandbox.aws.mends import Mending
 from fractal_cloud.sandbox.aws.request import AwsRequest
 from fractal_cloud.sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
 from fractal_cloud.sandbox.calls import Call
@@ -26,10 +26,11 @@ _NAMED_BY_TAG = ("vpc", "subnet", "instance")
 class Watching:
     """Tells the monitor about the agent's calls."""
 
-    def __init__(self, monitor: Monitor, knobs: Knobs, lifecycle: Lifecycle) -> None:
+    def __init__(self, monitor: Monitor, knobs: Knobs, mending: Mending) -> None:
         self._monitor = monitor
         self._knobs = knobs
-        self._lifecycle = lifecycle
+        self._mending = mending
+        self._lifecycle = mending.lifecycle
 
     def judge(self, call: Call) -> list[Finding]:
         """Have a writing call judged right before it is carried out; return the races it would lose."""
@@ -84,7 +85,7 @@ class Watching:
 
     def _creation(self, call: Call) -> Creation | None:
         wanted = creation(call)
-        if wanted is None:
+        if wanted is None or self._mending.is_repeat(call):
             return None
         kind, tags = wanted
         name = (tags.get("Name", ""), call.parameters.get("VpcId", "") if kind == "subnet" else "")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
+
+from moto.core.types import Base64EncodedString
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError, written
 from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
@@ -45,8 +48,8 @@ def delete_all_tags_if_none_is_named(mending: Mending, request: AwsRequest, call
 def honour_client_token(mending: Mending, request: AwsRequest, call: Call) -> Answer:
     """moto ignores ClientToken and makes a second instance; AWS answers with the first, or refuses other parameters."""
     token = call.parameters.get("ClientToken")
-    key = ("RunInstances", call.region, token)
-    if token and key in mending.memory:
+    key = (call.operation, call.region, token)
+    if mending.is_repeat(call):
         parameters, reservation_id = mending.memory[key]
         if parameters != call.parameters:
             raise AwsError(
@@ -62,7 +65,9 @@ def honour_client_token(mending: Mending, request: AwsRequest, call: Call) -> An
 
 
 def _reservation(mending: Mending, request: AwsRequest, reservation_id: str) -> dict[str, Any]:
-    wanted = {"Filters": [{"Name": "reservation-id", "Values": [reservation_id]}]}
+    assert request.call is not None
+    instances = backend("ec2", request.call.region).reservations[reservation_id].instances
+    wanted = {"InstanceIds": [instance.id for instance in instances]}
     found: dict[str, Any] = mending.ask(request, "DescribeInstances", wanted)["Reservations"][0]
     return found
 
@@ -76,7 +81,12 @@ def change_type_only_while_stopped(mending: Mending, request: AwsRequest, call: 
     instance = find(ref)
     if wants_stop and instance is not None and (instance.state != "stopped" or mending.lifecycle.phase(ref)):
         raise AwsError("IncorrectInstanceState", f"The instance '{ref.id}' is not in the 'stopped' state.")
-    return mending.dispatch(request)
+    user_data = (call.parameters.get("UserData") or {}).get("Value")
+    if user_data is None or instance is None:
+        return mending.dispatch(request)
+    # The wire carries it in base64 once; moto expects twice, and refuses what the SDK sends.
+    instance.user_data = Base64EncodedString(base64.b64encode(user_data).decode())
+    return written(request, {})
 
 
 @mend("ec2", "StartInstances", "StopInstances")
@@ -173,6 +183,6 @@ def _is_named_by_others(group_id: str | None, region: str) -> bool:
         if other is None or other.id == group_id:
             continue
         for rule in [*other.ingress_rules, *other.egress_rules]:
-            if any(source.get("GroupId") == group_id for source in rule.source_groups):
+            if rule.source_group.get("GroupId") == group_id:
                 return True
     return False

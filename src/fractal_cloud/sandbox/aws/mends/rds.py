@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError
 from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
-from fractal_cloud.sandbox.aws.request import AwsRequest
+from fractal_cloud.sandbox.aws.request import AwsRequest, with_parameters
 from fractal_cloud.sandbox.aws.resources import Ref, exists, find, not_found, ref_from_arn
 from fractal_cloud.sandbox.calls import Call
 
 __all__: list[str] = []
+
+
+@mend("rds", "CreateDBInstance", "DescribeDBInstances", "StartDBInstance", "StopDBInstance", "RebootDBInstance")
+def ignore_the_case_of_identifiers(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto tells `Data` from `data`; AWS stores the identifier in lower case and finds it by any."""
+    return mending.dispatch(_lowered(request, call))
+
+
+def _lowered(request: AwsRequest, call: Call) -> AwsRequest:
+    given = call.parameters.get("DBInstanceIdentifier")
+    if not given or given == given.lower():
+        return request
+    return with_parameters(request, {**call.parameters, "DBInstanceIdentifier": given.lower()})
 
 
 @mend("rds", "ModifyDBInstance")
@@ -21,7 +34,7 @@ def refuse_to_shrink(mending: Mending, request: AwsRequest, call: Call) -> Answe
             "InvalidParameterCombination",
             f"Invalid storage size: storage cannot shrink from {database.allocated_storage} to {wanted} GiB.",
         )
-    return mending.dispatch(request)
+    return mending.dispatch(_lowered(request, call))
 
 
 @mend("rds", "DeleteDBInstance")
@@ -36,7 +49,13 @@ def demand_a_choice_about_the_final_snapshot(mending: Mending, request: AwsReque
             if not skips
             else "FinalDBSnapshotIdentifier cannot be specified when SkipFinalSnapshot is specified.",
         )
-    return mending.dispatch(request)
+    database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
+    if database is not None and database.deletion_protection:
+        raise AwsError(
+            "InvalidParameterCombination",
+            "Cannot delete protected DB Instance, please disable deletion protection and try again.",
+        )
+    return mending.dispatch(_lowered(request, call))
 
 
 @mend("rds", "AddTagsToResource", "RemoveTagsFromResource", "ListTagsForResource")

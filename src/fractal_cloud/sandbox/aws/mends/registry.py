@@ -22,6 +22,11 @@ class Mending:
     lifecycle: Lifecycle
     memory: dict[Any, Any] = field(default_factory=dict)
 
+    def is_repeat(self, call: Call) -> bool:
+        """Tell whether a call only repeats an earlier one by its client token, and so will create nothing."""
+        token = call.parameters.get("ClientToken")
+        return bool(token) and (call.operation, call.region, token) in self.memory
+
     def ask(self, request: AwsRequest, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Ask moto something else of the same service, and return its answer as a dictionary."""
         other = with_parameters(request, parameters, operation)
