@@ -26,7 +26,6 @@ STYLES: Final = {
     "Instantiating": "blue",
     "Mutating": "blue",
     "InProgress": "blue",
-    "Pending": "dim",
     "Deleting": "magenta",
     "Deleted": "dim",
     "Missing": "red",

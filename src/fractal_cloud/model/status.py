@@ -10,7 +10,6 @@ from typing import Final
 class Status(StrEnum):
     """How one component is doing."""
 
-    PENDING = "Pending"
     INSTANTIATING = "Instantiating"
     MUTATING = "Mutating"
     ACTIVE = "Active"
@@ -52,7 +51,6 @@ _GRAVEST_FIRST: Final = (
     Status.DELETING,
     Status.MUTATING,
     Status.INSTANTIATING,
-    Status.PENDING,
     Status.RECONCILE_REQUESTED,
     Status.MANUAL_OVERRIDE,
     Status.ACTIVE,

@@ -28,7 +28,7 @@ class Remembered:
     """The observed half of a component; see ``Memory`` for what each field means."""
 
     stance: Stance = Stance.NONE
-    status: Status = Status.PENDING
+    status: Status = Status.INSTANTIATING
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None

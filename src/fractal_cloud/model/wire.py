@@ -50,7 +50,7 @@ class Memory(Wire):
     """
 
     stance: Stance = Stance.NONE
-    status: Status = Status.PENDING
+    status: Status = Status.INSTANTIATING
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None

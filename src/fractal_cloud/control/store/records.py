@@ -54,7 +54,7 @@ class ComponentRecord:
     scope_key: str | None = None
     identity_key: str | None = None
     stance: str = Stance.NONE.value
-    status: str = Status.PENDING.value
+    status: str = Status.INSTANTIATING.value
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
