@@ -135,7 +135,7 @@ def path_of(live_system: str, component: str = "", *rest: str) -> str:
 def _page(page: Json) -> tuple[list[Json], str | None]:
     if isinstance(page, list):
         return page, None
-    return list(page.get("items", [])), page.get("nextCursor") or page.get("cursor")
+    return list(page.get("items", [])), page.get("cursor")
 
 
 def _problem(answer: httpx2.Response) -> dict[str, Any]:

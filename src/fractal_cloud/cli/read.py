@@ -59,8 +59,7 @@ def _show_all(found: list[Mapping[str, Any]]) -> None:
 
 
 def _counts(one: Mapping[str, Any]) -> str:
-    counts = one.get("counts") or one.get("statusCounts") or {}
-    return ", ".join(f"{count} {word}" for word, count in counts.items())
+    return ", ".join(f"{count} {word}" for word, count in (one.get("counts") or {}).items())
 
 
 def _show_live_system(found: Mapping[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,14 +13,22 @@ from fractal_cloud.cli.options import DEFAULT_URL, Output, OutputOption, Token, 
 token_app = typer.Typer(help="Give access to the control plane, and take it away.", no_args_is_help=True)
 
 
+class Role(StrEnum):
+    """What a token is for."""
+
+    ADMIN = "admin"
+    OPERATOR = "operator"
+    READER = "reader"
+    AGENT = "agent"
+
+
 @token_app.command("create")
 def create(
-    role: Annotated[str, typer.Option("--role", help="What it may do, such as admin, operator, reader or agent.")],
+    role: Annotated[Role, typer.Option("--role", help="All; all but tokens; only reading; only an agent's work.")],
     name: Annotated[str, typer.Option("--name", help="Whose it is, for the list and the events.")] = "",
     provider: Annotated[
         list[str] | None, typer.Option("--provider", help="An agent's cloud; may be given several times.")
     ] = None,
-    environment: Annotated[str, typer.Option("--environment", help="An agent's environment.")] = "",
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
     token: Token = "",
@@ -27,9 +37,9 @@ def create(
     from fractal_cloud.cli.client import connect
     from fractal_cloud.cli.output import emit, say
 
-    body = {"role": role, "name": name, "providers": provider, "environment": environment}
+    body = {"role": role.value, "name": name or f"{role.value}-{secrets.token_hex(3)}", "providers": provider or []}
     with connect(url, token) as control:
-        made = control.post("/tokens", {key: value for key, value in body.items() if value})
+        made = control.post("/tokens", body)
     if output is not Output.TABLE:
         emit(made, output)
     else:
@@ -53,7 +63,7 @@ def every(output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, token: To
 
 @token_app.command("revoke")
 def revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as the list shows it.")],
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id or its name, as the list shows them.")],
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:

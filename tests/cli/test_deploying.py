@@ -1,0 +1,203 @@
+"""plan, deploy, delete: what they do, what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Fractal
+from tests.cli.fake import FakeControlPlane
+
+MUTATION = "/livesystems/ls-a/mutations/m1"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"id": "ls-a", "components": []}))
+    return str(path)
+
+
+def mutation(status: str, **components: tuple[str, str]) -> dict[str, Any]:
+    found = {name: {"status": state, "message": message} for name, (state, message) in components.items()}
+    return {"id": "m1", "liveSystemId": "ls-a", "status": status, "components": found}
+
+
+def accept(control: FakeControlPlane, *warnings: str) -> None:
+    answer = {"liveSystemId": "ls-a", "mutationId": "m1", "warnings": list(warnings)}
+    control.on("PUT", "/livesystems/ls-a", answer, status=202)
+
+
+def test_deploy_puts_the_declaration_and_tells_the_mutation(
+    fractal: Fractal, control: FakeControlPlane, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(control, "nobody serves aws")
+    monkeypatch.setenv("FRACTAL_TOKEN", "from-env")
+    ran = fractal("deploy", file)
+    assert (ran.code, ran.out) == (0, "ls-a: deployed as mutation m1\n")
+    assert ran.err == "warning: nobody serves aws\n"
+    assert control.last().body == {"id": "ls-a", "components": []}
+    assert control.last().token == "from-env"
+
+
+@pytest.mark.rule("C8")
+def test_deploy_and_wait_prints_changes_and_ends_well_when_completed(
+    fractal: Fractal, control: FakeControlPlane, file: str
+) -> None:
+    accept(control)
+    control.on(
+        "GET",
+        MUTATION,
+        mutation("InProgress", net=("Instantiating", "")),
+        mutation("InProgress", net=("Instantiating", "")),
+        mutation("Completed", net=("Active", ""), web=("ManualOverride", "hands off")),
+    )
+    ran = fractal("deploy", file, "--wait")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "ls-a: deployed as mutation m1",
+        "ls-a/net  Instantiating",
+        "ls-a/net  Active",
+        "ls-a/web  ManualOverride  hands off",
+        "web is in manual override: it was left as it is",
+    ]
+
+
+@pytest.mark.rule("C8")
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [("Failed", "ls-a: Failed"), ("Cancelled", "ls-a: a newer deploy or delete took its place")],
+)
+def test_deploy_and_wait_fails_with_every_failing_components_message(
+    fractal: Fractal, control: FakeControlPlane, file: str, status: str, cause: str
+) -> None:
+    accept(control)
+    control.on("GET", MUTATION, mutation(status, a=("Failed", "denied"), b=("Missing", "gone"), c=("Active", "fine")))
+    ran = fractal("deploy", file, "--wait")
+    assert ran.code == 1
+    assert ran.err.splitlines()[:3] == [f"error: {cause}", "  a: Failed: denied", "  b: Missing: gone"]
+    assert "fine" not in ran.err
+
+
+def test_deploy_and_wait_gives_up_after_the_timeout(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
+    accept(control)
+    control.on("GET", MUTATION, mutation("InProgress", a=("Pending", "nobody serves aws")))
+    ran = fractal("deploy", file, "--wait", "--timeout", "0.05")
+    assert ran.code == 1
+    assert "not settled within 0.05 s" in ran.err
+    assert "a: Pending: nobody serves aws" in ran.err
+
+
+def test_a_refused_deploy_lists_every_fault_on_its_line(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
+    control.refuse(
+        "PUT",
+        "/livesystems/ls-a",
+        422,
+        "2 faults",
+        ("components[net].parameters.cidrBlock", "is 5: must be text"),
+        ("components[x].type", "is missing"),
+    )
+    ran = fractal("deploy", file)
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        f"error: {file}: 2 faults",
+        "  components[net].parameters.cidrBlock: is 5: must be text",
+        "  components[x].type: is missing",
+        "Correct it and try again; nothing of it was stored.",
+    ]
+
+
+def planned(*actions: str) -> dict[str, Any]:
+    return {
+        "liveSystemId": "ls-a",
+        "components": [
+            {
+                "uid": f"u{index}",
+                "componentId": f"c{index}",
+                "type": "T",
+                "action": action,
+                "message": "because",
+                "changes": {"size": {"declared": 2, "actual": 1}} if action == "change" else {},
+                "warnings": ["stops the machine"] if action == "change" else [],
+            }
+            for index, action in enumerate(actions)
+        ],
+    }
+
+
+@pytest.mark.rule("C6")
+@pytest.mark.parametrize(
+    ("actions", "flags", "code"),
+    [
+        (["nothing"], ["--exit-code"], 0),
+        (["leave", "nothing"], ["--exit-code"], 0),
+        (["create"], [], 0),
+        (["create"], ["--exit-code"], 3),
+        (["delete", "nothing"], ["--exit-code"], 3),
+        (["unknown", "create"], ["--exit-code"], 1),
+        (["fail"], [], 1),
+    ],
+)
+def test_plan_ends_by_what_it_found(
+    fractal: Fractal, control: FakeControlPlane, file: str, actions: list[str], flags: list[str], code: int
+) -> None:
+    control.on("POST", "/livesystems/ls-a/plan", planned(*actions))
+    assert fractal("plan", file, *flags).code == code
+    assert control.last().body == {"id": "ls-a", "components": []}
+
+
+@pytest.mark.rule("C6")
+def test_plan_shows_what_would_change(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
+    control.on("POST", "/livesystems/ls-a/plan", planned("create", "change"))
+    ran = fractal("plan", file)
+    for word in ("+ create", "~ change", "size: 1 → 2", "warning: stops the machine", "1 to create, 1 to change"):
+        assert word in ran.words
+    assert json.loads(fractal("plan", file, "-o", "json").out) == planned("create", "change")
+
+
+def preview(control: FakeControlPlane) -> None:
+    item = {"componentId": "net", "action": "delete", "message": "owned", "holdsData": True, "importers": ["ls-b"]}
+    warning = "This LiveSystem owns 1 resource that is imported by 1 other LiveSystem."
+
+    def answer(request: Any) -> Any:
+        import httpx2
+
+        if request.url.params.get("dryRun"):
+            return httpx2.Response(200, json={"components": [item], "warnings": [warning]})
+        return httpx2.Response(202, json={"mutationId": "m1", "warnings": [warning]})
+
+    control.on("DELETE", "/livesystems/ls-a", answer)
+
+
+@pytest.mark.rule("O14", "O7")
+def test_delete_shows_what_goes_and_warns_before_it_does_anything(fractal: Fractal, control: FakeControlPlane) -> None:
+    preview(control)
+    ran = fractal("delete", "ls-a")
+    assert ran.code == 2
+    for word in ("net", "delete", "holds data", "imported by ls-b", "owns 1 resource that is imported by 1 other"):
+        assert word in ran.words
+    assert "fractal delete ls-a --yes" in ran.err
+    assert [asked.query for asked in control.asked] == [{"dryRun": "true"}]
+
+
+def test_delete_asks_a_person_and_takes_no_for_an_answer(
+    fractal: Fractal, control: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview(control)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda _question: False)
+    ran = fractal("delete", "ls-a")
+    assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: nothing was deleted")
+    assert len(control.asked) == 1
+
+
+def test_delete_with_yes_goes_through_and_may_be_waited_for(fractal: Fractal, control: FakeControlPlane) -> None:
+    preview(control)
+    control.on("GET", MUTATION, mutation("Completed", net=("Deleted", "")))
+    ran = fractal("delete", "ls-a", "--yes", "--wait")
+    assert ran.code == 0
+    assert ran.out.endswith("ls-a: being deleted, mutation m1\nls-a/net  Deleted\n")

@@ -1,0 +1,186 @@
+"""The program as a whole: how it starts, how it fails, and that nothing it starts outlives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import fractal_cloud
+from fractal_cloud.cli.client import ControlPlane
+from fractal_cloud.cli.errors import CommandError
+from fractal_cloud.cli.files import load
+from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.validation import check
+from tests.cli.conftest import Fractal
+from tests.cli.fake import FakeControlPlane
+
+COMMANDS = ["up", "serve", "agent", "sandbox", "plan", "deploy", "status", "drift", "events", "glass", "force-push"]
+
+
+def test_help_names_every_command_at_once() -> None:
+    def helped() -> tuple[float, str]:
+        start = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "fractal_cloud.cli", "--help"], capture_output=True, text=True, check=True
+        )
+        return time.monotonic() - start, done.stdout
+
+    tries = [helped() for _ in range(3)]
+    assert all(f"  {command} " in tries[0][1] for command in [*COMMANDS, "delete", "token"])
+    assert min(seconds for seconds, _ in tries) < 0.5
+
+
+def test_the_version_is_told(fractal: Fractal) -> None:
+    assert fractal("--version").out == f"{fractal_cloud.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["status", "--output", "xml"], ["deploy"], ["agent", "--provider", "nowhere"], ["agent"]],
+)
+def test_bad_usage_ends_with_two(fractal: Fractal, arguments: list[str]) -> None:
+    assert fractal(*arguments).code == 2
+
+
+def test_an_agent_without_a_token_says_where_to_get_one(fractal: Fractal) -> None:
+    ran = fractal("agent", "--provider", "aws")
+    assert ran.code == 2
+    assert "fractal token create --role agent" in ran.err
+
+
+def test_nobody_there_says_what_to_start(fractal: Fractal, control: FakeControlPlane) -> None:
+    control.down = httpx2.ConnectError
+    ran = fractal("status", "--url", "http://127.0.0.1:1")
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        "error: no control plane answers at http://127.0.0.1:1",
+        "Start one with `fractal up` or `fractal serve`, or give its address with --url or FRACTAL_URL.",
+    ]
+
+
+def test_a_closed_port_is_nobody_there(fractal: Fractal) -> None:
+    ran = fractal("status", "--url", "http://127.0.0.1:1")
+    assert (ran.code, "no control plane answers" in ran.err) == (1, True)
+
+
+def test_a_refused_token_says_where_tokens_come_from(fractal: Fractal, control: FakeControlPlane) -> None:
+    control.refuse("GET", "/livesystems", 401, "the token is unknown")
+    ran = fractal("status")
+    assert ran.code == 1
+    assert "refuses the token: the token is unknown" in ran.err
+    assert "FRACTAL_TOKEN" in ran.err
+
+
+def test_a_role_that_may_not_is_told(fractal: Fractal, control: FakeControlPlane) -> None:
+    control.refuse("GET", "/tokens", 403, "a reader may not do this")
+    assert fractal("token", "list").err.startswith("error: a reader may not do this\n")
+
+
+def test_what_is_no_control_plane_is_told_so() -> None:
+    html = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
+    with pytest.raises(CommandError, match="is no control plane: what answers there does not speak JSON"):
+        ControlPlane("http://somewhere", "", html).get("/livesystems")
+    broken = httpx2.MockTransport(lambda _: httpx2.Response(502, text="<html>bad gateway"))
+    with pytest.raises(CommandError, match="HTTP 502: <html>bad gateway"):
+        ControlPlane("http://somewhere", "", broken).get("/livesystems")
+
+
+def test_an_address_that_is_none_is_told(fractal: Fractal) -> None:
+    assert fractal("status", "--url", "nonsense").code == 1
+
+
+def test_the_agents_policy_is_json(fractal: Fractal) -> None:
+    assert json.loads(fractal("agent", "policy", "--provider", "aws").out)["Version"] == "2012-10-17"
+    assert fractal("agent", "policy", "--provider", "nowhere").code == 2
+    assert fractal("agent", "policy", "--provider", "../x").code == 2
+
+
+def test_sandbox_env_prints_exports(fractal: Fractal) -> None:
+    ran = fractal("sandbox", "env", "--sandbox-port", "8999")
+    assert ran.code == 0
+    assert "export AWS_ENDPOINT_URL=http://127.0.0.1:8999\n" in ran.out
+    assert all(line.startswith("export ") for line in ran.out.splitlines())
+
+
+def test_the_sample_is_a_good_declaration() -> None:
+    import fractal_cloud.cli
+
+    [sample] = load(str(Path(fractal_cloud.cli.__file__).with_name("sample.py")))
+    checked = check(sample.document, installed().catalog())
+    assert [component.id for component in checked.components] == ["net", "public", "private", "firewall", "web"]
+
+
+def test_up_refuses_a_port_in_use_and_a_database_that_is_not_its_own(fractal: Fractal, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = fractal("up", "--port", str(taken.getsockname()[1]), "--data-dir", str(tmp_path))
+        assert ran.code == 1
+        assert "--port or FRACTAL_PORT" in ran.err
+    ports = ["--port", str(free_port()), "--sandbox-port", str(free_port())]
+    ran = fractal("up", *ports, "--data-dir", str(tmp_path), "--database-url", "postgresql://db/x")
+    assert ran.code == 2
+    assert "--keep" in ran.err
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+PARENT = """
+import os, sys, time
+from pathlib import Path
+from fractal_cloud.cli.children import Children
+with Children(Path(sys.argv[1])) as children:
+    children.start("sandbox", ["sandbox"], {**os.environ, "FRACTAL_SANDBOX_PORT": sys.argv[2]})
+    print(children._children[0].process.pid, flush=True)
+    children.watch()
+"""
+
+
+def is_alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_child_outlives_its_parent_however_that_ends(tmp_path: Path, how: signal.Signals) -> None:
+    arguments = [sys.executable, "-c", PARENT, str(tmp_path), str(free_port())]
+    parent = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert parent.stdout is not None
+    with parent.stdout as out:
+        child = int(out.readline())
+    deadline = time.monotonic() + 30
+    while "sandbox:" not in (tmp_path / "sandbox.log").read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert is_alive(child)
+    os.kill(parent.pid, how)
+    parent.wait(20)
+    while is_alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(child)
+
+
+def test_a_child_that_ends_by_itself_is_named_with_its_last_lines(tmp_path: Path) -> None:
+    from fractal_cloud.cli.children import Children
+
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with Children(tmp_path) as children:
+            children.start("agent", ["agent"], dict(os.environ))
+            with pytest.raises(CommandError) as caught:
+                children.wait_for("agent", lambda: False, 20)
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    assert "the agent ended unexpectedly with exit code 2" in caught.value.cause
+    assert any("no cloud is named" in line for line in caught.value.details)
