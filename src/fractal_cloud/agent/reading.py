@@ -155,7 +155,7 @@ class Reader:
         swept = self._compared[tracked.type].swept
         if not swept:
             return swept
-        return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignore_drift)
+        return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignored)
 
     def _whose_turn(
         self, held: HeldScope, component_type: str, candidates: list[tuple[Tracked, Sighting]]

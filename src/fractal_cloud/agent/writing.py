@@ -140,7 +140,7 @@ class Writer:
                 raise AssertionError("a creation has its own way")
 
     def _swept(self, tracked: Tracked) -> frozenset[str]:
-        return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignore_drift
+        return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignored
 
     def _wanted(self, tracked: Tracked, token: str = "") -> Wanted[Component]:
         parameters = {**self._outlook.declared(tracked)}

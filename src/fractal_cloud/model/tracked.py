@@ -98,6 +98,11 @@ class Tracked:
         )
 
     @property
+    def ignored(self) -> frozenset[str]:
+        """Parameters that are not compared: none while the creation is under way, for they are set at creation (G15)."""
+        return self.ignore_drift if self.memory.intent is None else _NOTHING
+
+    @property
     def is_redeployed(self) -> bool:
         """Whether the LiveSystem was deployed after the absence that still stands had been published."""
         absent_since = self.memory.absent_since

@@ -30,7 +30,7 @@ class Override(Wire):
 
 
 class Intent(Wire):
-    """A creation that was published before it was tried, and that no reading has shown yet (S17).
+    """A creation that was published before it was tried, and that no reading has shown complete yet (S17).
 
     ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet.
     """

@@ -139,7 +139,7 @@ def _sighted(view: View) -> Sighting:
 def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
     if view.sighting is None:
         return {}
-    return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignore_drift)
+    return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignored)
 
 
 def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) -> Judgement:
@@ -254,7 +254,7 @@ def _readoption(
 
 
 def _is_read_whole(tracked: Tracked, sighting: Sighting, around: Circumstances) -> bool:
-    needed = around.compared.swept - tracked.ignore_drift
+    needed = around.compared.swept - tracked.ignored
     return all(name in sighting.actual for name in tracked.parameters if name in needed)
 
 

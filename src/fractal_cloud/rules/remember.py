@@ -23,7 +23,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     sighting = view.sighting
     present = sighting is not None
     absent = view.presence is Presence.ABSENT
-    intent = None if present else memory.intent
+    creating = judgement.stance is Stance.MANAGED and not judgement.carried_out
+    intent = memory.intent if creating or not present else None
     return Remembered(
         stance=judgement.stance,
         status=status,

@@ -1,0 +1,105 @@
+"""What deleting a LiveSystem would do, told beforehand from what is remembered (O7, O14). Pure.
+
+It foretells what the agent's own decision (O10) will be if nothing changes in the cloud until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fractal_cloud.model.status import Stance
+
+
+class Ending(StrEnum):
+    """What becomes of one component's resource."""
+
+    DELETED = "deleted"
+    LEFT = "left"
+    DROPPED = "dropped"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One component before the deletion.
+
+    ``untouchable``: its type cannot carry tags, or it is ``importOnly``. ``importers``: other LiveSystems that declare
+    the same resource. ``links``: components elsewhere whose links lead to it (``ls-team-b/producer``).
+    """
+
+    component_id: str
+    type: str
+    stance: Stance
+    owner: str | None = None
+    resource_id: str | None = None
+    is_absent: bool = False
+    was_looked_at: bool = True
+    untouchable: bool = False
+    holds_data: bool = False
+    dependencies: tuple[str, ...] = ()
+    importers: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What becomes of one component, and why."""
+
+    standing: Standing
+    ending: Ending
+    message: str
+
+
+def preview(live_system_id: str, standing: Iterable[Standing]) -> list[Ended]:
+    """What becomes of every component; what something left behind depends on is left too."""
+    components = {item.component_id: item for item in standing}
+    endings = {name: _ending(live_system_id, item) for name, item in components.items()}
+    _leave_what_is_needed(components, endings)
+    return [Ended(item, *endings[name]) for name, item in components.items()]
+
+
+def _ending(live_system_id: str, item: Standing) -> tuple[Ending, str]:
+    if not item.was_looked_at:
+        return Ending.UNKNOWN, "no agent has looked at it yet: it is decided when one does"
+    if item.is_absent or item.resource_id is None:
+        return Ending.ABSENT, "there is nothing in the cloud to delete"
+    if item.untouchable:
+        return Ending.DROPPED, "it is only ever read: the reference is dropped"
+    if item.owner is not None and item.owner != live_system_id:
+        return Ending.DROPPED, f"{item.owner!r} owns it: the reference is dropped"
+    if item.stance is Stance.IMPORTED:
+        return Ending.DROPPED, "it is imported: the reference is dropped"
+    if item.stance is Stance.OVERRIDE:
+        return Ending.LEFT, "it is in manual override: it stays in the cloud, with its tags"
+    if item.owner is None:
+        return Ending.LEFT, "it bears no owner tag: it stays in the cloud"
+    return Ending.DELETED, "deleted, if nobody takes it over before"
+
+
+def _leave_what_is_needed(components: Mapping[str, Standing], endings: dict[str, tuple[Ending, str]]) -> None:
+    reached = [name for name, (ending, _) in endings.items() if ending is Ending.LEFT]
+    while reached:
+        name = reached.pop()
+        for needed in components[name].dependencies:
+            if needed in endings and endings[needed][0] is Ending.DELETED:
+                endings[needed] = (Ending.LEFT, f"{name!r} is left in the cloud and depends on it")
+                reached.append(needed)
+
+
+def warning(endings: Iterable[Ended]) -> str | None:
+    """The warning of O7 with the true numbers, or None where no importer loses anything."""
+    shared = [end for end in endings if end.ending is Ending.DELETED and end.standing.importers]
+    others = {importer for end in shared for importer in end.standing.importers}
+    if not shared:
+        return None
+    owned = "1 resource that is" if len(shared) == 1 else f"{len(shared)} resources that are"
+    by, those = ("1 other LiveSystem", "that LiveSystem")
+    if len(others) > 1:
+        by, those = (f"{len(others)} other LiveSystems", "those LiveSystems")
+    references = "that reference" if len(shared) == 1 else "those references"
+    return (
+        f"This LiveSystem owns {owned} imported by {by}. Deleting will cause {those} to report Missing on {references}."
+    )
