@@ -43,7 +43,8 @@ class Person:
     def client(self, service: str) -> Any:
         """A boto3 client for one service."""
         if service not in self._clients:
-            self._clients[service] = boto3.client(
+            make: Any = boto3.client  # typed per service name, which is not known here
+            self._clients[service] = make(
                 service,
                 region_name=self.region,
                 endpoint_url=self.url,

@@ -76,7 +76,7 @@ def _normal(how: str, value: Any) -> Any:
             return _network(value)
         case "cidrs":
             return sorted({_network(item) for item in value}) if isinstance(value, list | tuple | set) else value
-    return value
+    return (isinstance(value, bool), value)  # True is not 1, though Python calls them equal
 
 
 def _network(value: Any) -> Any:
