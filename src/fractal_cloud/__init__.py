@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fractal_cloud import custom_workloads, network, network_and_compute, storage
     from fractal_cloud.livesystem import LiveSystem
     from fractal_cloud.model.component import Component
     from fractal_cloud.model.errors import DeclarationError

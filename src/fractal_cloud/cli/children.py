@@ -52,7 +52,8 @@ class Children:
 
     def __enter__(self) -> Children:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: self.asked_to_end.set())
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+                signal.signal(number, lambda *_: self.asked_to_end.set())
         return self
 
     def __exit__(

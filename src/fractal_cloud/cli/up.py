@@ -6,9 +6,10 @@ import os
 import shutil
 import socket
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +28,9 @@ from fractal_cloud.cli.options import (
     SandboxPort,
 )
 from fractal_cloud.cli.programs import new_token, url_of, without_sandbox
+
+if TYPE_CHECKING:
+    from fractal_cloud.cli.children import Children
 
 _SAMPLE = "sample"
 _CYCLE = 5.0
@@ -147,7 +151,7 @@ def _prepare_data(plan: _Plan) -> None:
         database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
-def _start(plan: _Plan, children: Any) -> None:
+def _start(plan: _Plan, children: Children) -> None:
     local = ",".join(filter(None, [os.environ.get("NO_PROXY", ""), "127.0.0.1", "localhost", plan.host]))
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = local
     common = {
@@ -213,18 +217,17 @@ def _deploy_sample(plan: _Plan) -> str:
         return str(control.put(path_of(declared.id), declared.document)["mutationId"])
 
 
-def _await_sample(plan: _Plan, children: Any, mutation_id: str) -> None:
-    """Say when the sample is settled; that it does not settle ends nothing."""
+def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
+    """Say how the sample came out; that it does not settle ends nothing."""
     from fractal_cloud.cli.client import connect, path_of
-    from fractal_cloud.cli.waiting import Lines
+    from fractal_cloud.cli.waiting import components_of
 
     path = path_of(_SAMPLE, "", "mutations", mutation_id)
-    lines = Lines()
+    found: dict[str, Any] = {}
     with connect(plan.url, plan.token) as control:
 
         def is_over() -> bool:
-            found = control.get(path)
-            lines.show([found])
+            found.update(control.get(path))
             return bool(found["status"] != "InProgress")
 
         try:
@@ -232,6 +235,10 @@ def _await_sample(plan: _Plan, children: Any, mutation_id: str) -> None:
         except CommandError as error:
             children.check()
             typer.echo(f"{error.cause}: `{_program()} status {_SAMPLE}` shows why")
+            return
+    counts = Counter(str(component.get("status")) for _, component in components_of(found))
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    typer.echo(f"The LiveSystem {_SAMPLE!r} is deployed: {told}.")
 
 
 def _greet(plan: _Plan) -> None:
