@@ -119,6 +119,15 @@ def test_group_names_differ_by_more_than_case(person: Tools) -> None:
     make_group(person, make_vpc(person), "web")
 
 
+def test_creating_a_group_answers_with_its_tags(person: Tools) -> None:
+    tags = [{"Key": "a", "Value": "b"}]
+    specification = [{"ResourceType": "security-group", "Tags": tags}]
+    made = person.ec2.create_security_group(
+        VpcId=make_vpc(person), GroupName="g", Description="d", TagSpecifications=specification
+    )
+    assert made["Tags"] == tags
+
+
 def test_a_vpc_with_a_group_or_a_subnet_stays(person: Tools) -> None:
     vpc = make_vpc(person)
     group = make_group(person, vpc)

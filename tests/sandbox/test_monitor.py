@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.calls import Call
@@ -399,6 +399,20 @@ def test_the_other_services_are_judged_too(sandbox: Sandbox, person: Tools, agen
         ("S7", "eks-cluster kube"),
         ("S7", "ecs-service c/web"),
     ]
+
+
+def test_an_answer_that_got_lost_has_shown_nothing(
+    sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]
+) -> None:
+    vpc = make_vpc(person, tags_for())
+    agent = agents()
+    look(agent, vpc)
+    person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
+    sandbox.aws.knobs.fail(when="after", cut=True, operation="DescribeVpcs")
+    with pytest.raises(ConnectionClosedError):
+        look(agent, vpc)
+    modify(agent, vpc)
+    assert rules(sandbox) == ([], ["S7"])
 
 
 def test_an_answer_that_shows_no_tags_is_no_read_of_them(

@@ -124,6 +124,18 @@ def test_storage_grows_and_never_shrinks(person: Tools) -> None:
     assert person.rds.describe_db_instances()["DBInstances"][0]["AllocatedStorage"] == 40
 
 
+def test_without_apply_immediately_a_change_waits_among_the_pending_ones(person: Tools) -> None:
+    make_db(person)
+    person.rds.modify_db_instance(DBInstanceIdentifier="Data", AllocatedStorage=40, DeletionProtection=True)
+    (shown,) = person.rds.describe_db_instances(DBInstanceIdentifier="DATA")["DBInstances"]
+    assert (shown["AllocatedStorage"], shown["DeletionProtection"]) == (20, True)
+    assert shown["PendingModifiedValues"] == {"AllocatedStorage": 40}
+    person.rds.modify_db_instance(DBInstanceIdentifier="data", DBInstanceClass="db.t3.small", ApplyImmediately=True)
+    (shown,) = person.rds.describe_db_instances()["DBInstances"]
+    assert (shown["AllocatedStorage"], shown["DBInstanceClass"]) == (40, "db.t3.small")
+    assert shown["PendingModifiedValues"] == {}
+
+
 def test_a_database_that_does_not_exist_cannot_be_tagged(person: Tools) -> None:
     arn = f"arn:aws:rds:eu-central-1:{ACCOUNT}:db:nothing"
     with pytest.raises(ClientError) as refused:

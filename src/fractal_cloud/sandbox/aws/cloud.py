@@ -22,6 +22,7 @@ from fractal_cloud.sandbox.aws.lifecycle import Lifecycle
 from fractal_cloud.sandbox.aws.mends import Mending
 from fractal_cloud.sandbox.aws.paging import Pages
 from fractal_cloud.sandbox.aws.request import AwsRequest, parse
+from fractal_cloud.sandbox.aws.resources import Ref
 from fractal_cloud.sandbox.aws.showing import Showing
 from fractal_cloud.sandbox.aws.speed import Moto, hurry
 from fractal_cloud.sandbox.aws.watching import Watching
@@ -79,46 +80,52 @@ class AwsCloud:
         return [answer.body]
 
     def _answer(self, request: AwsRequest, call: Call) -> Answer:
-        self.knobs.run_before_hooks(call)
         self.knobs.wait(call)
+        self.knobs.run_before_hooks(call)
         interference = self.knobs.before(call)
         if interference is not None:
             return self._interfere(request, call, interference, effect=False)
-        answer, call = self._carry_out(request, call)
-        interference = self.knobs.after(call)
+        answer, call, interference = self._carry_out(request, call)
         if interference is not None:
             return self._interfere(request, call, interference, effect=answer.is_success)
         self._record(request, call, answer, effect=answer.is_success)
         return answer
 
-    def _carry_out(self, request: AwsRequest, call: Call) -> tuple[Answer, Call]:
-        """Judge a call and carry it out, under one lock; return the call with the ids of what it created."""
+    def _carry_out(self, request: AwsRequest, call: Call) -> tuple[Answer, Call, Interference | None]:
+        """Judge a call and carry it out, under one lock.
+
+        Return also the call with the ids of what it created, and what is to happen instead of the answer: an answer
+        that gets lost has shown the agent nothing.
+        """
         with self._lock:
             self._lifecycle.settle()
+            made: list[Ref] = []
             try:
                 if call.is_write:
-                    return self._write(request, call)
-                answer = self._showing.answer(request, call, self.knobs.page_size)
-                self._watching.note_read(request, call, answer)
+                    answer, made = self._write(request, call)
+                else:
+                    answer = self._showing.answer(request, call, self.knobs.page_size)
             except AwsError as refused:
                 answer = answers.error(request, refused.code, refused.message, refused.status)
             except Exception as fault:  # noqa: BLE001
                 # Most often something moto does not have. The client must see it in a form it can read.
                 traceback.print_exc()
                 answer = answers.error(request, "InternalFailure", f"the sandbox failed: {fault!r}", 500)
-            return answer, call
+            call = replace(call, resource_ids=(*call.resource_ids, *(ref.id for ref in made)))
+            interference = self.knobs.after(call)
+            if interference is None:
+                self._watching.note(request, call, answer, made)
+            return answer, call, interference
 
-    def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, Call]:
+    def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, list[Ref]]:
         lost_races = self._watching.judge(call)
         denial = self._watching.denial(call)
         if denial is not None:
-            return answers.denied(request, denial), call
+            return answers.denied(request, denial), []
         answer, made = self._writing.carry_out(request, call)
         if answer.is_success:
             self.monitor.confirm(lost_races)
-            self._watching.note_created(call, made)
-            call = replace(call, resource_ids=(*call.resource_ids, *(ref.id for ref in made)))
-        return answer, call
+        return answer, made
 
     def _dispatch(self, request: AwsRequest) -> Answer:
         """Let moto answer."""

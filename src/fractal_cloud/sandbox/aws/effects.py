@@ -240,6 +240,8 @@ def _rds_names(call: Call, parameters: Mapping[str, Any]) -> list[Ref | None]:
 def _ecs_names(call: Call, parameters: Mapping[str, Any]) -> list[Ref | None]:
     if parameters.get("resourceArn"):
         return [ref_from_arn(parameters["resourceArn"])]
+    if not ({"cluster", "clusters"} & set(parameters) or call.operation.endswith(("Service", "Services"))):
+        return []
     clusters = parameters.get("clusters") or [parameters.get("cluster") or "default"]
     names = [one.rsplit("/", 1)[-1] for one in clusters]
     refs: list[Ref | None] = [Ref("ecs-cluster", name, call.region) for name in names]
@@ -317,6 +319,7 @@ LISTINGS: Final[dict[_Operation, Listing]] = {
     ("resourcegroupstaggingapi", "GetResources"): Listing(
         "*", "ResourceTagMappingList", _by_arn("ResourceARN"), _always
     ),
+    ("ec2", "DescribeTags"): Listing("*", "Tags", lambda call, item: ec2_ref(item["ResourceId"], call.region), _always),
 }
 
 # Where the answers of writing operations show the resource they have just made or changed.

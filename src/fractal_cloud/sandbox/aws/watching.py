@@ -54,10 +54,11 @@ class Watching:
                 return f"{call.operation} on {ref.id} needs aws:ResourceTag/{MANAGED_BY} = {OURS}."
         return None
 
-    def note_read(self, request: AwsRequest, call: Call, answer: Answer) -> None:
-        """Remember the tags that an answer showed the agent, and what it could have found in a listing."""
+    def note(self, request: AwsRequest, call: Call, answer: Answer, made: list[Ref]) -> None:
+        """Remember the tags that an answer shows the agent, and what it could have found in a listing."""
         if call.actor != "agent":
             return
+        self._note_tags(call, made)
         if not answer.is_success:
             if call.operation == "GetBucketTagging" and answers.error_code(request, answer) == "NoSuchTagSet":
                 self._note_tags(call, named(call))  # S3's way of saying that there are none
@@ -73,11 +74,6 @@ class Watching:
             visible = [ref for ref in live(listing.kind, call.region) if not self._lifecycle.is_hidden(ref)]
             names = {str(ref): name_of(ref, tags_shown(ref)) for ref in visible}
             self._monitor.listed(call, listing.kind, names)
-
-    def note_created(self, call: Call, made: list[Ref]) -> None:
-        """Remember that the agent knows the tags of what it has just made."""
-        if call.actor == "agent":
-            self._note_tags(call, made)
 
     def _note_tags(self, call: Call, refs: list[Ref]) -> None:
         for ref in refs:

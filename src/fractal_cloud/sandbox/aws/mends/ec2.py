@@ -8,7 +8,7 @@ from typing import Any
 
 from moto.core.types import Base64EncodedString
 
-from fractal_cloud.sandbox.aws.answer import Answer, AwsError, written
+from fractal_cloud.sandbox.aws.answer import Answer, AwsError, read, written
 from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
 from fractal_cloud.sandbox.aws.request import AwsRequest
 from fractal_cloud.sandbox.aws.resources import Ref, backend, find, live
@@ -114,7 +114,14 @@ def compare_group_names_without_case(mending: Mending, request: AwsRequest, call
     for group in ec2.groups.get(vpc_id, {}).values():
         if group.name.lower() == name.lower():
             raise AwsError("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc_id}'")
-    return mending.dispatch(request)
+    answer = mending.dispatch(request)
+    if not answer.is_success:
+        return answer
+    # moto answers without the tags; AWS shows them.
+    data = read(request, answer)
+    tags = ec2.tags.get(data["GroupId"], {})
+    shown = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return written(request, {**data, "Tags": shown}, answer)
 
 
 @mend("ec2", "DeleteVpc")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError
 from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
 from fractal_cloud.sandbox.aws.request import AwsRequest, with_parameters
@@ -9,6 +11,16 @@ from fractal_cloud.sandbox.aws.resources import Ref, exists, find, not_found, re
 from fractal_cloud.sandbox.calls import Call
 
 __all__: list[str] = []
+
+_PARKED = (
+    "DBInstanceClass",
+    "AllocatedStorage",
+    "EngineVersion",
+    "MultiAZ",
+    "StorageType",
+    "Iops",
+    "StorageThroughput",
+)
 
 
 @mend("rds", "CreateDBInstance", "DescribeDBInstances", "StartDBInstance", "StopDBInstance", "RebootDBInstance")
@@ -25,7 +37,7 @@ def _lowered(request: AwsRequest, call: Call) -> AwsRequest:
 
 
 @mend("rds", "ModifyDBInstance")
-def refuse_to_shrink(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+def park_changes_and_refuse_to_shrink(mending: Mending, request: AwsRequest, call: Call) -> Answer:
     """moto shrinks the storage of a database; AWS only lets it grow."""
     database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
     wanted = call.parameters.get("AllocatedStorage")
@@ -34,7 +46,25 @@ def refuse_to_shrink(mending: Mending, request: AwsRequest, call: Call) -> Answe
             "InvalidParameterCombination",
             f"Invalid storage size: storage cannot shrink from {database.allocated_storage} to {wanted} GiB.",
         )
-    return mending.dispatch(_lowered(request, call))
+    if database is None:
+        return mending.dispatch(request)
+    return mending.dispatch(with_parameters(request, _applied_now(database, dict(call.parameters))))
+
+
+def _applied_now(database: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a modification changes now, and park the rest on the database.
+
+    moto ignores ApplyImmediately and changes everything at once. AWS parks what needs a maintenance window in
+    PendingModifiedValues unless it is set, and applies what was parked when it is.
+    """
+    pending: dict[str, Any] = getattr(database, "pending_modified_values", {})
+    if parameters.get("ApplyImmediately"):
+        database.pending_modified_values = {}
+        parameters = {**pending, **parameters}
+    else:
+        parked = {name: parameters.pop(name) for name in _PARKED if name in parameters}
+        database.pending_modified_values = {**pending, **parked}
+    return {**parameters, "DBInstanceIdentifier": parameters["DBInstanceIdentifier"].lower()}
 
 
 @mend("rds", "DeleteDBInstance")
