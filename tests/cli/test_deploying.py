@@ -160,14 +160,14 @@ def test_plan_shows_what_would_change(fractal: Fractal, control: FakeControlPlan
 
 
 def preview(control: FakeControlPlane) -> None:
-    item = {"componentId": "net", "action": "delete", "message": "owned", "holdsData": True, "importers": ["ls-b"]}
+    item = {"componentId": "net", "ending": "deleted", "message": "owned", "holdsData": True, "importers": ["ls-b"]}
     warning = "This LiveSystem owns 1 resource that is imported by 1 other LiveSystem."
 
     def answer(request: Any) -> Any:
         import httpx2
 
         if request.url.params.get("dryRun"):
-            return httpx2.Response(200, json={"components": [item], "warnings": [warning]})
+            return httpx2.Response(200, json={"preview": {"components": [item]}, "warnings": [warning]})
         return httpx2.Response(202, json={"mutationId": "m1", "warnings": [warning]})
 
     control.on("DELETE", "/livesystems/ls-a", answer)
@@ -178,7 +178,7 @@ def test_delete_shows_what_goes_and_warns_before_it_does_anything(fractal: Fract
     preview(control)
     ran = fractal("delete", "ls-a")
     assert ran.code == 2
-    for word in ("net", "delete", "holds data", "imported by ls-b", "owns 1 resource that is imported by 1 other"):
+    for word in ("net", "deleted", "holds data", "imported by ls-b", "owns 1 resource that is imported by 1 other"):
         assert word in ran.words
     assert "fractal delete ls-a --yes" in ran.err
     assert [asked.query for asked in control.asked] == [{"dryRun": "true"}]

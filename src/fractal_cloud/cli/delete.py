@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_STYLES = {"deleted": "red", "left": "yellow"}
+
+
 def delete(
     live_system: LiveSystemId,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -55,8 +58,8 @@ def _show_preview(live_system: str, found: Mapping[str, Any]) -> None:
     from fractal_cloud.cli.output import console, plain, say, table, warn
 
     rows = [
-        (item.get("componentId") or item.get("uid"), plain(item.get("action", ""), _style(item)), _remarks(item))
-        for item in found.get("components") or []
+        (item["componentId"], plain(item["ending"], _STYLES.get(item["ending"], "")), _remarks(item))
+        for item in found.get("preview", found).get("components") or []
     ]
     if rows:
         title = f"Deleting {live_system} would do this"
@@ -67,16 +70,11 @@ def _show_preview(live_system: str, found: Mapping[str, Any]) -> None:
         warn(warning)
 
 
-def _style(item: Mapping[str, Any]) -> str:
-    return {"delete": "red", "leave": "yellow"}.get(str(item.get("action")), "")
-
-
 def _remarks(item: Mapping[str, Any]) -> str:
     lines = [str(item["message"])] if item.get("message") else []
     if item.get("holdsData"):
         lines.append("holds data")
-    for key, words in (("importers", "imported by"), ("brokenLinks", "breaks the links of")):
+    for key, words in (("importers", "imported by"), ("brokenLinks", "breaks links of")):
         if item.get(key):
             lines.append(f"{words} {', '.join(str(name) for name in item[key])}")
-    lines += [f"warning: {warning}" for warning in item.get("warnings") or []]
     return "\n".join(lines)

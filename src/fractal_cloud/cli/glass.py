@@ -89,18 +89,16 @@ def _show_commands(found: Mapping[str, Any], output: Output) -> None:
     if output is not Output.TABLE:
         emit(found, output)
         return
-    for title, keys in (
-        ("Break the glass: after this the agent keeps its hands off", ("break", "breakGlass")),
-        ("Re-adopt: after this the agent makes it as declared", ("readopt",)),
+    for title, key in (
+        ("Break the glass: after this the agent keeps its hands off", "break"),
+        ("Re-adopt: after this the agent makes it as declared", "readopt"),
     ):
-        commands: Any = next((found[key] for key in keys if found.get(key)), [])
         console().print(plain(title, "bold"))
-        for command in [commands] if isinstance(commands, str) else commands:
+        for command in found.get(key) or ["(there is no command for it)"]:
             say(f"  {command}")
-        if not commands:
-            say("  no command is known for it")
-    if found.get("caveat"):
-        say(str(found["caveat"]))
+    for remark in ("caveat", "message"):
+        if found.get(remark):
+            say(found[remark])
 
 
 def force_push(
