@@ -72,6 +72,7 @@ class AwsEc2Instance(Component):
     user_data: str | None = parameter(
         None,
         swept=True,
+        lines=True,
         description="Text handed to the machine's first start. Changing it stops the machine and starts it again.",
         max_length=16_384,
     )
