@@ -91,6 +91,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     """Take an agent in: its reach settles where components of its environment are looked for."""
     lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
     _refuse_name_of_another(tx, registration.agent_id, token_id)
+    scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
     stayed = _keep_realms(tx, registration)
     place_newly_reached(
         tx,

@@ -25,7 +25,8 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
             taken = scopes.take(tx, agent.id, scopes.free_within(tx, agent.id, agent.reaches, wanted.limit))
         answer = _answer(tx, agent, wanted, taken)
         handed = {lease["scope"]: lease["work"]["version"] for lease in answer["leases"] if lease["work"] is not None}
-        scopes.note_handed(tx, handed)
+        heard = {key: version for key, version in wanted.held.items() if key in handed and key not in taken}
+        scopes.note_handed(tx, handed, heard)
         answer["plans"] = plans.hand_out(tx, agent.reaches)
         return answer
 
@@ -49,7 +50,7 @@ def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json
     if agent.deadline <= tx.now:
         return answer
     held = scopes.held_by(tx, agent.id)
-    whole = {key: row.version for key, row in held.items() if key in taken or key not in wanted.held}
+    whole = {key: row.version for key, row in held.items() if key in taken or wanted.held.get(key, -1) < 0}
     full = work.full_work(tx, whole)
     for key, row in held.items():
         news: Json | None = None

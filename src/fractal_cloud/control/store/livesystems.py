@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
@@ -14,7 +14,7 @@ from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
-from fractal_cloud.control.store.placement import lock_live_systems, recall_overrides
+from fractal_cloud.control.store.placement import forget_left, lock_live_systems, recall_overrides
 from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
@@ -29,6 +29,13 @@ from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Status, gravest
 from fractal_cloud.rules.identify import DeclaredIdentity
+
+# What a deploy or delete changes in a row that stands; the observed half but for its message is the agent's.
+_DESIRED: Final = (
+    *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
+    *("request", "message", "last_updated", "work_version", "realm", "scope_key", "identity_key"),
+    *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     merged = merge(rows, Target(declaration, wanted.identities, realms(tx), generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
-    recall_overrides(tx, merged.added)
+    forget_left(tx, recall_overrides(tx, merged.added))
     _write_live_system(tx, declaration, generation, is_new=standing is None)
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
     _write(tx, rows, merged)
@@ -131,7 +138,7 @@ def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
     replaced = [r for r in merged.kept if r.uid in merged.replaced]
     delete_records(tx, (old.uid for old in merged.replaced.values()))
     _free_ids(tx, before, changed)
-    update_records(tx, changed)
+    update_records(tx, changed, _DESIRED)
     insert_records(tx, [*merged.added, *replaced])
     left = [(str(old.scope_key), old.uid) for old in merged.replaced.values() if old.scope_key is not None]
     scopes.depart(tx, left, versions)

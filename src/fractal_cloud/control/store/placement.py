@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, or_, select, update
 from fractal_cloud.control.store import scopes
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
-from fractal_cloud.control.store.records import ComponentRecord, new_id, records, select_records, update_records
+from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
 from fractal_cloud.model.status import Stance
 
@@ -60,7 +60,7 @@ def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) 
     left = [(key, uid) for uid, key in before.items() if key is not None]
     for record in moved:
         record.settle_in(realm_of[record.uid])
-    _recall_overrides(tx, moved)
+    forget_left(tx, recall_overrides(tx, moved))
     keys = {str(record.scope_key) for record in moved} | {key for key, _ in left}
     versions = scopes.renew_work(tx, keys)
     for record in moved:
@@ -78,13 +78,9 @@ def rename(tx: Tx, new_uids: Mapping[str, str]) -> None:
         tx.connection.execute(statement, rows)
 
 
-def _recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> None:
-    recall_overrides(tx, [record for record in new if record.stance == Stance.NONE.value])
-
-
-def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> None:
-    """What this LiveSystem once left in the cloud in override begins in override again (O10)."""
-    by_identity = {r.identity_key: r for r in new if r.identity_key is not None}
+def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> list[str]:
+    """What this LiveSystem once left in the cloud in override begins in override again (O10); the identities of it."""
+    by_identity = {r.identity_key: r for r in new if r.identity_key is not None and r.stance == Stance.NONE.value}
     recalled: list[str] = []
     for some in chunks(by_identity):
         query = select(resources.c.identity_key, resources.c.left_by).where(
@@ -94,9 +90,14 @@ def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> None:
             record = by_identity[row.identity_key]
             if record.live_system_id == row.left_by:
                 record.stance = Stance.OVERRIDE.value
-                record.override = {"since": tx.now, "by": None, "reason": None, "until": None}
+                record.override = {"since": iso(tx.now), "by": None, "reason": None, "until": None}
                 recalled.append(row.identity_key)
-    for some in chunks(recalled):
+    return recalled
+
+
+def forget_left(tx: Tx, identity_keys: Iterable[str]) -> None:
+    """What is declared again is no longer left behind: its stance is remembered with the component."""
+    for some in chunks(identity_keys):
         tx.connection.execute(update(resources).where(resources.c.identity_key.in_(some)).values(left_by=None))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
 
@@ -25,6 +25,11 @@ Json = dict[str, Any]
 def new_id() -> str:
     """An id nobody has used."""
     return uuid4().hex
+
+
+def iso(moment: datetime) -> str:
+    """A moment in UTC as it stands in JSON."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @dataclass(slots=True)

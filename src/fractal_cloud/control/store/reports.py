@@ -23,6 +23,7 @@ from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
     delete_records,
+    iso,
     records_by_uid,
     update_records,
 )
@@ -185,15 +186,11 @@ def _override(before: Json | None, change: ComponentChange, now: datetime) -> Js
     if not change.overridden:
         return None
     return {
-        "since": _iso(now) if before is None else before["since"],
+        "since": iso(now) if before is None else before["since"],
         "by": change.override_by,
         "reason": change.override_reason,
-        "until": None if change.override_until is None else _iso(change.override_until),
+        "until": None if change.override_until is None else iso(change.override_until),
     }
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
 
 
 def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    text,
 )
 
 from fractal_cloud.control.store.dialect import UtcTime
@@ -267,6 +268,7 @@ journal: Final = Table(
     _time("at"),
     _time("finished_at", nullable=True),
     Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
+    Index("ix_journal_open", "uid", sqlite_where=text("outcome IS NULL"), postgresql_where=text("outcome IS NULL")),
 )
 
 # One task per scope of a plan somebody waits for.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, tuple_, update
 
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks, insert_missing
@@ -166,20 +166,18 @@ def release(tx: Tx, agent_id: str) -> None:
         tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id).values(holder=None))
 
 
-def note_handed(tx: Tx, handed: Mapping[str, int]) -> None:
-    """Remember which version of the work each holder has now; departures up to it have been heard."""
-    if not handed:
-        return
-    rows = [{"_key": key, "_version": version} for key, version in handed.items()]
-    tx.connection.execute(
-        update(scopes).where(scopes.c.key == bindparam("_key")).values(handed_version=bindparam("_version")), rows
-    )
-    tx.connection.execute(
-        delete(departures).where(
-            and_(departures.c.scope_key == bindparam("_key"), departures.c.version <= bindparam("_version"))
-        ),
-        rows,
-    )
+def note_handed(tx: Tx, handed: Mapping[str, int], heard: Mapping[str, int]) -> None:
+    """Remember which version of the work each holder was given; departures up to the one it has, it has heard of."""
+    if handed:
+        rows = [{"_key": key, "_version": version} for key, version in handed.items()]
+        statement = update(scopes).where(scopes.c.key == bindparam("_key"))
+        tx.connection.execute(statement.values(handed_version=bindparam("_version")), rows)
+    if heard:
+        rows = [{"_key": key, "_version": version} for key, version in heard.items()]
+        gone = delete(departures).where(
+            departures.c.scope_key == bindparam("_key"), departures.c.version <= bindparam("_version")
+        )
+        tx.connection.execute(gone, rows)
 
 
 def handed_versions(tx: Tx, keys: Iterable[str]) -> dict[str, int]:

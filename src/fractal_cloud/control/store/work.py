@@ -7,69 +7,80 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import Select, and_, or_, select
 
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
-from fractal_cloud.control.store.schema import components, departures, live_systems, refers, resources
+from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
 
-_LIVE_SYSTEM = (live_systems.c.readoption, live_systems.c.deployed_at)
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the agent must know of components beside their own rows, by uid."""
+
+    held_by: Mapping[str, list[str]]
+    open_writes: Mapping[str, list[Json]]
 
 
 def full_work(tx: Tx, versions: Mapping[str, int]) -> dict[str, Json]:
     """Everything in these scopes, by scope key."""
-    work = {key: _scope_work(key, version, full=True) for key, version in versions.items()}
-    outside = _outside(tx, versions)
-    held_back = _held_back(tx, versions)
+    work = {key: empty_work(key, version, full=True) for key, version in versions.items()}
+    beside = _beside(tx, versions)
     for some in chunks(versions):
-        query = (
-            select_records()
-            .add_columns(*_LIVE_SYSTEM)
-            .join(live_systems, live_systems.c.id == components.c.live_system_id)
-            .where(components.c.scope_key.in_(some))
-        )
-        for row in tx.connection.execute(query):
+        for row in tx.connection.execute(_rows().where(components.c.scope_key.in_(some))):
             record = to_record(row)
-            work[str(record.scope_key)]["components"].append(
-                work_component(record, row.readoption, row.deployed_at, held_back)
-            )
+            work[str(record.scope_key)]["components"].append(_work_component(record, row, beside))
         for resource in tx.connection.execute(select(resources).where(resources.c.scope_key.in_(some))):
             work[resource.scope_key]["resources"].append(_known_resource(resource))
-    for key, found in outside.items():
+    for key, found in _outside(tx, versions).items():
         work[key]["outside"] = found
     return work
 
 
 def changed_work(tx: Tx, key: str, version: int, since: int) -> Json:
     """What changed in a scope after the version its agent has."""
-    work = _scope_work(key, version, full=False)
-    held_back = _held_back(tx, [key])
-    query = (
-        select_records()
-        .add_columns(*_LIVE_SYSTEM)
-        .join(live_systems, live_systems.c.id == components.c.live_system_id)
-        .where(components.c.scope_key == key, components.c.work_version > since)
-    )
+    work = empty_work(key, version, full=False)
+    beside = _beside(tx, [key])
     identities: list[str] = []
-    uids: list[str] = []
-    for row in tx.connection.execute(query):
+    uids: set[str] = set()
+    changed = _rows().where(components.c.scope_key == key, components.c.work_version > since)
+    for row in tx.connection.execute(changed):
         record = to_record(row)
-        uids.append(record.uid)
+        uids.add(record.uid)
         identities.append(str(record.identity_key))
-        work["components"].append(work_component(record, row.readoption, row.deployed_at, held_back))
+        work["components"].append(_work_component(record, row, beside))
     for some in chunks(identities):
         found = tx.connection.execute(select(resources).where(resources.c.identity_key.in_(some)))
         work["resources"].extend(_known_resource(resource) for resource in found)
     work["outside"] = _outside(tx, [key], since=since).get(key, [])
     gone = select(departures.c.uid).where(departures.c.scope_key == key, departures.c.version > since)
-    work["gone"] = sorted(set(tx.connection.execute(gone).scalars()) - set(uids))
+    work["gone"] = sorted(set(tx.connection.execute(gone).scalars()) - uids)
     return work
 
 
-def _scope_work(key: str, version: int, *, full: bool) -> Json:
+def _rows() -> Select[Any]:
+    return (
+        select_records()
+        .add_columns(live_systems.c.readoption, live_systems.c.deployed_at)
+        .join(live_systems, live_systems.c.id == components.c.live_system_id)
+    )
+
+
+def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
+    return {
+        **work_component(record, row.readoption, row.deployed_at),
+        "heldBy": beside.held_by.get(record.uid, []),
+        "openWrites": beside.open_writes.get(record.uid, []),
+    }
+
+
+def empty_work(key: str, version: int, *, full: bool) -> Json:
+    """The work of a scope, before anything is put in."""
     return {
         "scope": key,
         "version": version,
@@ -81,8 +92,8 @@ def _scope_work(key: str, version: int, *, full: bool) -> Json:
     }
 
 
-def work_component(record: ComponentRecord, readoption: str, deployed_at: Any, held_back: set[str]) -> Json:
-    """One component as ``WorkComponent`` spells it; one whose deletion must wait is not yet shown as being deleted."""
+def work_component(record: ComponentRecord, readoption: str, deployed_at: datetime) -> Json:
+    """One component as ``WorkComponent`` spells it."""
     return {
         "uid": record.uid,
         "liveSystemId": record.live_system_id,
@@ -97,7 +108,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: Any, h
         "declaredName": record.declared_name,
         "declaredPlace": record.declared_place,
         "declaredParent": record.declared_parent,
-        "deleting": record.deleting and record.uid not in held_back,
+        "deleting": record.deleting,
         "request": record.request,
         "memory": {
             "stance": record.stance,
@@ -167,33 +178,59 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
     return {key: list(outside.values()) for key, outside in found.items()}
 
 
-def _held_back(tx: Tx, keys: Iterable[str]) -> set[str]:
-    """Components here whose deletion waits for dependents in other scopes, unseen by its agent (O10)."""
-    dependent = components.alias("dependent")
-    found: set[str] = set()
+def _beside(tx: Tx, keys: Iterable[str]) -> _Beside:
+    held_by: dict[str, list[str]] = defaultdict(list)
+    open_writes: dict[str, list[Json]] = defaultdict(list)
     for some in chunks(keys):
-        query = (
-            select(components.c.uid)
-            .join(
-                refers,
-                and_(
-                    refers.c.live_system_id == components.c.live_system_id,
-                    refers.c.target == components.c.component_id,
-                    refers.c.kind == "dependency",
-                ),
-            )
-            .join(
-                dependent,
-                and_(
-                    dependent.c.live_system_id == refers.c.live_system_id,
-                    dependent.c.component_id == refers.c.source,
-                ),
-            )
-            .where(
-                components.c.scope_key.in_(some),
-                components.c.deleting,
-                dependent.c.scope_key != components.c.scope_key,
-            )
+        for row in tx.connection.execute(_dependents_elsewhere(some)):
+            held_by[row.uid].append(row.component_id)
+        for row in tx.connection.execute(_open_writes(some)):
+            open_writes[row.uid].append(_journal_entry(row))
+    return _Beside(held_by, open_writes)
+
+
+def _dependents_elsewhere(keys: list[str]) -> Select[Any]:
+    """Components in other scopes that must go before one here can be deleted (O10)."""
+    dependent = components.alias("dependent")
+    here = and_(
+        refers.c.live_system_id == components.c.live_system_id,
+        refers.c.target == components.c.component_id,
+        refers.c.kind == "dependency",
+    )
+    there = and_(dependent.c.live_system_id == refers.c.live_system_id, dependent.c.component_id == refers.c.source)
+    return (
+        select(components.c.uid, dependent.c.component_id)
+        .join(refers, here)
+        .join(dependent, there)
+        .where(
+            components.c.scope_key.in_(keys),
+            components.c.deleting,
+            dependent.c.scope_key != components.c.scope_key,
         )
-        found.update(tx.connection.execute(query).scalars())
-    return found
+        .order_by(dependent.c.component_id)
+    )
+
+
+def _open_writes(keys: list[str]) -> Select[Any]:
+    """Intents whose outcome nobody told (C7)."""
+    return (
+        select(journal)
+        .join(components, components.c.uid == journal.c.uid)
+        .where(journal.c.outcome.is_(None), components.c.scope_key.in_(keys))
+        .order_by(journal.c.at, journal.c.id)
+    )
+
+
+def _journal_entry(row: Any) -> Json:
+    return {
+        "id": row.id,
+        "uid": row.uid,
+        "generation": row.generation,
+        "verb": row.verb,
+        "reason": row.reason,
+        "resourceId": row.resource_id,
+        "before": row.before,
+        "after": row.after,
+        "tags": row.tags,
+        "requestIds": row.request_ids,
+    }

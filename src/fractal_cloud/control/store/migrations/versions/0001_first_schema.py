@@ -79,6 +79,14 @@ def upgrade() -> None:
     op.create_index(
         "ix_journal_live_system_id_component_id_at", "journal", ["live_system_id", "component_id", "at"], unique=False
     )
+    op.create_index(
+        "ix_journal_open",
+        "journal",
+        ["uid"],
+        unique=False,
+        sqlite_where=sa.text("outcome IS NULL"),
+        postgresql_where=sa.text("outcome IS NULL"),
+    )
     op.create_table(
         "live_systems",
         sa.Column("id", sa.Text(), nullable=False),
@@ -284,6 +292,12 @@ def downgrade() -> None:
     op.drop_index("ix_mutations_live_system_id_created_at", table_name="mutations")
     op.drop_table("mutations")
     op.drop_table("live_systems")
+    op.drop_index(
+        "ix_journal_open",
+        table_name="journal",
+        sqlite_where=sa.text("outcome IS NULL"),
+        postgresql_where=sa.text("outcome IS NULL"),
+    )
     op.drop_index("ix_journal_live_system_id_component_id_at", table_name="journal")
     op.drop_table("journal")
     op.drop_index("ix_events_live_system_id_seq", table_name="events")

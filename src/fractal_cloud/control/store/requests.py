@@ -1,0 +1,127 @@
+"""What operators ask for through the product: Force Push (G10) and breaking the glass (G13).
+
+Kept until the agent has used it up or refused it; refused here at once where what is remembered already says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from fractal_cloud.control.store import components as component_store
+from fractal_cloud.control.store import livesystems, scopes
+from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.placement import lock_live_systems
+from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of, update_records
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.wire import OperatorRequest, RequestKind
+
+# The agent says both in the component's message, and nowhere else.
+_SEVERAL: Final = re.compile(r"several resources are named .*")
+_OTHER_MANAGER: Final = re.compile(r"managed-by is ('[^']*'): somebody else's")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what, and with which words."""
+
+    kind: RequestKind
+    by: str
+    reason: str | None = None
+    until: datetime | None = None
+
+
+def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: Mapping[str, TypeFacts]) -> Json:
+    """Keep an operator's request for one component, and wake its agent; or refuse it with the reason."""
+    lock_live_systems(tx, [live_system_id])
+    livesystems.require(tx, live_system_id)
+    record = component_store.require(tx, live_system_id, component_id)
+    why = refusal(record, asked.kind, catalog)
+    if why:
+        raise Refused(f"{component_id!r}: {why}")
+    _keep(tx, [record], asked)
+    return {"liveSystemId": live_system_id, "requested": [component_id], "refused": []}
+
+
+def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFacts]) -> Json:
+    """Force Push everything a LiveSystem has in ``ManualOverride`` and does not import; those refused are named."""
+    lock_live_systems(tx, [live_system_id])
+    livesystems.require(tx, live_system_id)
+    taken: list[ComponentRecord] = []
+    refused: list[Json] = []
+    for record in records_of(tx, live_system_id):
+        if record.status != Status.MANUAL_OVERRIDE.value or record.stance == Stance.IMPORTED.value:
+            continue
+        why = refusal(record, RequestKind.FORCE_PUSH, catalog)
+        if why:
+            refused.append({"componentId": record.component_id, "reason": why})
+        else:
+            taken.append(record)
+    if not taken:
+        reasons = "; ".join(f"{item['componentId']!r}: {item['reason']}" for item in refused)
+        raise Refused(f"nothing of {live_system_id!r} can be pushed: {reasons or 'nothing is in ManualOverride'}")
+    _keep(tx, taken, Asked(RequestKind.FORCE_PUSH, by))
+    return {
+        "liveSystemId": live_system_id,
+        "requested": [record.component_id for record in taken],
+        "refused": refused,
+    }
+
+
+def readopt(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: Mapping[str, TypeFacts]) -> Json:
+    """A Force Push on a component in ``ManualOverride``: the operator hands it back."""
+    record = component_store.require(tx, live_system_id, component_id)
+    if record.status != Status.MANUAL_OVERRIDE.value:
+        raise Refused(f"{component_id!r} is {record.status}, not ManualOverride: there is nothing to re-adopt")
+    return ask(tx, live_system_id, component_id, asked, catalog)
+
+
+def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, TypeFacts]) -> str:
+    """Why a request cannot be carried out, as far as is known; empty if nothing speaks against it (G10)."""
+    facts = catalog.get(record.type)
+    several = _SEVERAL.match(record.message)
+    manager = _OTHER_MANAGER.match(record.message)
+    is_push = kind is RequestKind.FORCE_PUSH
+    why = ""
+    if record.deleting:
+        why = "the component is being deleted"
+    elif facts is not None and not facts.taggable:
+        why = f"{record.type} cannot carry tags: it is only ever read"
+    elif record.declaration.get("importOnly"):
+        why = "the component is importOnly: take importOnly out of its declaration first"
+    elif record.absent_since is not None or record.status == Status.MISSING.value:
+        why = "the resource is absent: only a deploy creates it"
+    elif several is not None:
+        why = record.message
+    elif record.owner is not None and record.owner != record.live_system_id:
+        why = f"{record.owner!r} owns it: only its owner can be pushed"
+    elif manager is not None and is_push:
+        why = f"managed-by says {manager[1]}: remove that tag first, if the resource is yours to take"
+    return why
+
+
+def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
+    versions = scopes.renew_work(tx, {r.scope_key for r in rows if r.scope_key is not None})
+    for record in rows:
+        record.request = OperatorRequest(
+            id=new_id(),
+            kind=asked.kind,
+            by=asked.by,
+            at=tx.now,
+            generation=record.generation,
+            resource_id=record.resource_id,
+            stance=Stance(record.stance),
+            reason=asked.reason,
+            until=asked.until,
+        ).to_json()
+        record.work_version = versions.get(record.scope_key or "", 0)
+        is_push = asked.kind is RequestKind.FORCE_PUSH
+        event = EventKind.FORCE_PUSH_REQUESTED if is_push else EventKind.GLASS_REQUESTED
+        tx.record(Happening(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
+    update_records(tx, rows, ("request", "work_version"))
