@@ -130,6 +130,14 @@ def test_up_refuses_a_port_in_use_and_a_database_that_is_not_its_own(fractal: Fr
     assert "--keep" in ran.err
 
 
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_a_data_folder_that_cannot_be_made_is_told(fractal: Fractal, tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").write_text("")
+    ran = fractal(command, "--port", str(free_port()), "--data-dir", str(tmp_path / "file" / "below"))
+    assert ran.code == 1
+    assert "FRACTAL_DATA_DIR" in ran.err
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])

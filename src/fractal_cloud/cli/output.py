@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -64,7 +65,15 @@ def compact(value: object) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
     """A table in which nothing is cut off: what is too long is wrapped."""
-    made = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        pad_edge=False,
+        box=box.SIMPLE_HEAD,
+        show_header=any(columns),
+    )
     for column in columns:
         made.add_column(column, overflow="fold")
     for row in rows:

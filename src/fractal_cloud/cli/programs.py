@@ -6,6 +6,7 @@ import json
 import secrets
 import shlex
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -53,6 +54,8 @@ def serve(
     from fractal_cloud.control.serve import run
     from fractal_cloud.control.settings import ControlSettings
 
+    if not database_url:
+        make_folder(data_dir)
     admin_token = token or new_token()
     typer.echo(f"control plane: {url_of(host, port)}")
     typer.echo(f"dashboard:     {url_of(host, port)}/ui")
@@ -160,6 +163,17 @@ def without_sandbox(error: ModuleNotFoundError) -> CommandError:
         f"the sandbox clouds are not installed: {error.name!r} is missing",
         advice="Install them: pip install 'fractal-cloud[sandbox]'",
     )
+
+
+def make_folder(data_dir: Path) -> None:
+    """Make the data folder, for this user's eyes only: it holds the database and logs."""
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"the data folder {str(data_dir)!r} cannot be made: {error.strerror}",
+            advice="Choose another with --data-dir or FRACTAL_DATA_DIR.",
+        ) from None
 
 
 def new_token() -> str:

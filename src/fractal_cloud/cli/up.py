@@ -27,7 +27,7 @@ from fractal_cloud.cli.options import (
     Port,
     SandboxPort,
 )
-from fractal_cloud.cli.programs import new_token, url_of, without_sandbox
+from fractal_cloud.cli.programs import make_folder, new_token, url_of, without_sandbox
 
 if TYPE_CHECKING:
     from fractal_cloud.cli.children import Children
@@ -129,12 +129,7 @@ def _check_ports(plan: _Plan) -> None:
 
 def _prepare_data(plan: _Plan) -> None:
     """Make the data folder, and begin with an empty database: the sandbox's clouds are empty, too."""
-    try:
-        plan.data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(
-            f"{str(plan.data_dir)!r} cannot be made: {error.strerror}", advice="Choose another with --data-dir."
-        ) from None
+    make_folder(plan.data_dir)
     if plan.keep:
         return
     if not plan.database_url:
