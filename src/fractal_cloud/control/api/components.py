@@ -1,12 +1,10 @@
-"""Reading components, and what operators may ask of one."""
+"""Reading components; what operators may ask of one stands in ``requests``."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter, Response
-from fastapi import Path as PathParameter
 
+from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import (
     ComponentId,
     Cursor,
@@ -17,12 +15,12 @@ from fractal_cloud.control.api.answers import (
     answer,
     page,
 )
-from fractal_cloud.control.store import components, journal, livesystems, mutations
+from fractal_cloud.control.store import components, journal, livesystems
 
 router = APIRouter(prefix="/livesystems/{id}", tags=["components"], route_class=StrictRoute)
 
 
-@router.get("/components")
+@router.get("/components", responses={200: {"model": views.ComponentPage}})
 def list_all(live_system_id: LiveSystemId, store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """The components of a LiveSystem, by id."""
     with store.read() as tx:
@@ -31,7 +29,7 @@ def list_all(live_system_id: LiveSystemId, store: TheStore, limit: Limit = 100, 
     return page(found, limit, lambda item: str(item["componentId"]))
 
 
-@router.get("/components/{componentId}")
+@router.get("/components/{componentId}", responses={200: {"model": views.Component}})
 def get(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore) -> Response:
     """One component."""
     with store.read() as tx:
@@ -39,7 +37,7 @@ def get(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore
         return answer(components.get(tx, live_system_id, component_id))
 
 
-@router.get("/components/{componentId}/journal")
+@router.get("/components/{componentId}/journal", responses={200: {"model": views.JournalPage}})
 def read_journal(
     live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
@@ -50,14 +48,3 @@ def read_journal(
             livesystems.require(tx, live_system_id)
             components.require(tx, live_system_id, component_id)
     return page(found, limit, lambda item: str(item["id"]))
-
-
-@router.get("/mutations/{mutationId}", tags=["mutations"])
-def get_mutation(
-    live_system_id: LiveSystemId,
-    mutation_id: Annotated[str, PathParameter(alias="mutationId", max_length=64)],
-    store: TheStore,
-) -> Response:
-    """One deploy or delete: how it is doing, component by component (C3, C8)."""
-    with store.read() as tx:
-        return answer(mutations.get(tx, live_system_id, mutation_id))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response
 
+from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import (
     Cursor,
     Document,
@@ -18,7 +19,7 @@ from fractal_cloud.control.api.answers import (
     page,
 )
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, livesystems
+from fractal_cloud.control.store import Store, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.errors import DeclarationError
@@ -30,16 +31,18 @@ BODY: dict[str, Any] = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LiveSystemDeclaration"}}},
     }
 }
+OPTIONAL_BODY: dict[str, Any] = {"requestBody": {**BODY["requestBody"], "required": False}}
+ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": views.Accepted}}
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=1024)]
 
 
-@router.post("/livesystems", status_code=202, openapi_extra=BODY)
+@router.post("/livesystems", status_code=202, openapi_extra=BODY, responses=ACCEPTED)
 def create(document: Document, store: TheStore, who: Who) -> Response:
     """Deploy a LiveSystem that is not there yet."""
     return _deploy(store, who, document, None, frozenset(), must_be_new=True)
 
 
-@router.put("/livesystems/{id}", status_code=202, openapi_extra=BODY)
+@router.put("/livesystems/{id}", status_code=202, openapi_extra=BODY, responses=ACCEPTED)
 def deploy(
     live_system_id: Annotated[str, Path(alias="id")],
     document: Document,
@@ -87,14 +90,14 @@ def _deploy(
     )
 
 
-@router.get("/livesystems")
+@router.get("/livesystems", responses={200: {"model": views.LiveSystemPage}})
 def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All LiveSystems, by id."""
     with store.read() as tx:
         return page(livesystems.list_page(tx, limit, cursor), limit, lambda item: str(item["id"]))
 
 
-@router.get("/livesystems/{id}")
+@router.get("/livesystems/{id}", responses={200: {"model": views.LiveSystem}})
 def get(live_system_id: LiveSystemId, store: TheStore) -> Response:
     """One LiveSystem: its declaration, and how it is doing."""
     with store.read() as tx:
@@ -102,7 +105,7 @@ def get(live_system_id: LiveSystemId, store: TheStore) -> Response:
     return answer(found, headers={"ETag": f'"{found["generation"]}"'})
 
 
-@router.delete("/livesystems/{id}", status_code=202)
+@router.delete("/livesystems/{id}", status_code=202, responses={**ACCEPTED, 200: {"model": views.DeletePreview}})
 def delete(
     live_system_id: LiveSystemId,
     store: TheStore,
@@ -111,7 +114,11 @@ def delete(
     if_match: IfMatch = None,
 ) -> Response:
     """Delete a LiveSystem, or with ``dryRun`` only tell what that would do."""
-    del dry_run
+    if dry_run:
+        with store.read() as tx:
+            warnings, preview = previews.previewed(tx, live_system_id, store.catalog(tx))
+        return answer({"liveSystemId": live_system_id, "warnings": warnings, "preview": preview})
     with store.write() as tx:
+        warnings, _ = previews.previewed(tx, live_system_id, store.catalog(tx))
         mutation_id = livesystems.remove(tx, live_system_id, who.name, expected(if_match))
-    return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": []}, 202)
+    return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": warnings}, 202)

@@ -36,6 +36,14 @@ class Problem(Wire):
     errors: list[FaultView] = Field(default_factory=list)
 
 
+# Said once for all routes: whatever goes wrong is a problem document.
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Refused, with the reason.",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+
 _STATUS: Mapping[type[StoreError], tuple[int, str]] = {
     NotFound: (404, "not-found"),
     LeaseLost: (409, "lease-lost"),

@@ -76,6 +76,18 @@ def _agent(row: Any) -> Agent:
     )
 
 
+def described(agent: Agent, now: datetime) -> Json:
+    """An agent as the API shows it."""
+    return {
+        "id": agent.id,
+        "environment": agent.environment,
+        "reaches": [{"provider": provider, "realm": realm} for provider, realm in sorted(agent.reaches)],
+        "cycleSeconds": agent.cycle_seconds,
+        "lastSeen": agent.last_seen,
+        "alive": agent.deadline > now,
+    }
+
+
 def get(tx: Tx, agent_id: str, token_id: str | None = None) -> Agent:
     """An agent that has registered; with a token, only if it registered with that one."""
     row = tx.connection.execute(select(*_COLUMNS).where(agents.c.id == agent_id)).first()

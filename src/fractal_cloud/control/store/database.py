@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from fractal_cloud.control.store import dialect, schema
 from fractal_cloud.control.store.migrate import migrate
@@ -20,6 +21,8 @@ from fractal_cloud.control.store.signals import EVENTS, LocalSignals, Signals
 from fractal_cloud.model.event import EventKind
 
 Clock = Callable[[], datetime]
+DatabaseError = SQLAlchemyError
+"""What every failure of the database derives from, for those who do not speak SQL."""
 
 
 def utc_now() -> datetime:

@@ -222,6 +222,13 @@ def get(tx: Tx, live_system_id: str) -> Json:
     return _described(tx, [require(tx, live_system_id)])[0]
 
 
+def declaration(tx: Tx, live_system_id: str) -> Json:
+    """What is declared, as it could be deployed again."""
+    described = get(tx, live_system_id)
+    names = ("id", "environment", "description", "readoption", "components")
+    return {name: described[name] for name in names}
+
+
 def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
     """LiveSystems by id, those after the given one."""
     query = select(live_systems).order_by(live_systems.c.id).limit(limit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, tuple_, update
 
@@ -16,6 +17,8 @@ from fractal_cloud.control.store.dialect import chunks, insert_missing
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.identity import Scope
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +190,35 @@ def handed_versions(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
         query = select(scopes.c.key, scopes.c.handed_version).where(scopes.c.key.in_(some))
         found.update((row.key, row.handed_version) for row in tx.connection.execute(query))
     return found
+
+
+def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
+    """Scopes with components by key, those after the given one; with their holder and when it last read them."""
+    many = (
+        select(components.c.scope_key, func.count().label("many"))
+        .where(components.c.scope_key.is_not(None))
+        .group_by(components.c.scope_key)
+        .subquery()
+    )
+    query = (
+        select(scopes, many.c.many, agents.c.read_at, agents.c.deadline)
+        .join(many, many.c.scope_key == scopes.c.key)
+        .outerjoin(agents, agents.c.id == scopes.c.holder)
+        .order_by(scopes.c.key)
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(scopes.c.key > after)
+    return [
+        {
+            "key": row.key,
+            "provider": row.provider,
+            "realm": row.realm,
+            "place": row.place,
+            "holder": row.holder if row.deadline is not None and row.deadline > tx.now else None,
+            "version": row.version,
+            "components": row.many,
+            "lastRead": (row.read_at or {}).get(row.key),
+        }
+        for row in tx.connection.execute(query)
+    ]

@@ -1,0 +1,18 @@
+"""What can be declared: every component type with the schema of its parameters and its link contracts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from fractal_cloud.control.api import views
+from fractal_cloud.control.api.answers import StrictRoute, TheStore, answer
+
+router = APIRouter(tags=["offers"], route_class=StrictRoute)
+
+
+@router.get("/offers", responses={200: {"model": views.OfferPage}})
+def list_all(store: TheStore) -> Response:
+    """All component types that are installed here, or that an agent brought along."""
+    with store.read() as tx:
+        catalog = store.catalog(tx)
+    return answer({"items": [facts.to_json() for _, facts in sorted(catalog.items())], "cursor": None})

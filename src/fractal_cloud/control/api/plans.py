@@ -1,0 +1,61 @@
+"""Planning a deploy: the question goes to the scopes' agents, and the answer is waited for (C6)."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from fractal_cloud.control.api import views
+from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, answer
+from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
+from fractal_cloud.control.store import Store, livesystems, planning
+from fractal_cloud.control.store.declarations import checked
+from fractal_cloud.control.store.planning import Asked
+from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.signals import plan_topic
+
+router = APIRouter(tags=["plans"], route_class=StrictRoute)
+LONGEST_SECONDS = 60.0
+
+
+@router.post("/livesystems/{id}/plan", openapi_extra=OPTIONAL_BODY, responses={200: {"model": views.Plan}})
+async def plan(
+    live_system_id: Annotated[str, Path(alias="id")],
+    document: Document,
+    store: TheStore,
+    timeout: Annotated[
+        float, Query(ge=0, le=LONGEST_SECONDS, description="How many seconds to wait for the agents.")
+    ] = LONGEST_SECONDS,
+) -> Response:
+    """What a deploy of the body (without one: of the stored declaration) would do, component by component."""
+    started = time.monotonic()
+    asked = await run_in_threadpool(_ask, store, live_system_id, document)
+    with store.signals.subscribe([plan_topic(asked.plan_id)]) as subscription:
+        while not await run_in_threadpool(_is_answered, store, asked):
+            left = timeout - (time.monotonic() - started)
+            if not await subscription.wait(left):
+                break
+    return answer(await run_in_threadpool(_conclude, store, asked, timeout))
+
+
+def _ask(store: Store, live_system_id: str, document: object) -> Asked:
+    with store.read() as tx:
+        catalog = store.catalog(tx)
+        if document is None:
+            document = livesystems.declaration(tx, live_system_id)
+    declaration, identities = checked(document, catalog, live_system_id)
+    with store.write() as tx:
+        return planning.ask(tx, declaration, identities)
+
+
+def _is_answered(store: Store, asked: Asked) -> bool:
+    with store.read() as tx:
+        return planning.is_answered(tx, asked)
+
+
+def _conclude(store: Store, asked: Asked, waited: float) -> Json:
+    with store.write() as tx:
+        return planning.conclude(tx, asked, waited)

@@ -1,0 +1,69 @@
+"""What operators ask of components: Force Push (G10), breaking the glass (G13), and the vendor's commands (G12)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from fractal_cloud.control.api import views
+from fractal_cloud.control.api.answers import ComponentId, LiveSystemId, StrictRoute, TheStore, Who, answer
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.store import glass, livesystems, requests
+from fractal_cloud.control.store.requests import Asked
+from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.wire import RequestKind
+
+router = APIRouter(prefix="/livesystems/{id}", tags=["requests"], route_class=StrictRoute)
+# One line of printable text: it is shown to people, in logs and on pages.
+Line = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class GlassRequest(Wire):
+    """Break the glass, or hand the component back; with the reason, and the date until when it is meant to last."""
+
+    action: Literal["break", "readopt"]
+    reason: Line | None = None
+    until: AwareDatetime | None = Field(default=None, description="With a time zone; it never re-adopts by itself.")
+
+
+@router.post("/force-push", status_code=202, responses={202: {"model": views.Requested}})
+def push_all(live_system_id: LiveSystemId, store: TheStore, who: Who) -> Response:
+    """Force Push everything in ``ManualOverride`` that the LiveSystem does not import."""
+    with store.write() as tx:
+        return answer(requests.ask_all(tx, live_system_id, who.name, store.catalog(tx)), 202)
+
+
+@router.post("/components/{componentId}/force-push", status_code=202, responses={202: {"model": views.Requested}})
+def push(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore, who: Who) -> Response:
+    """Force Push one component: its tags are put back in the operator's name, and it is reconciled."""
+    asked = Asked(RequestKind.FORCE_PUSH, who.name)
+    with store.write() as tx:
+        return answer(requests.ask(tx, live_system_id, component_id, asked, store.catalog(tx)), 202)
+
+
+@router.post("/components/{componentId}/glass", status_code=202, responses={202: {"model": views.Requested}})
+def ask_glass(
+    live_system_id: LiveSystemId, component_id: ComponentId, wanted: GlassRequest, store: TheStore, who: Who
+) -> Response:
+    """Take a component out of the agent's hands, or hand it back."""
+    with store.write() as tx:
+        catalog = store.catalog(tx)
+        livesystems.require(tx, live_system_id)
+        if wanted.until is not None and wanted.until <= tx.now:
+            raise BadRequest([Fault("until", "lies in the past: name a date to come, or none")])
+        if wanted.action == "readopt":
+            asked = Asked(RequestKind.FORCE_PUSH, who.name, wanted.reason)
+            return answer(requests.readopt(tx, live_system_id, component_id, asked, catalog), 202)
+        asked = Asked(RequestKind.BREAK, who.name, wanted.reason, wanted.until)
+        return answer(requests.ask(tx, live_system_id, component_id, asked, catalog), 202)
+
+
+@router.get("/components/{componentId}/glass", responses={200: {"model": views.Glass}})
+def read_glass(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore) -> Response:
+    """The vendor's own commands to break the glass and to re-adopt, with this resource's values filled in."""
+    with store.read() as tx:
+        livesystems.require(tx, live_system_id)
+        return answer(glass.commands(tx, live_system_id, component_id, store.catalog(tx)))

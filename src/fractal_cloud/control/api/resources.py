@@ -1,0 +1,27 @@
+"""Every cloud resource known, with its owner and its importers (O13)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from fractal_cloud.control.api import views
+from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, answer, page
+from fractal_cloud.control.store import resources
+
+router = APIRouter(tags=["resources"], route_class=StrictRoute)
+
+
+@router.get("/resources", responses={200: {"model": views.ResourcePage}})
+def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All resources, by identity."""
+    with store.read() as tx:
+        return page(resources.list_page(tx, limit, cursor), limit, lambda item: str(item["key"]))
+
+
+@router.get("/resources/{key}", responses={200: {"model": views.Resource}})
+def get(key: Annotated[str, Path(max_length=2048)], store: TheStore) -> Response:
+    """One resource."""
+    with store.read() as tx:
+        return answer(resources.get(tx, key))

@@ -1,0 +1,127 @@
+"""What a deploy would hand to the agents, without deploying: one task per scope (C6).
+
+The tasks hold the scope's work as it would be after the deploy; nothing of it is stored but the tasks themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fractal_cloud.control.store import livesystems, plans, work
+from fractal_cloud.control.store.agents import all_agents, realms
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.merge import Target, merge
+from fractal_cloud.control.store.placement import recall_overrides
+from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
+from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.wire import PlannedAction
+from fractal_cloud.rules.identify import DeclaredIdentity
+
+CHANGES = frozenset({PlannedAction.CREATE, PlannedAction.CHANGE, PlannedAction.DELETE, PlannedAction.DROP})
+
+
+@dataclass(slots=True)
+class Asked:
+    """A plan under way: the components asked about, and why some of them will get no answer."""
+
+    plan_id: str
+    live_system_id: str
+    rows: Sequence[ComponentRecord]
+    unanswered: dict[str, str] = field(default_factory=dict)
+    scopes: frozenset[str] = frozenset()
+
+
+def ask(tx: Tx, declaration: LiveSystemDeclaration, identities: Mapping[str, DeclaredIdentity]) -> Asked:
+    """Lay a declaration beside what stands, and put one task before the agents of every scope it touches."""
+    standing = livesystems.find(tx, declaration.id)
+    if standing is not None and standing.deleting:
+        raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
+    generation = 1 if standing is None else standing.generation + 1
+    merged = merge(records_of(tx, declaration.id), Target(declaration, identities, realms(tx), generation, tx.now))
+    if merged.faults:
+        raise DeclarationError(merged.faults)
+    recall_overrides(tx, merged.added)
+    asked = Asked(new_id(), declaration.id, merged.all)
+    served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
+    for row in asked.rows:
+        if row.realm is None or (row.provider, row.realm) not in served:
+            asked.unanswered[row.uid] = livesystems.unserved_message(row.provider, row.environment)
+    tasks = _tasks(tx, declaration, asked)
+    asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
+    plans.store_tasks(tx, asked.plan_id, tasks)
+    return asked
+
+
+def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Json]:
+    by_scope: dict[str, list[ComponentRecord]] = {}
+    for row in asked.rows:
+        if row.uid not in asked.unanswered:
+            by_scope.setdefault(str(row.scope_key), []).append(row)
+    standing = work.full_work(tx, dict.fromkeys(by_scope, 0))
+    by_id = {row.component_id: row for row in asked.rows}
+    tasks = []
+    for key, rows in by_scope.items():
+        scope_work = standing[key]
+        scope_work["components"] = [
+            component for component in scope_work["components"] if component["liveSystemId"] != declaration.id
+        ]
+        scope_work["components"] += [work.work_component(row, declaration.readoption, tx.now) for row in rows]
+        scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != declaration.id]
+        scope_work["outside"] += _outside(key, rows, by_id)
+        tasks.append({"id": new_id(), "work": scope_work, "uids": [row.uid for row in rows]})
+    return tasks
+
+
+def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:
+    found = {}
+    for row in rows:
+        for target, _ in row.references():
+            other = by_id.get(target)
+            if other is not None and other.scope_key != key:
+                found[target] = {
+                    "liveSystemId": other.live_system_id,
+                    "componentId": other.component_id,
+                    "status": other.status,
+                    "outputFields": other.output_fields,
+                }
+    return list(found.values())
+
+
+def is_answered(tx: Tx, asked: Asked) -> bool:
+    """Whether every scope's agent has answered."""
+    return all(result is not None for result in plans.results(tx, asked.plan_id).values())
+
+
+def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
+    """The plan as far as it was answered; it is forgotten then."""
+    answers = plans.results(tx, asked.plan_id)
+    plans.forget(tx, asked.plan_id)
+    planned = {item["uid"]: item for result in answers.values() if result for item in result["components"]}
+    components = [planned.get(row.uid) or _unknown(row, asked, waited) for row in asked.rows]
+    counts = Counter(component["action"] for component in components)
+    return {
+        "liveSystemId": asked.live_system_id,
+        "components": [{name: v for name, v in c.items() if name != "uid"} for c in components],
+        "summary": {action.value: counts[action.value] for action in PlannedAction},
+        "hasChanges": any(counts[action.value] for action in CHANGES),
+    }
+
+
+def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:
+    silent = f"the agent of {row.scope_key!r} did not answer within {waited:g} s: see its log, or plan again"
+    return {
+        "uid": row.uid,
+        "componentId": row.component_id,
+        "type": row.type,
+        "action": PlannedAction.UNKNOWN.value,
+        "rule": "",
+        "message": asked.unanswered.get(row.uid, silent),
+        "changes": {},
+        "warnings": [],
+        "resourceId": row.resource_id,
+        "holdsData": False,
+    }
