@@ -83,6 +83,7 @@ class Cycle:
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._resources: dict[str, KnownResource] = {}
+        self._known_before: dict[str, KnownResource] = {}
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
 
     def run(self) -> CycleResult:
@@ -278,6 +279,7 @@ class Cycle:
             at=now,
             attempts=before.attempts + 1 if before is not None else 1,
         )
+        self._known_before.setdefault(tracked.identity.key, self._held.known_as(tracked.identity.key))
         self._remember_owner(tracked, tracked.live_system_id, None)
         self._tried.add(tracked.uid)
         self._held.absent_reads.pop(tracked.uid, None)
@@ -330,19 +332,20 @@ class Cycle:
             self._changed_here.add(tracked.uid)
             return
         error = outcome.error
-        if error is None or isinstance(error, Transient):
-            if error is not None:
-                self._trouble(tracked, Verb.CREATE, error)
-            return
-        repeated_conflict = isinstance(error, Conflict) and intent is not None and intent.attempts > 1
-        if not repeated_conflict:
-            self._take_back_intent(outcome)
-        self._trouble(tracked, Verb.CREATE, error)
+        is_open = isinstance(error, Transient) or (
+            isinstance(error, Conflict) and intent is not None and intent.attempts > 1
+        )
+        if not is_open:
+            self._take_back_intent(tracked)
+        if error is not None:
+            self._trouble(tracked, Verb.CREATE, error)
 
-    def _take_back_intent(self, outcome: Outcome) -> None:
-        """The cloud refused: nothing was made, so nothing is remembered of it."""
-        tracked = outcome.planned.tracked
+    def _take_back_intent(self, tracked: Tracked) -> None:
+        """The cloud refused, or was not asked: nothing was made, so nothing is remembered of it."""
         memory = tracked.memory
+        before = self._known_before.get(tracked.identity.key)
+        if before is not None:
+            self._remember(before)
         tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
         self._changed_here.add(tracked.uid)
 

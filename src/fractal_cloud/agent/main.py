@@ -198,7 +198,7 @@ class Agent:
                 continue  # its work is asked for again when the cycle is over
             turn.held.token = lease.token
             if lease.work is not None:
-                turn.held.take(lease.work)
+                turn.held.take(lease.work, self._around.offers)
                 turn.due = 0.0
 
     def _start_due(self) -> None:

@@ -34,7 +34,7 @@ _BY_RULE = {
 def plan(task: PlanTask, cloud: Cloud, around: Surroundings) -> PlanResult:
     """What the agent would do with the components asked about, if the work were like that."""
     held = HeldScope(Scope.from_key(task.work.scope), cloud)
-    held.take(task.work)
+    held.take(task.work, around.offers)
     judgements = Cycle(held, around).foresee()
     asked = [held.tracked[uid] for uid in task.uids if uid in held.tracked]
     return PlanResult(components=[_planned(tracked, judgements[tracked.uid], around) for tracked in asked])

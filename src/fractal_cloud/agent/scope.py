@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -55,8 +55,8 @@ class HeldScope:
     restless: int = 0
     read_at: datetime | None = None
 
-    def take(self, work: ScopeWork) -> None:
-        """Take over what the control plane told: everything, or what changed."""
+    def take(self, work: ScopeWork, types: Container[str] | None = None) -> None:
+        """Take over what the control plane told: everything, or what changed; types nobody here serves are left out."""
         if work.full:
             self.tracked.clear()
             self.known.clear()
@@ -65,6 +65,8 @@ class HeldScope:
         for uid in work.gone:
             self.forget(uid)
         for component in work.components:
+            if types is not None and component.declaration.type not in types:
+                continue
             self.tracked[component.uid] = Tracked.from_wire(component, self.scope)
             self.held_by.pop(component.uid, None)
             if component.held_by:
