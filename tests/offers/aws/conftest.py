@@ -85,11 +85,11 @@ class World:
         return made
 
     def bring(self, example: Example) -> Sighting:
-        """Create all components of an example, each as it is declared; the last one's sighting."""
+        """Create all components of an example, and mend the last one until it is as declared; its sighting."""
         example.prepare(self.person)
         for declaration in example.components:
             self.create(declaration)
-            self.mend(declaration)
+        self.mend(example.components[-1])
         return self.seen[example.components[-1]["id"]]
 
     def drift(self, declaration: Mapping[str, Any], **changes: Any) -> tuple[Sighting, Drift]:

@@ -5,6 +5,7 @@ The master password is always made and kept by AWS itself, in Secrets Manager: t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -112,6 +113,7 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
         "dbInstanceIdentifier": "identifier of the instance",
         "dbInstanceArn": "its ARN",
         "dbiResourceId": "id that no other instance will ever have",
+        "instanceCreateTime": "when it was created",
         "region": "region it lies in",
         "dbInstanceStatus": "creating, available, modifying, …",
         "endpointAddress": "host name of the database, once it has one",
@@ -209,7 +211,9 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
 
 def final_snapshot(sighting: Sighting) -> str:
     """The name of the last snapshot: the same for every try, and another for every other instance of that name."""
-    return f"{sighting.resource_id}-final-{sighting.outputs['dbiResourceId']}".lower()[:255].rstrip("-")
+    born = re.sub(r"\D", "", sighting.outputs.get("instanceCreateTime", ""))[:14]
+    parts = (sighting.resource_id, "final", sighting.outputs["dbiResourceId"], born)
+    return "-".join(part for part in parts if part).lower()
 
 
 def _request(database: AwsRdsPostgres, names: Mapping[str, str]) -> dict[str, Any]:
@@ -280,7 +284,9 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
     tags = from_list(instance.get("TagList"))
     status = same(instance["DBInstanceStatus"])
     endpoint = instance.get("Endpoint") or {}
+    born = instance.get("InstanceCreateTime")
     optional = {
+        "instanceCreateTime": born and born.isoformat(),
         "endpointAddress": endpoint.get("Address"),
         "endpointPort": endpoint.get("Port"),
         "masterUserSecretArn": (instance.get("MasterUserSecret") or {}).get("SecretArn"),

@@ -1,0 +1,97 @@
+"""What a declaration of AWS components may say, checked before anything is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.offers.aws.ec2 import AwsEc2Instance
+from fractal_cloud.offers.aws.ecs_service import AwsEcsService
+from fractal_cloud.offers.aws.eks import AwsEks
+from fractal_cloud.offers.aws.rds import AwsRdsPostgres
+from fractal_cloud.offers.aws.s3 import AwsS3
+from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.subnet import AwsSubnet
+from fractal_cloud.offers.aws.vpc import AwsVpc
+from fractal_cloud.offers.registry import installed
+from tests.offers.aws.examples import EXAMPLES
+
+KINDS = [pytest.param(kind, id=kind.__name__) for kind in EXAMPLES]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_example_is_accepted_and_says_what_it_said(kind: type[Component]) -> None:
+    declaration = EXAMPLES[kind].components[-1]
+    component = kind.from_parameters(declaration["id"], declaration["parameters"])
+    assert component.parameters() == declaration["parameters"]
+    assert component.name == declaration["id"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_and_output_is_explained(kind: type[Component]) -> None:
+    facts = installed()[kind.type].facts()
+    assert facts.description
+    assert facts.guard
+    assert all(schema.get("description") for schema in facts.parameter_schema["properties"].values())
+    assert all(facts.outputs.values())
+
+
+RULE = {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIp": "10.0.0.0/8"}
+REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
+    (AwsVpc, {"cidrBlock": "10.0.0.1/16"}, "write '10.0.0.0/16'"),
+    (AwsVpc, {"cidrBlock": "10.0.0.0/8"}, "between /16 and /28"),
+    (AwsVpc, {"cidrBlock": "10.0.0.0/29"}, "between /16 and /28"),
+    (AwsVpc, {"cidrBlock": "300.0.0.0/16"}, "is no IPv4 block"),
+    (AwsVpc, {"region": "mars"}, "region"),
+    (AwsVpc, {"instanceTenancy": "host"}, "must be one of"),
+    (AwsVpc, {"color": "red"}, "color"),
+    (AwsSubnet, {"cidrBlock": "10.0.1.0"}, "must be text that matches"),
+    (AwsSecurityGroup, {"name": "sg-mine"}, "must not start with 'sg-'"),
+    (AwsSecurityGroup, {"ingress": [{**RULE, "cidrIpv6": "::/0"}]}, "exactly one of"),
+    (AwsSecurityGroup, {"ingress": [{"ipProtocol": "-1"}]}, "exactly one of"),
+    (AwsSecurityGroup, {"ingress": [{"ipProtocol": "udp", "cidrIp": "10.0.0.0/8"}]}, "needs fromPort and toPort"),
+    (AwsSecurityGroup, {"ingress": [{**RULE, "cidrIp": "everywhere"}]}, "is no network"),
+    (AwsSecurityGroup, {"ingress": [{**RULE, "toPort": 70_000}]}, "toPort"),
+    (AwsSecurityGroup, {"ingress": [{**RULE, "description": "fractal-cloud-link:x"}]}, "marks the rules which links"),
+    (AwsEc2Instance, {"imageId": "ubuntu"}, "must be text that matches"),
+    (AwsEc2Instance, {"state": "paused"}, "state"),
+    (AwsS3, {"name": "No_Bucket"}, "is no bucket name"),
+    (AwsS3, {"name": "a..b"}, "is no bucket name"),
+    (AwsRdsPostgres, {"name": "Orders"}, "is no name for a database"),
+    (AwsRdsPostgres, {"engineVersion": "16"}, "must be text that matches"),
+    (AwsRdsPostgres, {"allocatedStorage": 5}, "from 20 to"),
+    (AwsEcsService, {"taskDefinition": "web"}, "names no revision"),
+    (AwsEks, {"subnets": ["one"]}, "at least two"),
+    (AwsEks, {"version": "latest"}, "version"),
+    (AwsEks, {"publicAccessCidrs": ["home"]}, "is no network"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "text"), REFUSED, ids=[f"{r[0].__name__}-{r[2][:20]}" for r in REFUSED])
+def test_what_aws_would_refuse_is_refused_when_it_is_declared(
+    kind: type[Component], change: dict[str, Any], text: str
+) -> None:
+    declaration = EXAMPLES[kind].components[-1]
+    with pytest.raises((ValidationError, DeclarationError)) as refused:
+        kind.from_parameters(declaration["id"], {**declaration["parameters"], **change})
+    assert text in str(refused.value)
+
+
+def test_a_name_taken_from_the_id_is_checked_too() -> None:
+    with pytest.raises((ValidationError, DeclarationError), match="is no name for a database"):
+        AwsRdsPostgres(id="1orders", db_instance_class="db.t4g.medium", allocated_storage=20)
+
+
+def test_a_component_can_be_named_by_itself() -> None:
+    vpc = AwsVpc(id="net", region="eu-west-1", cidr_block="10.0.0.0/16")
+    assert AwsSubnet(id="part", vpc=vpc, cidr_block="10.0.1.0/24").parameters()["vpc"] == "net"
+
+
+def test_rules_are_declared_in_one_spelling() -> None:
+    rule = {"ipProtocol": "6", "fromPort": 443, "toPort": 443, "cidrIp": "10.1.2.3/8", "description": ""}
+    group = AwsSecurityGroup.from_parameters("web", {"vpc": "net", "ingress": [rule]})
+    assert group.parameters()["ingress"] == [RULE]

@@ -1,0 +1,95 @@
+"""The IAM policy: it allows what the offers do, and changes only to what carries the tag."""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fractal_cloud.offers.aws
+from fractal_cloud.offers.aws.cloud import is_read
+from fractal_cloud.offers.aws.policy import policy
+
+PREFIXES = {"s3control": "s3", "resourcegroupstaggingapi": "tag"}
+OTHERWISE = {
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:ListBuckets": "s3:ListAllMyBuckets",
+    "s3:ListObjectVersions": "s3:ListBucketVersions",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:PutBucketEncryption": "s3:PutEncryptionConfiguration",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+    "s3:PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
+}
+CALL = re.compile(r'"(ec2|s3|s3control|rds|ecs|eks|sts|resourcegroupstaggingapi)",\s+"([a-z_0-9]+)"')
+
+
+def _statements() -> list[dict[str, Any]]:
+    statements: list[dict[str, Any]] = policy()["Statement"]
+    return statements
+
+
+def _called() -> set[tuple[str, str]]:
+    folder = Path(fractal_cloud.offers.aws.__path__[0])
+    return {found for file in folder.glob("*.py") for found in CALL.findall(file.read_text())}
+
+
+def _action(service: str, operation: str) -> str:
+    words = "".join(word.capitalize() for word in operation.split("_")).replace("Db", "DB")
+    action = f"{PREFIXES.get(service, service)}:{words}"
+    return OTHERWISE.get(action, action)
+
+
+def _allowing(action: str) -> list[dict[str, Any]]:
+    return [one for one in _statements() if any(fnmatchcase(action, allowed) for allowed in one["Action"])]
+
+
+def test_everything_the_offers_call_is_allowed() -> None:
+    called = _called()
+    assert len(called) > 40
+    missing = {_action(*call) for call in called if not _allowing(_action(*call))}
+    assert missing == set()
+
+
+@pytest.mark.rule("S16")
+def test_changes_are_tied_to_the_tag() -> None:
+    written = re.compile(r":(Delete|Modify|Terminate|Stop|Start|Update|Revoke|Authorize|PutCluster)")
+    changes = {_action(*call) for call in _called() if not is_read(call[1])}
+    for action in sorted(one for one in changes if written.search(one) and not one.startswith("s3:")):
+        if action == "ec2:DeleteTags":
+            continue
+        whole = [one for one in _allowing(action) if one["Sid"].startswith("Change")]
+        assert whole, action
+        assert all(one["Condition"]["StringEquals"] == {"aws:ResourceTag/managed-by": "fractal-cloud"} for one in whole)
+
+
+@pytest.mark.rule("T1")
+def test_tagging_is_limited_to_the_three_keys() -> None:
+    [later] = [one for one in _statements() if one["Sid"] == "TagProtocolOnly"]
+    keys = {"managed-by", "fractal-cloud", "fractal-cloud-owner"}
+    assert set(later["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == keys
+    assert later["Condition"]["Null"] == {"aws:TagKeys": "false"}
+    [first] = [one for one in _statements() if one["Sid"] == "NameAtCreation"]
+    assert set(first["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {*keys, "Name"}
+    assert "ec2:CreateAction" in first["Condition"]["StringEquals"]
+
+
+def test_buckets_are_tied_to_the_tag_once_they_have_abac() -> None:
+    def condition(document: dict[str, Any]) -> Any:
+        [buckets] = [one for one in document["Statement"] if one["Sid"] == "ChangeBuckets"]
+        return buckets.get("Condition")
+
+    assert condition(policy()) is None
+    assert condition(policy(bucket_abac=True)) == {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
+
+
+def test_it_is_a_document_iam_takes() -> None:
+    document = policy()
+    assert document["Version"] == "2012-10-17"
+    names = [one["Sid"] for one in document["Statement"]]
+    assert len(names) == len(set(names))
+    assert all(name.isalnum() for name in names)
+    assert len(json.dumps(document, separators=(",", ":"))) < 6144

@@ -1,0 +1,184 @@
+"""Every offer of the registry, held to the one contract of ``fractal_cloud.testing``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.registry import installed
+from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.testing import OfferContract
+from tests.faults.worlds import FaultyWorld, faulty_world
+from tests.offers.aws.examples import EXAMPLES
+from tests.offers.cases import CASES, example_of, prepare
+
+KINDS = {kind.__name__: kind for kind in CASES}
+
+
+def _each(pairs: list[tuple[str, str]]) -> pytest.MarkDecorator:
+    """One test for each kind and value; all of one kind share a world, so they stay with one worker."""
+    params = [pytest.param(k, v, id=f"{k}-{v}", marks=pytest.mark.xdist_group(k)) for k, v in pairs]
+    return pytest.mark.parametrize(("contract", "name"), params, indirect=["contract"], scope="module")
+
+
+def _every(names: list[str]) -> pytest.MarkDecorator:
+    params = [pytest.param(name, id=name, marks=pytest.mark.xdist_group(name)) for name in names]
+    return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
+
+
+EVERY_OFFER = _every(list(KINDS))
+WITH_CHANGES = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].changes])
+EDITABLE = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].changes if n not in CASES[kind].only_up])
+ONLY_UP = _each([(k, n) for k, kind in KINDS.items() for n in sorted(CASES[kind].only_up)])
+IMMUTABLE = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].immutable_changes])
+TAKING_TIME = _every([k for k, kind in KINDS.items() if CASES[kind].takes_time])
+HAZARDOUS = _each([(k, title) for k, kind in KINDS.items() for title in CASES[kind].hazards])
+
+
+class ContractWorld(FaultyWorld):
+    """A world that has what the example takes for granted, also after it was thrown away."""
+
+    kind: type[Component]
+
+    def start_over(self) -> None:
+        super().start_over()
+        prepare(self.kind, self.person.client)
+
+
+@pytest.fixture(scope="module")
+def contract(
+    request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OfferContract]:
+    """The contract of one offer, in a world of its own."""
+    kind = KINDS[request.param]
+    with faulty_world(session_sandbox, tmp_path_factory.mktemp("contract"), ContractWorld) as world:
+        world.kind = kind
+        prepare(kind, world.person.client)
+        yield OfferContract(installed()[kind.type], example_of(kind, world.person.client), world)
+
+
+@pytest.mark.parametrize("component_type", [offer.type for offer in installed()])
+def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
+    kind = installed()[component_type].component
+    missing = [where for where, known in (("examples", EXAMPLES), ("cases", CASES)) if kind not in known]
+    assert not missing, (
+        f"{component_type} is not held to the contract: write its example (declaration, other values, foreign edit) "
+        f"and its case (a person's hands, what blocks a deletion), here in {', '.join(missing)}"
+    )
+
+
+@pytest.mark.rule("T2", "S4", "S17")
+@EVERY_OFFER
+def test_it_is_created_once_with_its_tags_in_the_call(contract: OfferContract) -> None:
+    contract.creates_exactly_one_with_its_tags_in_the_call()
+
+
+@pytest.mark.rule("S20")
+@EVERY_OFFER
+def test_the_cycle_after_a_settled_one_is_silent(contract: OfferContract) -> None:
+    contract.is_silent_once_settled()
+
+
+@pytest.mark.rule("S12", "T1")
+@EDITABLE
+def test_what_a_person_changed_comes_back(contract: OfferContract, name: str) -> None:
+    contract.brings_back(name)
+
+
+@pytest.mark.rule("S12", "T1")
+@WITH_CHANGES
+def test_a_new_declaration_is_carried_out_in_place(contract: OfferContract, name: str) -> None:
+    contract.carries_out(name)
+
+
+@pytest.mark.rule("S18")
+@ONLY_UP
+def test_what_only_grows_is_never_taken_back(contract: OfferContract, name: str) -> None:
+    contract.never_takes_back_what_only_grows(name)
+
+
+@pytest.mark.rule("S18")
+@IMMUTABLE
+def test_what_cannot_change_in_place_destroys_nothing(contract: OfferContract, name: str) -> None:
+    contract.refuses_in_place(name)
+
+
+@pytest.mark.rule("S18")
+@EVERY_OFFER
+def test_another_name_destroys_nothing_and_makes_nothing(contract: OfferContract) -> None:
+    contract.refuses_another_name()
+
+
+@pytest.mark.rule("G15")
+@EVERY_OFFER
+def test_ignored_parameters_are_left_alone(contract: OfferContract) -> None:
+    contract.leaves_ignored_parameters_alone()
+
+
+@pytest.mark.rule("G15")
+@EVERY_OFFER
+def test_ignored_parameters_are_set_at_creation(contract: OfferContract) -> None:
+    contract.sets_ignored_parameters_at_creation()
+
+
+@pytest.mark.rule("O12", "S1", "S5")
+@EVERY_OFFER
+def test_what_is_import_only_is_only_read(contract: OfferContract) -> None:
+    contract.only_imports_what_is_import_only()
+
+
+@pytest.mark.rule("S16")
+@EVERY_OFFER
+def test_a_person_who_takes_managed_by_off_wins_over_an_update(contract: OfferContract) -> None:
+    contract.lets_a_person_win_before_an_update()
+
+
+@pytest.mark.rule("S16", "O10")
+@EVERY_OFFER
+def test_a_person_who_takes_managed_by_off_wins_over_a_deletion(contract: OfferContract) -> None:
+    contract.lets_a_person_win_before_a_deletion()
+
+
+@pytest.mark.rule("G1", "G3", "G7", "S7", "S9", "S11", "T6")
+@EVERY_OFFER
+def test_the_glass_breaks_and_both_tags_hand_it_back(contract: OfferContract) -> None:
+    contract.breaks_the_glass_and_is_handed_back()
+
+
+@pytest.mark.rule("G10", "S9")
+@EVERY_OFFER
+def test_a_force_push_brings_the_declaration_back(contract: OfferContract) -> None:
+    contract.pushes_by_force()
+
+
+@pytest.mark.rule("S9", "T4")
+@EVERY_OFFER
+def test_the_handshake_stamps_a_lost_owner(contract: OfferContract) -> None:
+    contract.stamps_the_owner_where_there_is_none()
+
+
+@pytest.mark.rule("O10", "O11")
+@EVERY_OFFER
+def test_it_is_deleted_and_what_is_gone_already_is_no_error(contract: OfferContract) -> None:
+    contract.deletes_and_forgets()
+
+
+@pytest.mark.rule("S13")
+@TAKING_TIME
+def test_a_slow_creation_is_instantiating_and_then_active(contract: OfferContract) -> None:
+    contract.shows_the_cloud_at_work()
+
+
+@pytest.mark.rule("O6", "O15")
+@HAZARDOUS
+def test_what_blocks_a_deletion_is_named_and_respected(contract: OfferContract, name: str) -> None:
+    [hazard] = [one for one in contract.example.hazards if one.title == name]
+    contract.respects(hazard)
+
+
+@pytest.mark.rule("G12")
+@EVERY_OFFER
+def test_the_glass_commands_need_nothing_but_what_is_published(contract: OfferContract) -> None:
+    contract.tells_commands_that_fill_in()
