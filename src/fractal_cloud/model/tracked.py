@@ -99,7 +99,7 @@ class Tracked:
 
     @property
     def ignored(self) -> frozenset[str]:
-        """Parameters that are not compared: none while the creation is under way, for they are set at creation (G15)."""
+        """Parameters that are not compared: none while the creation is under way, which sets them (G15)."""
         return self.ignore_drift if self.memory.intent is None else _NOTHING
 
     @property

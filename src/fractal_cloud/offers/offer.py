@@ -162,7 +162,10 @@ class Offer(ABC, Generic[C, K]):
 
     @abstractmethod
     def delete(self, cloud: K, sighting: Sighting) -> None:
-        """Make ONE writing call, the next one needed to delete it; absent is success. Raises ``Conflict`` naming what blocks it."""
+        """Make ONE writing call, the next one needed to delete it; absent is success.
+
+        Raises ``Conflict`` naming what blocks it.
+        """
 
     @abstractmethod
     def tag(self, cloud: K, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
