@@ -1,0 +1,123 @@
+"""What people may do at any moment, as plain values: drawn beforehand, done later, and printed as a history.
+
+A deed names what it is about by a number, not by an id: which resource that is, is found out when it is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from tests.world import Declaration, security_group, subnet, vpc
+
+LIVE_SYSTEMS = ("ls-a", "ls-b")
+NET = "shared-net"
+COMPONENTS = ("net", "web", "group", "own")
+
+# The words of the cloud: each is a method of `People`, and takes the number of a resource.
+ON_RESOURCES = (
+    "tag_foreign",
+    "untag",
+    "wipe",
+    "give_to_terraform",
+    "hand_back",
+    "ask_reconcile",
+    "put_managed_by",
+    "own_a",
+    "own_b",
+    "disown",
+    "edit",
+    "rename",
+    "name_back",
+    "destroy",
+)
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One thing somebody does: a word, and what it is about."""
+
+    word: str
+    number: int = 0
+    body: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def __repr__(self) -> str:
+        about = f", {self.number}" if self.number else ""
+        return f"Deed({self.word!r}{about}{f', body={self.body!r}' if self.body else ''})"
+
+
+def on_resources() -> SearchStrategy[Deed]:
+    """Somebody with a console of their own does something to one resource, or makes a second VPC of the name."""
+    on_one = st.builds(Deed, st.sampled_from(ON_RESOURCES), st.integers(0, 7))
+    return on_one | st.just(Deed("make_twin"))
+
+
+def through_the_product() -> SearchStrategy[Deed]:
+    """An operator deploys, deletes, pushes or breaks the glass."""
+    components = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in COMPONENTS])
+    asked = st.builds(
+        lambda word, about: Deed(word, body={"about": about}), st.sampled_from(["force_push", "break_glass"]), components
+    )
+    deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Deed("delete", body={"id": ls}))
+    return deployments() | asked | deleted
+
+
+def deployments() -> SearchStrategy[Deed]:
+    """A declaration of one of the two LiveSystems; they overlap in the VPC, a subnet and a security group."""
+    return st.builds(_deployment, st.sampled_from(LIVE_SYSTEMS), _choices())
+
+
+def _choices() -> SearchStrategy[dict[str, Any]]:
+    flag = st.booleans()
+    maybe = st.sampled_from([None, True, False])
+    return st.fixed_dictionaries(
+        {
+            "dns": maybe,
+            "web": flag,
+            "public": maybe,
+            "group": flag,
+            "open": maybe,
+            "own": flag,
+            "tag": st.sampled_from([False, False, True]),
+            "import_only": st.sampled_from([False, False, False, True]),
+            "other_id": st.sampled_from([False, False, True]),
+        }
+    )
+
+
+def _deployment(live_system: str, choices: dict[str, Any]) -> Deed:
+    return Deed("deploy", body=declaration(live_system, **choices))
+
+
+def declaration(
+    live_system: str,
+    *,
+    dns: bool | None = None,
+    web: bool = True,
+    public: bool | None = None,
+    group: bool = True,
+    open: bool | None = None,  # noqa: A002
+    own: bool = True,
+    tag: bool = False,
+    import_only: bool = False,
+    other_id: bool = False,
+) -> Declaration:
+    """One LiveSystem: its VPC, and what of the rest is chosen. None means that a parameter is not declared."""
+    net_id = "network" if other_id else "net"
+    dns_parameters = {} if dns is None else {"enableDnsHostnames": dns}
+    components = [{**vpc(net_id, name=NET, **dns_parameters), "importOnly": import_only}]
+    if web:
+        components.append(subnet("web", vpc=net_id, **({} if public is None else {"mapPublicIpOnLaunch": public})))
+    if group:
+        components.append(security_group("group", vpc=net_id, **({} if open is None else {"ingress": RULES[open]})))
+    if own:
+        block = "10.0.2.0/24" if live_system == "ls-a" else "10.0.3.0/24"
+        components.append(subnet("own", vpc=net_id, name=f"own-{live_system}", cidrBlock=block))
+    return {"id": live_system, "readoption": "tag" if tag else "handshake", "components": components}
+
+
+HTTPS = {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIp": "0.0.0.0/0"}
+RULES: dict[bool, list[dict[str, Any]]] = {True: [HTTPS], False: []}

@@ -1,0 +1,197 @@
+"""The people of the random histories: they do deeds, and remember which foreign tags must still be there.
+
+What they are refused (a VPC that is not empty, a LiveSystem that is just being deleted) they leave.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from fractal_cloud.sandbox.aws.resources import Ref, find, live, tags_of
+from tests.machine.deeds import NET, Deed
+from tests.world import REGION, World
+
+KINDS = ("vpc", "subnet", "security-group")
+MAKING = {"CreateVpc": "vpc-", "CreateSubnet": "subnet-", "CreateSecurityGroup": "sg-"}
+
+
+def resources() -> list[Ref]:
+    """Every VPC, subnet and security group but those that AWS makes by itself, oldest first."""
+    found: list[Ref] = []
+    for kind in KINDS:
+        found.extend(ref for ref in live(kind, REGION) if not _is_made_by_aws(ref))
+    return found
+
+
+def _is_made_by_aws(ref: Ref) -> bool:
+    thing = find(ref)
+    if thing is None:
+        return True
+    if ref.kind == "vpc":
+        return bool(thing.is_default in (True, "true"))
+    if ref.kind == "security-group" and thing.name == "default":
+        return True
+    return _is_made_by_aws(Ref("vpc", thing.vpc_id, ref.region))
+
+
+def name_of(ref: Ref) -> tuple[str, str, str]:
+    """Kind, scope and name: of what the agent made there is never more than one."""
+    thing = find(ref)
+    assert thing is not None
+    if ref.kind == "security-group":
+        return ref.kind, str(thing.vpc_id), str(thing.name)
+    scope = str(thing.vpc_id) if ref.kind == "subnet" else ""
+    return ref.kind, scope, (tags_of(ref) or {}).get("Name", "")
+
+
+class People:
+    """Everybody but the agent."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._lock = threading.Lock()
+        self.foreign: dict[str, dict[str, str]] = {}
+        self.renamed: set[str] = set()
+
+    def do(self, deed: Deed) -> None:
+        """Do one deed; refusals are no fault."""
+        with self._lock:
+            if deed.body:
+                getattr(self, f"_{deed.word}")(**deed.body)
+                return
+            if deed.word == "make_twin":
+                self._make_twin()
+                return
+            standing = resources()
+            if standing:
+                self._on_resource(deed.word, standing[deed.number % len(standing)], deed.number)
+
+    def _on_resource(self, word: str, ref: Ref, number: int) -> None:
+        try:
+            getattr(self, f"_{word}")(ref, number)
+        except ClientError as refusal:
+            code = refusal.response["Error"]["Code"]
+            expected = ("DependencyViolation", "InvalidPermission", "Invalid", "InternalError")
+            assert code.startswith(expected), refusal
+
+    # --- with a console
+
+    def _tag_foreign(self, ref: Ref, number: int) -> None:
+        self._world.person.tag(ref.id, team=f"team-{number}")
+        self.foreign.setdefault(ref.id, {})["team"] = f"team-{number}"
+
+    def _untag(self, ref: Ref, _: int) -> None:
+        self._world.person.untag(ref.id, "managed-by")
+
+    def _wipe(self, ref: Ref, _: int) -> None:
+        keys = list(tags_of(ref) or {})
+        self.foreign.pop(ref.id, None)
+        self.renamed.add(ref.id)
+        if keys:
+            self._world.person.untag(ref.id, *keys)
+
+    def _give_to_terraform(self, ref: Ref, _: int) -> None:
+        self._world.person.tag(ref.id, managed_by="terraform")
+
+    def _hand_back(self, ref: Ref, _: int) -> None:
+        self._world.person.hand_back(ref.id)
+
+    def _ask_reconcile(self, ref: Ref, _: int) -> None:
+        self._world.person.tag(ref.id, fractal_cloud="reconcile")
+
+    def _put_managed_by(self, ref: Ref, _: int) -> None:
+        self._world.person.tag(ref.id, managed_by="fractal-cloud")
+
+    def _own_a(self, ref: Ref, _: int) -> None:
+        self._world.person.tag(ref.id, fractal_cloud_owner="ls-a")
+
+    def _own_b(self, ref: Ref, _: int) -> None:
+        self._world.person.tag(ref.id, fractal_cloud_owner="ls-b")
+
+    def _disown(self, ref: Ref, _: int) -> None:
+        self._world.person.untag(ref.id, "fractal-cloud-owner")
+
+    def _rename(self, ref: Ref, number: int) -> None:
+        if ref.kind != "security-group":
+            self.renamed.add(ref.id)
+            self._world.person.tag(ref.id, Name=f"renamed-{number}")
+
+    def _name_back(self, ref: Ref, _: int) -> None:
+        if ref.kind != "security-group":
+            self.renamed.add(ref.id)
+            self._world.person.tag(ref.id, Name=NET if ref.kind == "vpc" else "web")
+
+    def _edit(self, ref: Ref, number: int) -> None:
+        ec2 = self._world.person.ec2
+        if ref.kind == "vpc":
+            ec2.modify_vpc_attribute(VpcId=ref.id, EnableDnsHostnames={"Value": number % 2 == 0})
+        elif ref.kind == "subnet":
+            ec2.modify_subnet_attribute(SubnetId=ref.id, MapPublicIpOnLaunch={"Value": number % 2 == 0})
+        else:
+            port = 8000 + number
+            rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
+            ec2.authorize_security_group_ingress(GroupId=ref.id, IpPermissions=[rule])
+
+    def _destroy(self, ref: Ref, _: int) -> None:
+        ec2 = self._world.person.ec2
+        if ref.kind == "vpc":
+            ec2.delete_vpc(VpcId=ref.id)
+        elif ref.kind == "subnet":
+            ec2.delete_subnet(SubnetId=ref.id)
+        else:
+            ec2.delete_security_group(GroupId=ref.id)
+
+    def _make_twin(self) -> None:
+        tags = [{"Key": "Name", "Value": NET}]
+        self._world.person.ec2.create_vpc(
+            CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tags}]
+        )
+
+    # --- through the product
+
+    def _deploy(self, **declaration: Any) -> None:
+        self._call("PUT", f"/livesystems/{declaration['id']}", declaration)
+
+    def _delete(self, id: str) -> None:
+        self._call("DELETE", f"/livesystems/{id}")
+
+    def _force_push(self, about: str) -> None:
+        live_system, component = about.split("/")
+        self._call("POST", f"/livesystems/{live_system}/components/{component}/force-push")
+
+    def _break_glass(self, about: str) -> None:
+        live_system, component = about.split("/")
+        body = {"action": "break", "reason": "a test"}
+        self._call("POST", f"/livesystems/{live_system}/components/{component}/glass", body)
+
+    def _call(self, method: str, path: str, body: Any = None) -> None:
+        response = self._world.api.request(method, path, json=body)
+        assert response.status_code in (200, 202, 404, 409), response.text
+
+    # --- what must hold
+
+    def assert_foreign_tags_survive(self) -> None:
+        """SAFETY: nobody else's tags are touched (T1)."""
+        for ref in resources():
+            expected = self.foreign.get(ref.id, {})
+            found = tags_of(ref) or {}
+            lost = {key: value for key, value in expected.items() if found.get(key) != value}
+            assert not lost, f"{ref} lost {lost}: it has {found}"
+
+    def assert_nothing_exists_twice(self) -> None:
+        """SAFETY: of what the agent made there is one of a name, but for what people renamed (S15, S17)."""
+        calls = self._world.sandbox.aws.calls
+        made = {
+            one
+            for operation, prefix in MAKING.items()
+            for recorded in calls.find(operation=operation, actor="agent")
+            if recorded.effect
+            for one in recorded.resource_ids
+            if one.startswith(prefix)
+        }
+        standing = [ref for ref in resources() if ref.id in made and ref.id not in self.renamed]
+        names = [name_of(ref) for ref in standing]
+        assert len(names) == len(set(names)), f"made twice by the agent: {sorted(zip(names, standing, strict=True))}"

@@ -1,0 +1,155 @@
+"""LIVENESS: when people stop and the cloud is quick again, everything comes to rest, and then nothing is written.
+
+How long that may take is counted in settled cycles. Three for the work itself; and what SPEC itself delays: S12a shows
+what would change for one settled cycle before it is written or deleted; S17 waits two cycles (here three, because the
+worlds' visibility window is three of their short cycles) before a creation whose answer was lost is tried again; and
+S21 pauses for one cycle after the only refusal that the knobs ever give to one component. These delays can follow each
+other for one component, and run side by side for several.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fractal_cloud.sandbox.aws.resources import Ref, find, tags_of
+from fractal_cloud.sandbox.calls import RecordedCall
+from tests.machine.people import name_of, resources
+from tests.world import World
+
+WORK, NOTICE, WINDOW, REFUSAL = 3, 1, 3, 1
+AT_MOST = WORK + NOTICE + WINDOW + REFUSAL
+
+# A component in one of these is not done: it is on its way, or it is stuck and says so.
+UNDONE = ("Deleting", "Failed", "Instantiating")
+
+
+def come_to_rest(world: World) -> None:
+    """Let settled cycles pass until one is silent, at most as many as may be needed; then hold one more against it."""
+    _wait_for_throttled(world)
+    for _ in range(AT_MOST):
+        if _is_silent(world):
+            break
+    before = _database(world)
+    since = len(world.sandbox.aws.calls)
+    results = world.cycle()
+    written = [call for call in world.sandbox.aws.calls.all()[since:] if call.is_write and call.actor == "agent"]
+    stuck = _stuck(world)
+    for call in written:
+        about = (call.origin.live_system, call.origin.component)
+        assert about in stuck, f"{about} still writes ({call.operation}, {call.error}): {_told(world)}"
+        assert not call.effect, f"{about} still changes the cloud by {call.operation}: {_told(world)}"
+    if not written:
+        assert not any(result.changes for result in results), f"still publishes: {_told(world)}"
+        after = _database(world)
+        changed = {name for name in before | after if before.get(name) != after.get(name)}
+        assert not changed, f"the control plane wrote to {sorted(changed)} in a silent cycle: {_told(world)}"
+
+
+def _is_silent(world: World) -> bool:
+    results = world.cycle()
+    return all(result.settled and not result.writes and not result.changes for result in results)
+
+
+def _wait_for_throttled(world: World) -> None:
+    """A service that asked for fewer calls is left alone for a time of its own, not counted in cycles."""
+    now = world.agent._clock.now()
+    until = [t for turn in world.agent._turns.values() for t in turn.held.throttled_until.values()]
+    time.sleep(max([0.0, *((moment - now).total_seconds() for moment in until)]))
+
+
+def _stuck(world: World) -> dict[tuple[str, str], str]:
+    return {
+        (component["liveSystemId"], component["componentId"]): component["message"]
+        for component in components(world)
+        if component["status"] in ("Deleting", "Failed")
+    }
+
+
+def components(world: World) -> Iterator[dict[str, Any]]:
+    """Every component of every LiveSystem, as the API shows it."""
+    for live_system in world.api.get("/livesystems").json()["items"]:
+        yield from world.api.get(f"/livesystems/{live_system['id']}/components").json()["items"]
+
+
+def _told(world: World) -> str:
+    told = [f"{c['liveSystemId']}/{c['componentId']} {c['status']} ({c['message']})" for c in components(world)]
+    return "; ".join(told)
+
+
+def _database(world: World) -> dict[str, list[str]]:
+    """Everything that is stored, by table, but for the agents' own rows, which their heartbeat changes (S20)."""
+    path = Path(str(world._settings.database_url).removeprefix("sqlite:///"))
+    stored: dict[str, list[str]] = {}
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for name in names:
+            if name != "agents":
+                rows = connection.execute(f'SELECT * FROM "{name}"')
+                stored[name] = sorted(map(repr, rows))
+    finally:
+        connection.close()
+    return stored
+
+
+def assert_truth(world: World) -> None:
+    """At rest every status says what the cloud shows (S1 to S12), judged from the tags alone."""
+    for component in components(world):
+        if component["deleting"]:
+            continue
+        fitting = _fitting(component)
+        if len(fitting) == 1:
+            _assert_fits(world, component, fitting[0])
+        elif not fitting:
+            allowed = ("Missing", "ManualOverride", "Failed", "Instantiating")
+            assert component["status"] in allowed, f"absent, yet {_line(component)}"
+
+
+def _fitting(component: dict[str, Any]) -> list[Ref]:
+    """What bears the component's name; told apart from a namesake in another VPC by the id that was published."""
+    kind = {"AwsVpc": "vpc", "AwsSubnet": "subnet", "AwsSecurityGroup": "security-group"}
+    here = kind[component["type"].rsplit(".", 1)[-1]]
+    found = [ref for ref in resources() if ref.kind == here and name_of(ref)[2] == _name(component)]
+    if here == "vpc":
+        return found
+    return [ref for ref in found if ref.id == component["resourceId"]] or found
+
+
+def _name(component: dict[str, Any]) -> str:
+    if component["type"].endswith("AwsVpc"):
+        return "shared-net"
+    return f"own-{component['liveSystemId']}" if component["componentId"] == "own" else str(component["componentId"])
+
+
+def _assert_fits(world: World, component: dict[str, Any], ref: Ref) -> None:
+    tags = tags_of(ref) or {}
+    owner, ours = tags.get("fractal-cloud-owner"), tags.get("managed-by") == "fractal-cloud"
+    mine = owner == component["liveSystemId"]
+    status, told = component["status"], f"{_line(component)} on {ref} with {tags}"
+    parent = getattr(find(ref), "vpc_id", None) if ref.kind != "vpc" else None
+    if ref.id != component["resourceId"]:
+        return  # a namesake elsewhere, or a parent that is not the one meant: other rules speak there
+    del parent
+    if status == "Active":
+        assert ours, told
+        assert mine, told
+        assert "fractal-cloud" not in tags, told
+        assert "drift" not in component["outputFields"], told
+    elif status == "ExternallyManaged":
+        assert not mine or component["stance"] == "imported", told
+    elif status == "ManualOverride":
+        assert not (ours and mine and tags.get("fractal-cloud") == "reconcile"), told
+        assert owner in (None, component["liveSystemId"]), told
+    else:
+        assert status in UNDONE, told
+    if ours and mine and component["stance"] == "managed":
+        assert status in ("Active", "Failed"), told
+
+
+def _line(component: dict[str, Any]) -> str:
+    where = f"{component['liveSystemId']}/{component['componentId']}"
+    return f"{where} is {component['status']} ({component['stance']}: {component['message']})"

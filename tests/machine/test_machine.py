@@ -1,0 +1,221 @@
+"""Two LiveSystems, one agent that dies at random, a cloud with moods, and people who do what they like, whenever.
+
+SAFETY is asked after every step: no write was forbidden at the agent's last read, nothing exists twice because of the
+agent, nobody else's tags are lost. LIVENESS is asked at the end: see `rest`. The statuses then must be true.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
+from fractal_cloud.model.wire import Report, Reported
+from fractal_cloud.sandbox import Sandbox
+from tests.conftest import SOAK
+from tests.machine.deeds import Deed, declaration, deployments, on_resources, through_the_product
+from tests.machine.people import People
+from tests.machine.rest import assert_truth, come_to_rest
+from tests.world import Person, World
+from tests.world import world as make_world
+
+HIDDEN_SECONDS = 0.06
+"""How long a creation may stay invisible: shorter than the visibility window of the worlds (S17)."""
+
+
+class Dying(ControlPlane):
+    """The way to the control plane of an agent that dies: from the nth report on, nothing is heard of it."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.__dict__ = plane.__dict__
+        self.reports_left: int | None = None
+
+    def report(self, report: Report) -> Reported:
+        """Publish, as long as it lives."""
+        if self.reports_left is not None:
+            if self.reports_left == 0:
+                raise ControlPlaneUnreachable("the agent is dead: nothing of it is heard")
+            self.reports_left -= 1
+        return super().report(report)
+
+
+interruptions = st.lists(st.tuples(st.integers(1, 12), on_resources() | through_the_product()), max_size=2)
+
+
+class Histories(RuleBasedStateMachine):
+    """One history. ``world`` is set by the factory of each example."""
+
+    def __init__(self, made: World) -> None:
+        super().__init__()
+        self.world = made
+        self.people = People(made)
+        self.knobs = made.sandbox.aws.knobs
+        self._new_agent()
+
+    def _new_agent(self) -> None:
+        # The connections are kept: they know nothing of the protocol, and making them anew is slow.
+        sessions = self.world.agent._sessions
+        self.world.restart_agent()
+        self.world.agent.close()
+        self.world.start_agent(Dying)
+        self.world.agent._sessions.update(sessions)
+
+    @property
+    def _plane(self) -> Dying:
+        plane = self.world.agent._control
+        assert isinstance(plane, Dying)
+        return plane
+
+    # --- the start
+
+    @initialize(first=deployments(), second=deployments(), both=st.booleans())
+    def deploy_something(self, first: Deed, second: Deed, both: bool) -> None:
+        self.people.do(first)
+        if both:
+            self.people.do(second)
+        self.world.cycle()
+
+    # --- what people do, between cycles and during them
+
+    @rule(deed=on_resources())
+    def somebody_acts(self, deed: Deed) -> None:
+        self.people.do(deed)
+
+    @rule(deed=through_the_product())
+    def an_operator_acts(self, deed: Deed) -> None:
+        self.people.do(deed)
+
+    @rule(during=interruptions)
+    def a_cycle_passes(self, during: list[tuple[int, Deed]]) -> None:
+        self._interrupt(during)
+        self.world.cycle()
+
+    @rule(during=interruptions, reports=st.integers(0, 3))
+    def the_agent_dies_in_a_cycle(self, during: list[tuple[int, Deed]], reports: int) -> None:
+        self._interrupt(during)
+        self._plane.reports_left = reports
+        self.world.cycle()
+        self._new_agent()
+
+    @rule()
+    def the_agent_is_restarted(self) -> None:
+        self._new_agent()
+
+    def _interrupt(self, during: list[tuple[int, Deed]]) -> None:
+        """Do deeds right before the nth call of the agent in the coming cycle, whatever that call is."""
+        numbers = count(1)
+        self._forget_interruptions()
+
+        def act(_: Any) -> None:
+            number = next(numbers)
+            for nth, deed in during:
+                if nth == number:
+                    self.people.do(deed)
+
+        if during:
+            self.knobs.before_call(act, actor="agent")
+
+    def _forget_interruptions(self) -> None:
+        self.knobs._before_hooks.clear()
+
+    # --- the moods of the cloud
+
+    @rule()
+    def creations_take_time(self) -> None:
+        self.knobs.slow_creation(reads=2)
+
+    @rule()
+    def creations_show_late(self) -> None:
+        self.knobs.late_visibility(seconds=HIDDEN_SECONDS)
+
+    @rule(nth=st.integers(1, 3))
+    def an_answer_is_lost(self, nth: int) -> None:
+        self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", writes_only=True)
+
+    @rule(nth=st.integers(1, 3))
+    def a_write_is_denied(self, nth: int) -> None:
+        self.knobs.fail(code="UnauthorizedOperation", status=403, nth=nth, actor="agent", writes_only=True)
+
+    @rule(what=st.sampled_from(["Vpcs", "Subnets", "SecurityGroups", "VpcAttribute"]), nth=st.integers(1, 3))
+    def a_read_is_denied(self, what: str, nth: int) -> None:
+        operation = f"Describe{what}"
+        self.knobs.fail(code="UnauthorizedOperation", status=403, nth=nth, actor="agent", operation=operation)
+
+    @rule()
+    def a_write_is_throttled(self) -> None:
+        self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
+
+    @rule(enforce=st.booleans())
+    def the_cloud_enforces_the_tag(self, enforce: bool) -> None:
+        self.knobs.enforce_tag_condition = enforce
+
+    @rule()
+    def the_cloud_is_well_again(self) -> None:
+        self.knobs.reset()
+
+    # --- what must hold
+
+    @invariant()
+    def nothing_forbidden_was_done(self) -> None:
+        self.world.assert_safe()
+        self.people.assert_nothing_exists_twice()
+        self.people.assert_foreign_tags_survive()
+
+    def teardown(self) -> None:
+        """All rests at the end; then the world is closed."""
+        try:
+            self.knobs.reset()
+            come_to_rest(self.world)
+            self.nothing_forbidden_was_done()
+            assert_truth(self.world)
+        finally:
+            self.world.close()
+
+
+HISTORIES = settings(
+    settings.get_profile("soak" if SOAK else "default"),
+    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "5000" if SOAK else "20")),
+    stateful_step_count=25,
+    derandomize=not SOAK,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture
+def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Makes one world after the other on one sandbox; the sessions of the first serve all."""
+    numbers = count()
+    person = Person(session_sandbox.url)
+    sessions: dict[str, Any] = {}
+    with ExitStack() as stack:
+
+        def new() -> World:
+            stack.pop_all()  # a history closes its world by itself
+            folder = tmp_path / str(next(numbers))
+            folder.mkdir()
+            made = stack.enter_context(make_world(session_sandbox, folder, monkeypatch, concurrency=1))
+            made.person = person
+            made.agent._sessions = sessions
+            return made
+
+        yield new
+        stack.pop_all()
+
+
+@pytest.mark.hypothesis
+@pytest.mark.timeout(6 * 3_600 if SOAK else 600)
+@pytest.mark.rule("S15", "S16", "S17", "S20", "T1", "T3", "T4", "O2", "O3")
+def test_whatever_people_do_nothing_forbidden_happens_and_all_comes_to_rest(new_world: Any) -> None:
+    run_state_machine_as_test(lambda: Histories(new_world()), settings=HISTORIES)  # type: ignore[no-untyped-call]
+
+
+__all__ = ["Histories", "declaration"]
