@@ -65,6 +65,7 @@ REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
     (AwsRdsPostgres, {"engineVersion": "16"}, "must be text that matches"),
     (AwsRdsPostgres, {"allocatedStorage": 5}, "from 20 to"),
     (AwsEcsService, {"taskDefinition": "web"}, "names no revision"),
+    (AwsEcsService, {"subnets": []}, "launchType FARGATE needs subnets"),
     (AwsEks, {"subnets": ["one"]}, "at least two"),
     (AwsEks, {"version": "latest"}, "version"),
     (AwsEks, {"publicAccessCidrs": ["home"]}, "is no network"),

@@ -6,7 +6,7 @@ import pytest
 
 from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster
+from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, whole
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService, _sightings
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.registry import installed
@@ -83,6 +83,14 @@ def test_a_cluster_that_cannot_be_read_hides_nothing(world: World, sandbox: Sand
         world.listed(SERVICES, SERVICE)
 
 
+@pytest.mark.rule("S0")
+def test_an_answer_in_part_is_no_answer() -> None:
+    found = [{"serviceName": "shop"}]
+    assert whole({"services": found, "failures": [{"arn": "a", "reason": "MISSING"}]}, "services") == found
+    with pytest.raises(Unreadable, match="ECS left out a: BUSY"):
+        whole({"services": found, "failures": [{"arn": "a", "reason": "BUSY"}]}, "services")
+
+
 @pytest.mark.rule("S13")
 def test_a_draining_service_is_dying(world: World, sandbox: Sandbox) -> None:
     seen = world.bring(EXAMPLE)
@@ -126,5 +134,5 @@ def test_what_is_not_declared_of_the_network_is_kept(world: World) -> None:
     "written", ["web:3", "arn:aws:ecs:eu-west-1:123456789012:task-definition/web:3"], ids=["short", "arn"]
 )
 def test_a_task_definition_is_compared_by_family_and_revision(written: str) -> None:
-    service = AwsEcsService(id="shop", cluster="jobs", task_definition=written)
+    service = AwsEcsService(id="shop", cluster="jobs", task_definition=written, subnets=["part-a"])
     assert service.parameters()["taskDefinition"] == "web:3"

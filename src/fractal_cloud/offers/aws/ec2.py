@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
@@ -126,8 +127,7 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
         found = next(_sightings(cloud, answer["Reservations"]), None) if answer else None
         if found is None or not sweep:
             return found
-        swept = {name: _attribute(cloud, resource_id, name) for name in sweep}
-        return next(_sightings(cloud, answer["Reservations"] if answer else [], swept))
+        return replace(found, actual={**found.actual, **self.sweep(cloud, found, sweep)})
 
     def create(self, cloud: Aws, wanted: Wanted[AwsEc2Instance], tags: ProtocolTags) -> Sighting:
         """Start it; the same token never starts a second one."""
@@ -222,17 +222,15 @@ def _protected(sighting: Sighting, refusal: Conflict) -> Conflict:
     )
 
 
-def _sightings(
-    cloud: Aws, reservations: Iterable[Mapping[str, Any]], swept: Mapping[str, Any] | None = None
-) -> Iterator[Sighting]:
+def _sightings(cloud: Aws, reservations: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     for reservation in reservations:
         for instance in reservation["Instances"]:
             state = same(instance["State"]["Name"])
             if state in _STATES:
-                yield _sighting(cloud, instance, state, swept or {})
+                yield _sighting(cloud, instance, state)
 
 
-def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str, swept: Mapping[str, Any]) -> Sighting:
+def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
     instance_id = instance["InstanceId"]
     region = same(cloud.region)
     tags = from_list(instance.get("Tags"))
@@ -252,7 +250,6 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str, swept: Mappin
             "keyName": instance.get("KeyName"),
             "securityGroups": sorted(same(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
             "state": run_state,
-            **swept,
         },
         outputs={
             "instanceId": instance_id,

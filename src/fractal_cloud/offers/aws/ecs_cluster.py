@@ -9,6 +9,7 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -72,6 +73,16 @@ def tag_ecs(cloud: Aws, arn: str, add: ProtocolTags, remove: ProtocolTags) -> No
         cloud.call("ecs", "tag_resource", resourceArn=arn, tags=pairs)
     elif removing:
         cloud.call("ecs", "untag_resource", resourceArn=arn, tagKeys=list(removing))
+
+
+def whole(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """What a describe call tells. ECS answers in part where it could not read something: that hides nothing here."""
+    unread = [failure for failure in answer.get("failures") or () if failure.get("reason") != "MISSING"]
+    if unread:
+        told = ", ".join(f"{failure.get('arn')}: {failure.get('reason')}" for failure in unread)
+        raise Unreadable(f"ECS left out {told}: nothing is decided from it, and it is read again")
+    found: list[Mapping[str, Any]] = answer[key]
+    return found
 
 
 class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
@@ -139,10 +150,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
 
 
 def _described(cloud: Aws, arns: list[str]) -> list[Mapping[str, Any]]:
-    clusters: list[Mapping[str, Any]] = cloud.call("ecs", "describe_clusters", clusters=arns, include=_INCLUDE)[
-        "clusters"
-    ]
-    return clusters
+    return whole(cloud.call("ecs", "describe_clusters", clusters=arns, include=_INCLUDE), "clusters")
 
 
 def _strategy(cloud: Aws, arn: str, providers: Collection[str]) -> list[dict[str, Any]]:

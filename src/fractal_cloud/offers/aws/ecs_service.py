@@ -6,16 +6,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import AfterValidator, field_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
-from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, ecs_glass, tag_ecs
+from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, ecs_glass, tag_ecs, whole
 from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
@@ -85,6 +85,12 @@ class AwsEcsService(Component):
     @classmethod
     def _is_name(cls, name: str) -> str:
         return ecs_name(name)
+
+    @model_validator(mode="after")
+    def _has_a_network(self) -> Self:
+        if self.launch_type == "FARGATE" and not self.subnets:
+            raise ValueError("launchType FARGATE needs subnets: name at least one")
+        return self
 
 
 class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
@@ -186,8 +192,7 @@ def _in_cluster(cloud: Aws, cluster: str) -> Iterator[Sighting]:
 
 def _described(cloud: Aws, cluster: str, arns: list[str]) -> list[Mapping[str, Any]]:
     answer = cloud.call("ecs", "describe_services", cluster=cluster, services=arns, include=["TAGS"])
-    services: list[Mapping[str, Any]] = answer["services"]
-    return services
+    return whole(answer, "services")
 
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:

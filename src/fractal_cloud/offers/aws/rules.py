@@ -107,7 +107,7 @@ def _rules_of(permission: Mapping[str, Any]) -> Iterator[Rule]:
     for name, group, key in _PEERS:
         for peer in permission.get(group) or ():
             description = peer.get("Description") or ""
-            if not description.startswith(LINK_MARK):
+            if peer.get(key) and not description.startswith(LINK_MARK):
                 yield flat({**about, name: peer[key], "description": description})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Component, parameter
@@ -70,8 +71,10 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One VPC by its id."""
         answer = cloud.find("ec2", "describe_vpcs", VpcIds=[resource_id])
-        swept = {name: _attribute(cloud, resource_id, name) for name in sweep} if answer else {}
-        return next(_sightings(cloud, answer["Vpcs"], swept), None) if answer else None
+        found = next(_sightings(cloud, answer["Vpcs"]), None) if answer else None
+        if found is None or not sweep:
+            return found
+        return replace(found, actual={**found.actual, **self.sweep(cloud, found, sweep)})
 
     def create(self, cloud: Aws, wanted: Wanted[AwsVpc], tags: ProtocolTags) -> Sighting:
         """Create it; its DNS attributes cannot travel along and are left to ``update``."""
@@ -112,9 +115,7 @@ def _attribute(cloud: Aws, vpc_id: str, name: str) -> bool:
     return bool(answer[attribute]["Value"])
 
 
-def _sightings(
-    cloud: Aws, found: Iterable[Mapping[str, Any]], swept: Mapping[str, Any] | None = None
-) -> Iterator[Sighting]:
+def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     """One sighting per VPC. Thousands in every cycle: what is equal is shared, and nothing is built twice."""
     region = same(cloud.region)
     prefix = cloud.arn("ec2", "vpc/")
@@ -123,14 +124,17 @@ def _sightings(
         vpc_id = vpc["VpcId"]
         tags = from_list(vpc.get("Tags"))
         state = same(vpc["State"])
-        actual = {"region": region, "cidrBlock": vpc["CidrBlock"], "instanceTenancy": same(vpc["InstanceTenancy"])}
         yield Sighting(
             type=kind,
             name=tags.get(NAME, ""),
             resource_id=vpc_id,
             protocol=protocol_of(tags),
             tags=tags,
-            actual={**actual, **swept} if swept else actual,
+            actual={
+                "region": region,
+                "cidrBlock": vpc["CidrBlock"],
+                "instanceTenancy": same(vpc["InstanceTenancy"]),
+            },
             outputs={
                 "vpcId": vpc_id,
                 "vpcArn": prefix + vpc_id,
