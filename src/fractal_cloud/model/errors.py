@@ -7,6 +7,7 @@ FractalError
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
     ├── Conflict            the cloud refuses for now: busy, in use, precondition lost
+    │   └── Protected       it is protected from deletion: a person must switch that off
     ├── Denied              the credentials may not do this
     ├── Invalid             the cloud will never accept this request as it is
     ├── NotFound            the thing named is not there
@@ -65,6 +66,10 @@ class Unreadable(CloudError):
 
 class Conflict(CloudError):
     """The cloud refuses for now: busy, in use by another resource, or a precondition no longer holds."""
+
+
+class Protected(Conflict):
+    """The resource is protected from deletion, and that is respected until a person switches it off (O15)."""
 
 
 class Denied(CloudError):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
-from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.errors import Conflict, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -213,8 +213,8 @@ def _attribute(cloud: Aws, instance_id: str, name: str) -> Any:
     return bool(answer["DisableApiTermination"]["Value"])
 
 
-def _protected(sighting: Sighting, refusal: Conflict) -> Conflict:
-    return Conflict(
+def _protected(sighting: Sighting, refusal: Conflict) -> Protected:
+    return Protected(
         f"instance {sighting.resource_id!r} is protected from termination ({refusal.code}): "
         "switch disableApiTermination off, and it is tried again",
         code=refusal.code,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
-from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -173,7 +173,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
     def delete(self, cloud: Aws, sighting: Sighting) -> None:
         """Delete it; deletion protection is respected, and AWS names what still belongs to it."""
         if sighting.actual["deletionProtection"]:
-            raise Conflict(
+            raise Protected(
                 f"cluster {sighting.resource_id!r} has deletionProtection: switch it off, and it is tried again",
                 code="DeletionProtection",
             )

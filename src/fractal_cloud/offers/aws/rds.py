@@ -13,7 +13,7 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
-from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -178,7 +178,7 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
     def delete(self, cloud: Aws, sighting: Sighting) -> None:
         """Delete it, leaving a final snapshot whose name follows from the instance; protection is respected."""
         if sighting.actual["deletionProtection"]:
-            raise Conflict(
+            raise Protected(
                 f"database {sighting.resource_id!r} has deletionProtection: switch it off, and it is tried again",
                 code="DeletionProtection",
             )
