@@ -150,7 +150,7 @@ def keep_a_subnet_that_is_in_use(mending: Mending, request: AwsRequest, call: Ca
 
 @mend("ec2", "DeleteSecurityGroup")
 def keep_a_group_that_is_in_use(mending: Mending, request: AwsRequest, call: Call) -> Answer:
-    """moto deletes a group that instances, databases or other groups use; AWS refuses."""
+    """moto deletes a group that interfaces, instances, databases or other groups use; AWS refuses."""
     group_id = call.parameters.get("GroupId")
     group = find(Ref("security-group", group_id or "", call.region))
     if group is None:
@@ -179,6 +179,8 @@ def _groups_in_use(mending: Mending, region: str) -> set[str]:
         for instance in _present_instances(mending, region)
         for group in [*instance.security_groups, *(one for nic in instance.nics.values() for one in nic.group_set)]
     }
+    for eni in backend("ec2", region).enis.values():
+        used |= set() if eni.instance else {group.id for group in eni.group_set}
     for ref in live("db", region):
         used |= set(getattr(find(ref), "vpc_security_group_ids", None) or [])
     return used
