@@ -24,7 +24,8 @@ def file(tmp_path: Path) -> str:
 
 def mutation(status: str, **components: tuple[str, str]) -> dict[str, Any]:
     found = {name: {"status": state, "message": message} for name, (state, message) in components.items()}
-    return {"id": "m1", "liveSystemId": "ls-a", "status": status, "components": found}
+    held = [name for name, (state, _) in components.items() if state == "ManualOverride"]
+    return {"id": "m1", "liveSystemId": "ls-a", "status": status, "components": found, "heldByOverride": held}
 
 
 def accept(control: FakeControlPlane, *warnings: str) -> None:
@@ -92,6 +93,19 @@ def test_deploy_and_wait_gives_up_after_the_timeout(fractal: Fractal, control: F
     assert "a: Pending: nobody serves aws" in ran.err
 
 
+def test_on_a_terminal_progress_is_a_table_in_its_place(
+    fractal: Fractal, control: FakeControlPlane, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(control)
+    control.on("GET", MUTATION, mutation("InProgress", net=("Pending", "")), mutation("Completed", net=("Active", "")))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    ran = fractal("deploy", file, "--wait")
+    assert ran.code == 0
+    assert "ls-a: InProgress" in ran.out
+    assert "\x1b[1A" in ran.out, "the table before it is overwritten"
+    assert ran.out.rindex("ls-a: Completed") > ran.out.rindex("ls-a: InProgress")
+
+
 def test_a_refused_deploy_lists_every_fault_on_its_line(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
     control.refuse(
         "PUT",
@@ -114,9 +128,9 @@ def test_a_refused_deploy_lists_every_fault_on_its_line(fractal: Fractal, contro
 def planned(*actions: str) -> dict[str, Any]:
     return {
         "liveSystemId": "ls-a",
+        "hasChanges": bool({"create", "change", "import", "delete", "drop"} & set(actions)),
         "components": [
             {
-                "uid": f"u{index}",
                 "componentId": f"c{index}",
                 "type": "T",
                 "action": action,

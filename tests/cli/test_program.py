@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -27,16 +28,18 @@ COMMANDS = ["up", "serve", "agent", "sandbox", "plan", "deploy", "status", "drif
 
 
 def test_help_names_every_command_at_once() -> None:
-    def helped() -> tuple[float, str]:
-        start = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "fractal_cloud.cli", "--help"], capture_output=True, text=True, check=True
-        )
-        return time.monotonic() - start, done.stdout
+    """Measured in processor time: how long a busy machine lets it wait is not the program's doing."""
 
-    tries = [helped() for _ in range(3)]
-    assert all(f"  {command} " in tries[0][1] for command in [*COMMANDS, "delete", "token"])
-    assert min(seconds for seconds, _ in tries) < 0.5
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = spent()
+    done = subprocess.run(
+        [sys.executable, "-m", "fractal_cloud.cli", "--help"], capture_output=True, text=True, check=True
+    )
+    assert spent() - before < 0.5
+    assert all(f"  {command} " in done.stdout for command in [*COMMANDS, "delete", "token"])
 
 
 def test_the_version_is_told(fractal: Fractal) -> None:

@@ -190,14 +190,13 @@ def test_glass_refuses_flags_that_make_no_sense(
 
 @pytest.mark.rule("G10")
 def test_force_push_on_a_component_and_on_a_live_system(fractal: Fractal, control: FakeControlPlane) -> None:
-    control.on("POST", "/livesystems/ls/components/web/force-push", {}, status=202)
-    control.on(
-        "POST", "/livesystems/ls/force-push", {"components": ["web"], "warnings": ["net is imported"]}, status=202
-    )
+    control.on("POST", "/livesystems/ls/components/web/force-push", {"requested": ["web"], "refused": []}, status=202)
+    refused = [{"componentId": "net", "reason": "it is imported"}]
+    control.on("POST", "/livesystems/ls/force-push", {"requested": ["web"], "refused": refused}, status=202)
     assert fractal("force-push", "ls", "web").out.startswith("web: Force Push asked for")
     ran = fractal("force-push", "ls")
     assert ran.code == 0
-    assert ran.err == "warning: net is imported\n"
+    assert ran.err == "warning: net is left out: it is imported\n"
 
 
 @pytest.mark.rule("G10")

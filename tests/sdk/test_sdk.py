@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from types import ModuleType
 
 import pytest
@@ -157,9 +157,12 @@ def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
 
 
 def test_loading_the_sdk_is_quick() -> None:
-    def seconds() -> float:
-        start = time.monotonic()
-        subprocess.run([sys.executable, "-c", "from fractal_cloud import LiveSystem, network_and_compute"], check=True)
-        return time.monotonic() - start
+    """Measured in processor time: how long a busy machine lets it wait is not the program's doing."""
 
-    assert min(seconds() for _ in range(3)) < 1.5
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = spent()
+    subprocess.run([sys.executable, "-c", "from fractal_cloud import LiveSystem, network_and_compute"], check=True)
+    assert spent() - before < 1.0

@@ -88,7 +88,7 @@ class Children:
                     advice=f"All of its output is in {child.log}.",
                 )
 
-    def wait_for(self, what: str, is_ready: Callable[[], bool], seconds: float = 60.0) -> None:
+    def wait_for(self, what: str, is_ready: Callable[[], bool], seconds: float = 120.0) -> None:
         """Wait until something is ready, watching the children meanwhile."""
         deadline = time.monotonic() + seconds
         while not is_ready():

@@ -36,7 +36,17 @@ _MARKS = {
     "unknown": ("?", "bold red"),
     "nothing": (" ", "dim"),
 }
-_CHANGING = frozenset({"create", "change", "import", "delete", "drop"})
+_SUMMARY = {
+    "create": "to create",
+    "change": "to change",
+    "import": "to import",
+    "delete": "to delete",
+    "drop": "to drop",
+    "leave": "left alone",
+    "fail": "that would fail",
+    "unknown": "nobody can tell",
+    "nothing": "as declared",
+}
 
 
 def plan(
@@ -63,12 +73,12 @@ def plan(
     actions = {item["action"] for made in plans for item in made.get("components", [])}
     if actions & {"unknown", "fail"}:
         raise typer.Exit(Exit.FAILED)
-    if exit_code and actions & _CHANGING:
+    if exit_code and any(made["hasChanges"] for made in plans):
         raise typer.Exit(Exit.CHANGES)
 
 
 def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
-    from fractal_cloud.cli.output import console, plain, table, warn
+    from fractal_cloud.cli.output import console, plain, table
 
     rows = []
     counts: dict[str, int] = {}
@@ -76,13 +86,11 @@ def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
         action = str(item["action"])
         counts[action] = counts.get(action, 0) + 1
         mark, style = _MARKS.get(action, ("?", ""))
-        name = item.get("componentId") or item.get("uid")
-        rows.append((plain(f"{mark} {action}", style), name, "\n".join(_plan_lines(item))))
+        rows.append((plain(f"{mark} {action}", style), item["componentId"], "\n".join(_plan_lines(item))))
     out = console()
     out.print(table(("action", "component", "what and why"), rows, live_system_id))
-    out.print(plain(", ".join(f"{count} to {action}" for action, count in counts.items()) or "nothing is declared"))
-    for warning in made.get("warnings", []):
-        warn(warning)
+    told = [f"{counts[action]} {words}" for action, words in _SUMMARY.items() if action in counts]
+    out.print(plain(", ".join(told) or "nothing is declared"))
 
 
 def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _moment(text: str) -> str:
 
 
 def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) -> None:
-    from fractal_cloud.cli.output import emit, say, warn
+    from fractal_cloud.cli.output import emit, say
 
     if output is not Output.TABLE:
         emit(answer, output)
@@ -78,9 +78,6 @@ def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) ->
         say(f"{component}: asked for; the agent now removes managed-by, and then keeps its hands off.")
     else:
         say(f"{component}: asked for; the agent now takes it back and makes it as declared.")
-    if isinstance(answer, dict):
-        for warning in answer.get("warnings") or []:
-            warn(warning)
 
 
 def _show_commands(found: Mapping[str, Any], output: Output) -> None:
@@ -122,11 +119,7 @@ def force_push(
     if output is not Output.TABLE:
         emit(answer, output)
         return
-    found = answer if isinstance(answer, dict) else {}
-    names = found.get("components") or ([component] if component else [])
-    asked = ", ".join(str(name) for name in names) or live_system
-    say(f"{asked}: Force Push asked for; the agent stamps the tags and makes it as declared.")
-    for refusal in found.get("refused") or []:
-        warn(": ".join(str(part) for part in refusal.values()) if isinstance(refusal, dict) else str(refusal))
-    for warning in found.get("warnings") or []:
-        warn(warning)
+    for name in answer["requested"]:
+        say(f"{name}: Force Push asked for; the agent stamps the tags and makes it as declared.")
+    for refusal in answer["refused"]:
+        warn(f"{refusal['componentId']} is left out: {refusal['reason']}")

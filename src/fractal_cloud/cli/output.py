@@ -72,6 +72,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
         header_style="bold",
         pad_edge=False,
         box=box.SIMPLE_HEAD,
+        show_edge=False,
         show_header=any(columns),
     )
     for column in columns:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,8 +58,12 @@ def every(output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, token: To
     if output is not Output.TABLE:
         emit(found, output)
         return
-    rows = [(one.get("id"), one.get("role"), one.get("name"), str(one.get("createdAt") or "")[:19]) for one in found]
+    rows = [(one.get("id"), one.get("role"), one.get("name"), _when(one)) for one in found]
     console().print(table(("id", "role", "name", "created"), rows))
+
+
+def _when(one: Mapping[str, Any]) -> str:
+    return str(one.get("createdAt") or "")[:19].replace("T", " ")
 
 
 @token_app.command("revoke")

@@ -167,6 +167,8 @@ def _start(plan: _Plan, children: Children) -> None:
         children.wait_for("sandbox", lambda: _listens(plan.host, plan.sandbox_port))
     children.wait_for("control plane", lambda: _is_ready(plan.url))
     children.start("agent", ["agent", "--provider", "aws"], _agent_env(plan, common))
+    if plan.sandbox:  # at a real cloud it may wait for credentials, and says so in its log
+        children.wait_for("agent", lambda: _has_agent(plan))
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
@@ -203,6 +205,13 @@ def _is_ready(url: str) -> bool:
         return False
 
 
+def _has_agent(plan: _Plan) -> bool:
+    from fractal_cloud.cli.client import connect
+
+    with connect(plan.url, plan.token) as control:
+        return any(agent["alive"] for agent in control.every("/agents"))
+
+
 def _deploy_sample(plan: _Plan) -> str:
     from fractal_cloud.cli.client import connect, path_of
     from fractal_cloud.cli.files import load
@@ -223,7 +232,7 @@ def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
 
         def is_over() -> bool:
             found.update(control.get(path))
-            return bool(found["status"] != "InProgress")
+            return bool(found["status"] == "Completed")  # what failed may still come right
 
         try:
             children.wait_for("sample", is_over)
@@ -274,4 +283,5 @@ def _program() -> str:
     found = shutil.which("fractal")
     if here.name != "fractal" or (found and Path(found).resolve() == here.resolve()):
         return "fractal"
-    return os.path.relpath(here)
+    beside = os.path.relpath(here)
+    return beside if not beside.startswith("..") else str(here)

@@ -103,9 +103,10 @@ def _follow(control: ControlPlane, awaited: Sequence[Awaited], timeout: float, p
 
 def _judge(mutations: Sequence[Mutation], timeout: float) -> None:
     for mutation in mutations:
-        for name, component in components_of(mutation):
-            if component.get("status") == "ManualOverride":
-                console().print(plain(f"{name} is in manual override: it was left as it is", "yellow"), soft_wrap=True)
+        for name in mutation.get("heldByOverride") or []:
+            console().print(plain(f"{name} is in manual override: it was left as it is", "yellow"), soft_wrap=True)
+        for name in mutation.get("waiting") or []:
+            console().print(plain(f"{name} still waits for the other side of a link", "yellow"), soft_wrap=True)
     bad = [mutation for mutation in mutations if mutation["status"] != "Completed"]
     if not bad:
         return
