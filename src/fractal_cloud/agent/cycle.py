@@ -22,7 +22,7 @@ from fractal_cloud.agent.reading import Picture, Reader, back_off
 from fractal_cloud.agent.scope import HeldScope, Refusal
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance, Status
@@ -420,7 +420,8 @@ class Cycle:
         if isinstance(error, Throttled | Transient):
             status = judgement.status
         elif isinstance(error, Conflict) and tracked.deleting:
-            status = Status.FAILED if self._around.offers[tracked.type].traits.holds_data else Status.DELETING
+            keeps = isinstance(error, Protected) or self._around.offers[tracked.type].traits.holds_data
+            status = Status.FAILED if keeps else Status.DELETING
         if trouble is not None and trouble[0] is Verb.UNTAG:
             status = judgement.status
         stance = tracked.memory.stance
