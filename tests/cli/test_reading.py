@@ -142,10 +142,11 @@ def test_events_come_oldest_first(fractal: Fractal, control: FakeControlPlane) -
 
 @pytest.mark.rule("C4")
 def test_followed_events_go_on_where_the_list_ended(fractal: Fractal, control: FakeControlPlane) -> None:
-    stream = "".join(f"id: {seq}\ndata: {json.dumps(event(seq))}\n\n" for seq in (2, 3))
+    stream = f": connected\n\nid: 3\nevent: StatusChanged\ndata: {json.dumps(event(3))}\n\n: keep-alive\n\n"
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         if request.headers.get("accept") == "text/event-stream":
+            assert request.headers["last-event-id"] == "2", "nothing that happens in between is missed"
             return httpx2.Response(200, text=stream, headers={"content-type": "text/event-stream"})
         return httpx2.Response(200, json={"items": [event(2), event(1)], "cursor": None})
 

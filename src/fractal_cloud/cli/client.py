@@ -64,9 +64,9 @@ class ControlPlane:
             if not cursor or not items:
                 return
 
-    def stream(self, path: str) -> Iterator[Json]:
-        """Events as they happen, until the connection ends."""
-        accept = {"Accept": "text/event-stream"}
+    def stream(self, path: str, after: int) -> Iterator[Json]:
+        """Events as they happen, from the one after ``after`` on, until the connection ends."""
+        accept = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         try:
             with self._http.stream("GET", path, headers=accept, timeout=httpx2.Timeout(5.0, read=None)) as answer:
                 if answer.is_error:

@@ -158,10 +158,9 @@ def events(
         seen = 0
         for event in found:
             _print_event(event, output)
-            seen = max(seen, int(event.get("seq", 0)))
-        for event in control.stream(path):
-            if int(event.get("seq", seen + 1)) > seen:
-                _print_event(event, output)
+            seen = max(seen, int(event["seq"]))
+        for event in control.stream(path, seen):
+            _print_event(event, output)
 
 
 def _row(event: Mapping[str, Any]) -> tuple[object, ...]:
