@@ -48,12 +48,16 @@ def _planned(tracked: Tracked, judgement: Judgement, around: Surroundings) -> Pl
         type=tracked.type,
         action=_action(tracked, judgement),
         rule=judgement.rule,
-        message=judgement.message,
+        message="is not there yet" if _is_creation(judgement) else judgement.message,
         changes={name: difference.to_json() for name, difference in sorted(judgement.drift.items())},
         warnings=offer.warnings(frozenset(judgement.drift)) if judgement.step is not None else [],
         resource_id=tracked.memory.resource_id,
         holds_data=offer.holds_data,
     )
+
+
+def _is_creation(judgement: Judgement) -> bool:
+    return judgement.step is not None and judgement.step.verb is Verb.CREATE
 
 
 def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:

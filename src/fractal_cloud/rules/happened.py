@@ -97,12 +97,14 @@ def _loss(before: Published, after: Published, live_system_id: str) -> Iterator[
 
 
 def _drift(before: Published, after: Published) -> Iterator[Happened]:
-    """An importer's difference raises no event (O5); nor does a difference that went with its resource."""
+    """No event: an importer's difference (O5), one that went with its resource, what a creation still has to set."""
     if after.stance is Stance.IMPORTED or before.drift == after.drift:
         return
     if after.drift:
+        if after.status is Status.INSTANTIATING:
+            return
         yield Happened(EventKind.DRIFT_FOUND, _names(after.drift), before.drift, after.drift)
-    elif before.drift and not after.is_absent:
+    elif before.drift and not after.is_absent and before.status is not Status.INSTANTIATING:
         yield Happened(EventKind.DRIFT_CORRECTED, _names(before.drift), before.drift, None)
 
 
