@@ -70,6 +70,13 @@ class Database:
         self._engine: Engine = dialect.connect(url)
         self._writer = self._engine.execution_options(**{dialect.WRITING: True})
         self._gate = dialect.WriteGate(self._engine)
+        try:
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrate(self) -> None:
         with self._gate.open(), self._writer.begin() as connection:
             dialect.lock_for_migration(connection)
             migrate(connection)

@@ -5,12 +5,12 @@ Each step looks first and writes only where something is due, so any number of p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, select, update
 
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import livesystems, plans, scopes
@@ -27,18 +27,20 @@ from fractal_cloud.model.wire import RequestKind
 BY = "control plane"
 # The agent itself refuses after two cycles and ten seconds, and has the first word.
 REQUEST_GRACE = timedelta(seconds=15)
+# In cycles: said soon enough to be read within two.
+_PATIENCE = 1.5
 FORGET_AGENTS_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Components that are served, or not, all together."""
+    """Components that nobody serves, all for the same reason."""
 
     environment: str
     provider: str
     realm: str | None
     type: str
-    first_deployed: datetime
+    words: str
 
 
 def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool = True) -> None:
@@ -59,40 +61,53 @@ def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool =
 def tell_unserved(database: Database, cycle: timedelta) -> None:
     """Say of components that nobody serves what is missing: within two cycles, and once."""
     with database.read() as tx:
-        alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
-        due = [g for g in _groups(tx) if not _is_served(g, alive) and tx.now - g.first_deployed >= 1.5 * cycle]
-        if not any(_unsaid(tx, group, cycle) for group in due):
+        if not any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)):
             return
     with database.write() as tx:
-        for group in due:
+        for group in _unserved(tx, cycle):
             _tell(tx, _unsaid(tx, group, cycle))
 
 
-def _groups(tx: Tx) -> list[_Group]:
+def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     c = components.c
     query = (
-        select(c.environment, c.provider, c.realm, c.type, func.min(live_systems.c.deployed_at))
+        select(c.environment, c.provider, c.realm, c.type)
         .join(live_systems, live_systems.c.id == c.live_system_id)
+        .where(live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle)
         .group_by(c.environment, c.provider, c.realm, c.type)
     )
-    return [_Group(*row) for row in tx.connection.execute(query)]
+    alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
+    realms = agent_store.realms(tx)
+    found = []
+    for environment, provider, realm, component_type in tx.connection.execute(query):
+        reaching = [agent for agent in alive if _reaches(agent, environment, provider, realm)]
+        if not any(component_type in agent.types for agent in reaching):
+            group = _Group(environment, provider, realm, component_type, "")
+            found.append(replace(group, words=_words(group, reaching, realms.get((environment, provider)))))
+    return found
 
 
-def _is_served(group: _Group, alive: Iterable[Agent]) -> bool:
-    for agent in alive:
-        if group.realm is None:
-            reaches = agent.environment == group.environment and any(p == group.provider for p, _ in agent.reaches)
-        else:
-            reaches = (group.provider, group.realm) in agent.reaches
-        if reaches and group.type in agent.types:
-            return True
-    return False
+def _reaches(agent: Agent, environment: str, provider: str, realm: str | None) -> bool:
+    if realm is not None:
+        return (provider, realm) in agent.reaches
+    return agent.environment == environment and any(reached == provider for reached, _ in agent.reaches)
+
+
+def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None) -> str:
+    if reaching:
+        names = ", ".join(agent.id for agent in reaching)
+        return (
+            f"no running agent knows the type {group.type!r} ({names} serve {group.provider!r}): "
+            "install its package where an agent runs"
+        )
+    if group.realm is not None and realm_now is not None and realm_now != group.realm:
+        return foreign_message(group.environment, group.provider, group.realm, realm_now)
+    return livesystems.unserved_message(group.provider, group.environment)
 
 
 def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
     """The components of a group of which it was not said yet, with the words in their message."""
     c = components.c
-    realm_now = agent_store.realms(tx, [(group.environment, group.provider)]).get((group.environment, group.provider))
     query = (
         select_records()
         .join(live_systems, live_systems.c.id == c.live_system_id)
@@ -101,32 +116,14 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.provider == group.provider,
             c.type == group.type,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
-            live_systems.c.deployed_at <= tx.now - 1.5 * cycle,
+            c.message != group.words,
+            live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,
         )
     )
-    unsaid = []
-    for record in records(tx, query):
-        message = _words(tx, record, realm_now)
-        if record.message != message:
-            record.message = message
-            unsaid.append(record)
+    unsaid = records(tx, query)
+    for record in unsaid:
+        record.message = group.words
     return unsaid
-
-
-def _words(tx: Tx, record: ComponentRecord, realm_now: str | None) -> str:
-    if record.realm is not None and realm_now not in (None, record.realm):
-        return foreign_message(record, str(realm_now))
-    others = [
-        agent.id
-        for agent in agent_store.all_agents(tx)
-        if agent.deadline > tx.now and record.provider in {provider for provider, _ in agent.reaches}
-    ]
-    if others and record.realm is None:
-        return (
-            f"no running agent knows the type {record.type!r} ({', '.join(others)} serve {record.provider!r}): "
-            "install its package where an agent runs"
-        )
-    return livesystems.unserved_message(record.provider, record.environment)
 
 
 def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:

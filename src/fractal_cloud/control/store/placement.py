@@ -104,13 +104,13 @@ def forget_left(tx: Tx, identity_keys: Iterable[str]) -> None:
 def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> None:
     """Say of what stays in another realm why nobody tends it any more."""
     for record in foreign:
-        record.message = foreign_message(record, realm)
+        record.message = foreign_message(record.environment, record.provider, str(record.realm), realm)
     update_records(tx, foreign, ("message",))
 
 
-def foreign_message(record: ComponentRecord, realm: str) -> str:
-    """Why a component established in one realm is not touched by an agent that reaches another (S18)."""
+def foreign_message(environment: str, provider: str, realm: str, realm_now: str) -> str:
+    """Why what is established in one realm is not touched by an agent that reaches another (S18)."""
     return (
-        f"it is in {record.provider} {record.realm!r}, but the agent of environment {record.environment!r} now reaches "
-        f"{realm!r}: run an agent that reaches {record.realm!r}, or declare it in another environment"
+        f"it is in {provider} {realm!r}, but the agent of environment {environment!r} now reaches {realm_now!r}: "
+        f"run an agent that reaches {realm!r}, or declare it in another environment"
     )

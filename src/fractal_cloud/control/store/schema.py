@@ -17,7 +17,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
     text,
 )
 
@@ -50,7 +49,7 @@ def _count(name: str) -> Column[Any]:
 
 
 def _flag(name: str) -> Column[Any]:
-    return Column(name, Boolean, nullable=False, default=False, server_default=false())
+    return Column(name, Boolean, nullable=False, default=False)
 
 
 live_systems: Final = Table(

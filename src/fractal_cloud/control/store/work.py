@@ -68,6 +68,7 @@ def _rows() -> Select[Any]:
         select_records()
         .add_columns(live_systems.c.readoption, live_systems.c.deployed_at)
         .join(live_systems, live_systems.c.id == components.c.live_system_id)
+        .order_by(components.c.live_system_id, components.c.position)
     )
 
 

@@ -95,7 +95,7 @@ def upgrade() -> None:
         sa.Column("readoption", sa.Text(), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("deployed_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("deleting", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("deleting", sa.Boolean(), nullable=False),
         sa.Column("mutation_id", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_live_systems")),
     )
@@ -109,7 +109,7 @@ def upgrade() -> None:
         sa.Column("by", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("frozen", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("frozen", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mutations")),
     )
     op.create_index(
@@ -193,7 +193,7 @@ def upgrade() -> None:
         sa.Column("declaration", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("dealt_generation", sa.BigInteger(), nullable=False),
-        sa.Column("deleting", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("deleting", sa.Boolean(), nullable=False),
         sa.Column("request", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("place", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
@@ -211,13 +211,13 @@ def upgrade() -> None:
         sa.Column("resource_id", sa.Text(), nullable=True),
         sa.Column("output_fields", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("observed_generation", sa.BigInteger(), nullable=False),
-        sa.Column("established", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("established", sa.Boolean(), nullable=False),
         sa.Column("absent_since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("noticed_since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("intent", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("override", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("waits_for", sa.JSON(none_as_null=True), nullable=False),
-        sa.Column("overdue", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("overdue", sa.Boolean(), nullable=False),
         sa.Column("last_updated", sa.DateTime(timezone=True), nullable=False),
         sa.Column("work_version", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(

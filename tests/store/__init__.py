@@ -1,0 +1,1 @@
+"""The store alone: every test here runs on every database there is."""

@@ -1,0 +1,57 @@
+"""A store on every database there is: SQLite always, PostgreSQL where its address is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import make_url, text
+
+from fractal_cloud.control.store import open_store
+from fractal_cloud.control.store.dialect import connect
+from tests.store.playing import CATALOG, Clock, World
+
+POSTGRES = os.environ.get("FRACTAL_TEST_POSTGRES_URL", "")
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param(
+            "postgresql",
+            marks=[
+                pytest.mark.postgres,
+                pytest.mark.skipif(not POSTGRES, reason="FRACTAL_TEST_POSTGRES_URL names no server"),
+            ],
+        ),
+    ]
+)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+        return
+    name = f"test_{uuid4().hex}"
+    _administer(f"CREATE DATABASE {name}")
+    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
+    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(statement: str) -> None:
+    """Run one statement outside of any transaction."""
+    engine = connect(POSTGRES).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[World]:
+    """An empty store with a clock that stands."""
+    clock = Clock()
+    store = open_store(database_url, types_here=CATALOG, clock=clock)
+    yield World(store, clock)
+    store.close()
