@@ -1,0 +1,107 @@
+"""The README's tour, block by block, with the vendor's own command line: everything it claims comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_program import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CYCLE = 1.0
+pytestmark = [pytest.mark.xdist_group("up"), pytest.mark.timeout(300)]
+
+EXPECTED = {
+    "Look at the sample": ["sample: Active", "AwsEc2Instance"],
+    "Deploy your own": ["2 to create", "ls-shop/firewall  Active"],
+    "Break the glass": ["aws ec2 delete-tags", "aws ec2 create-tags", "ManualOverride", "ingress"],
+    "Revert it": ["ls-shop: Active", "GlassBroken", "Readopted", "DriftCorrected"],
+    "Or keep it": ["enableDnsHostnames", "Active"],
+    "Share it": ["ExternallyManaged", "owned by 'ls-shop'"],
+    "Delete": [
+        "This LiveSystem owns 1 resource that is imported by 1 other LiveSystem. "
+        "Deleting will cause that LiveSystem to report Missing on that reference."
+    ],
+}
+
+
+def blocks() -> list[tuple[str, str]]:
+    """The tour's shell blocks under the bold words that introduce them."""
+    tour = README.split("## Five minutes")[1].split("\n## ")[0]
+    found = re.findall(r"\*\*([^*]+?)\.\*\*.*?```sh\n(.*?)```", tour, flags=re.DOTALL)
+    return [(title, block) for title, block in found]
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """`fractal up` as `make up` runs it, on free ports; the environment of a terminal beside it."""
+    env = {
+        **os.environ,
+        "FRACTAL_TOKEN": "tour",
+        "FRACTAL_PORT": (port := str(free_port())),
+        "FRACTAL_SANDBOX_PORT": str(free_port()),
+        "FRACTAL_DATA_DIR": str(tmp_path / "data"),
+        "FRACTAL_CYCLE_SECONDS": str(CYCLE),
+        "FRACTAL_URL": f"http://127.0.0.1:{port}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "160",
+    }
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        env.pop(name, None)
+    log = tmp_path / "up.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fractal_cloud.cli", "up"], env=env, stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        deadline = time.monotonic() + 120
+        while "is deployed: 5 Active" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield env
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+@pytest.mark.rule("G1", "G3", "G6", "G7", "G8", "G12", "O1", "O7", "C4", "C6")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the tour is for bash")
+def test_the_tour_of_the_readme_works_word_by_word(up: dict[str, str], tmp_path: Path) -> None:
+    found = blocks()
+    assert [title for title, _ in found] == list(EXPECTED), "the tour and its test tell the same story"
+    for title, block in found:
+        quick = block.replace("sleep 8", f"sleep {3 * CYCLE:g}")
+        result = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", quick],
+            cwd=tmp_path,
+            env=up | _exported(found, up),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        said = result.stdout + result.stderr
+        assert result.returncode == 0, f"{title}:\n{said}"
+        flat = re.sub(r"\s+", " ", said)
+        for text in EXPECTED[title]:
+            assert re.sub(r"\s+", " ", text) in flat, f"{title}: {text!r} is not in:\n{said}"
+
+
+def _exported(found: list[tuple[str, str]], env: dict[str, str]) -> dict[str, str]:
+    """What the tour's first block leaves in the terminal."""
+    script = f"{found[0][1]}\nenv -0"
+    result = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, timeout=60, check=True)
+    lines = result.stdout.split("\0")
+    pairs = [line.rsplit("\n", 1)[-1].partition("=") for line in lines]
+    return {name: value for name, _, value in pairs if name.startswith("AWS_")}
