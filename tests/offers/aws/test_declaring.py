@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -57,6 +58,7 @@ REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
     (AwsSecurityGroup, {"ingress": [{**RULE, "cidrIp": "everywhere"}]}, "is no network"),
     (AwsSecurityGroup, {"ingress": [{**RULE, "toPort": 70_000}]}, "toPort"),
     (AwsSecurityGroup, {"ingress": [{**RULE, "description": "fractal-cloud-link:x"}]}, "marks the rules which links"),
+    (AwsSecurityGroup, {"egress": [RULE, {**RULE, "description": "x"}]}, "rule 2 is rule 1 once more"),
     (AwsEc2Instance, {"imageId": "ubuntu"}, "must be text that matches"),
     (AwsEc2Instance, {"state": "paused"}, "state"),
     (AwsS3, {"name": "No_Bucket"}, "is no bucket name"),
@@ -65,6 +67,7 @@ REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
     (AwsRdsPostgres, {"engineVersion": "16"}, "must be text that matches"),
     (AwsRdsPostgres, {"allocatedStorage": 5}, "from 20 to"),
     (AwsEcsService, {"taskDefinition": "web"}, "names no revision"),
+    (AwsEcsService, {"taskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/web:3"}, "write 'web:3'"),
     (AwsEcsService, {"subnets": []}, "launchType FARGATE needs subnets"),
     (AwsEks, {"subnets": ["one"]}, "at least two"),
     (AwsEks, {"version": "latest"}, "version"),
@@ -92,7 +95,17 @@ def test_a_component_can_be_named_by_itself() -> None:
     assert AwsSubnet(id="part", vpc=vpc, cidr_block="10.0.1.0/24").parameters()["vpc"] == "net"
 
 
-def test_rules_are_declared_in_one_spelling() -> None:
-    rule = {"ipProtocol": "6", "fromPort": 443, "toPort": 443, "cidrIp": "10.1.2.3/8", "description": ""}
-    group = AwsSecurityGroup.from_parameters("web", {"vpc": "net", "ingress": [rule]})
-    assert group.parameters()["ingress"] == [RULE]
+@pytest.mark.parametrize(
+    "written",
+    [
+        {**RULE, "ipProtocol": "6"},
+        {**RULE, "cidrIp": "10.1.2.3/8"},
+        {**RULE, "description": ""},
+        {**RULE, "cidrIpv6": None},
+    ],
+    ids=["protocol by number", "bits behind the prefix", "nothing said", "null"],
+)
+def test_a_rule_is_declared_as_it_is_compared_or_the_spelling_is_told(written: dict[str, Any]) -> None:
+    with pytest.raises((ValidationError, DeclarationError)) as refused:
+        AwsSecurityGroup.from_parameters("web", {"vpc": "net", "ingress": [written]})
+    assert f"write {json.dumps(RULE)}" in str(refused.value)

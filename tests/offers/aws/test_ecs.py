@@ -128,11 +128,3 @@ def test_what_is_not_declared_of_the_network_is_kept(world: World) -> None:
     partly = {k: v for k, v in SERVICE["parameters"].items() if k != "securityGroups"}
     world.mend({**SERVICE, "parameters": partly}, assignPublicIp="ENABLED")
     assert world.drift(SERVICE, assignPublicIp="ENABLED")[1] == {}
-
-
-@pytest.mark.parametrize(
-    "written", ["web:3", "arn:aws:ecs:eu-west-1:123456789012:task-definition/web:3"], ids=["short", "arn"]
-)
-def test_a_task_definition_is_compared_by_family_and_revision(written: str) -> None:
-    service = AwsEcsService(id="shop", cluster="jobs", task_definition=written, subnets=["part-a"])
-    assert service.parameters()["taskDefinition"] == "web:3"

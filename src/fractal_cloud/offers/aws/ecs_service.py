@@ -23,19 +23,19 @@ from fractal_cloud.offers.aws.tags import GUARD, from_list, protocol_of, same, t
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
 DESCRIBED_AT_ONCE: Final = 10
-_TASK: Final = re.compile(r"(arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?([\w-]+:\d+)\Z")
+_TASK: Final = re.compile(r"[\w-]+:\d+\Z")
+_ARN: Final = re.compile(r"arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/([\w-]+:\d+)\Z")
 _NETWORK: Final = ("subnets", "securityGroups", "assignPublicIp")
 _PLAIN: Final = ("taskDefinition", "desiredCount", "platformVersion", "enableExecuteCommand")
 _STATUS: Final[Mapping[str, Condition]] = {"ACTIVE": Condition.SETTLED, "DRAINING": Condition.DYING}
 
 
 def _with_revision(text: str) -> str:
-    found = _TASK.match(text)
-    if found is None:
-        raise ValueError(
-            f"{text!r} names no revision of a task definition: write family:revision, such as 'web:3', or its ARN"
-        )
-    return found.group(2)
+    if found := _ARN.match(text):
+        raise ValueError(f"{text!r} is an ARN: write {found.group(1)!r}, as it is compared")
+    if not _TASK.match(text):
+        raise ValueError(f"{text!r} names no revision of a task definition: write family:revision, such as 'web:3'")
+    return text
 
 
 class AwsEcsService(Component):
@@ -51,7 +51,7 @@ class AwsEcsService(Component):
         immutable=True, reference=(AwsEcsCluster.type, "clusterArn"), description="The cluster it runs in."
     )
     task_definition: Annotated[str, AfterValidator(_with_revision)] = parameter(
-        description="What it runs: family:revision, or the ARN of a revision."
+        description="The revision of a task definition it runs, as family:revision."
     )
     desired_count: int = parameter(
         1, ge=0, description="How many tasks are kept running. Put it into ignoreDrift where autoscaling sets it."

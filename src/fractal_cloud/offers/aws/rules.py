@@ -5,6 +5,7 @@ A rule has one source or destination; AWS bundles several in one answer, in an o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Self
 
@@ -61,9 +62,9 @@ class AwsSecurityGroupRule(BaseModel):
             raise ValueError(f"a rule for {self.ip_protocol!r} needs fromPort and toPort")
         if (self.description or "").startswith(LINK_MARK):
             raise ValueError(f"a description must not start with {LINK_MARK!r}: that marks the rules which links make")
-        for name in ("cidr_ip", "cidr_ipv6"):
-            if (network := getattr(self, name)) is not None:
-                canonical_network(network)
+        written = self.model_dump(by_alias=True, exclude_unset=True)
+        if written != (spelled := flat(written)):
+            raise ValueError(f"a rule is compared as AWS spells it: write {json.dumps(spelled)}")
         return self
 
     def _value(self, name: str) -> Any:
@@ -76,6 +77,15 @@ class AwsSecurityGroupRule(BaseModel):
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def each_once(rules: list[AwsSecurityGroupRule] | None) -> list[AwsSecurityGroupRule] | None:
+    """The rules of one direction; raises where two differ in nothing but their descriptions, which AWS refuses."""
+    keys = [_key(rule.flat()) for rule in rules or ()]
+    for number, key in enumerate(keys):
+        if key in keys[:number]:
+            raise ValueError(f"rule {number + 1} is rule {keys.index(key) + 1} once more: keep one of them")
+    return rules
 
 
 def flat(rule: Mapping[str, Any]) -> Rule:

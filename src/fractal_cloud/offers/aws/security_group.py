@@ -14,7 +14,14 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import of_group
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import group_name
-from fractal_cloud.offers.aws.rules import AwsSecurityGroupRule, Difference, Rule, from_permissions, to_permissions
+from fractal_cloud.offers.aws.rules import (
+    AwsSecurityGroupRule,
+    Difference,
+    Rule,
+    each_once,
+    from_permissions,
+    to_permissions,
+)
 from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Look, Offer, Wanted
@@ -56,6 +63,11 @@ class AwsSecurityGroup(Component):
     @classmethod
     def _is_group_name(cls, name: str) -> str:
         return group_name(name)
+
+    @field_validator(*_DIRECTIONS)
+    @classmethod
+    def _has_each_rule_once(cls, rules: list[AwsSecurityGroupRule] | None) -> list[AwsSecurityGroupRule] | None:
+        return each_once(rules)
 
     @field_serializer("ingress", "egress")
     def _in_one_spelling(self, rules: list[AwsSecurityGroupRule] | None) -> list[Rule] | None:
