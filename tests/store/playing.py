@@ -228,7 +228,13 @@ class Player:
         if not by_scope:
             by_scope[next(iter(self.tokens))] = []
         sent = [
-            ScopeReport(scope=key, token=self.tokens.get(key, 0), changes=group, **(more if not index else {}))
+            ScopeReport(
+                scope=key,
+                token=self.tokens.get(key, 0),
+                version=self.versions.get(key, 0),
+                changes=group,
+                **(more if not index else {}),
+            )
             for index, (key, group) in enumerate(by_scope.items())
         ]
         with self.world.store.write() as tx:

@@ -201,7 +201,30 @@ def test_a_resource_knows_its_owner_and_its_importers(world: World, agent: Playe
 
 
 def test_a_report_about_a_component_that_is_gone_is_passed_over(world: World, agent: Player) -> None:
+    world.delete("ls-a")
+    agent.claim()
     change = agent.says("ls-a", "box", status=Status.DELETED, finished=True)
     agent.report(change)
     agent.report(change)
     assert world.kinds("ls-a", "box").count("StatusChanged") == 1
+
+
+@pytest.mark.rule("S17", "C5")
+def test_an_intent_judged_from_a_declaration_that_changed_since_is_refused(world: World, agent: Player) -> None:
+    uid = agent.uid("ls-a", "box")
+    intent = JournalEntry(id="j1", uid=uid, generation=1, verb="delete", reason="delete")
+    world.deploy("ls-a", net(), box())
+    with pytest.raises(LeaseLost, match="declared anew"):
+        agent.report(agent.says("ls-a", "box"), journal=[intent])
+    agent.claim()
+    agent.report(agent.says("ls-a", "box"), journal=[intent])
+
+
+@pytest.mark.rule("O10")
+def test_a_component_put_back_while_its_deletion_ended_begins_anew(world: World, agent: Player) -> None:
+    world.deploy("ls-a", net())
+    agent.claim()
+    ended = agent.says("ls-a", "box", status=Status.DELETED, finished=True)
+    world.deploy("ls-a", net(), box())
+    agent.report(ended)
+    assert world.component("ls-a", "box")["status"] == "Instantiating"

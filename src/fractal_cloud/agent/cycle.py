@@ -26,8 +26,8 @@ from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Pr
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked, to_change
-from fractal_cloud.model.wire import AgentEvent, ComponentChange, Intent, KnownResource, ScopeReport
+from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Remembered, Tracked, to_change
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, Intent, ScopeReport
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
@@ -82,8 +82,8 @@ class Cycle:
         self._stance_before: dict[str, Stance] = {}
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
-        self._resources: dict[str, KnownResource] = {}
-        self._known_before: dict[str, KnownResource] = {}
+        self._resources: dict[str, Known] = {}
+        self._known_before: dict[str, Known] = {}
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
 
     def run(self) -> CycleResult:
@@ -128,8 +128,10 @@ class Cycle:
         return frozenset(parent_id for parent_id in found if parent_id is not None)
 
     def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
-        swept_types = {name for name, facts in self._around.offers.items() if facts.compared.swept}
-        views = ((tracked, self._outlook.view(tracked)) for tracked in components if tracked.type in swept_types)
+        """The components that declare something to sweep, with what was seen of them."""
+        swept = {name: facts.compared.swept for name, facts in self._around.offers.items()}
+        chosen = (tracked for tracked in components if not swept[tracked.type].isdisjoint(tracked.parameters))
+        views = ((tracked, self._outlook.view(tracked)) for tracked in chosen)
         return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
 
     def _count_absent_reads(self) -> None:
@@ -261,7 +263,7 @@ class Cycle:
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
-            if memory != tracked.memory or used is not None:
+            if replace(memory, message=tracked.memory.message) != tracked.memory or used is not None:
                 changes.append(to_change(tracked.uid, memory, used_request=used))
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
@@ -345,7 +347,7 @@ class Cycle:
         memory = tracked.memory
         before = self._known_before.get(tracked.identity.key)
         if before is not None:
-            self._remember(before)
+            self._remember(tracked, before)
         tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
         self._changed_here.add(tracked.uid)
 
@@ -383,6 +385,8 @@ class Cycle:
             if memory != tracked.memory or used or judgement.finished or tracked.uid in self._changed_here:
                 changes.append(to_change(tracked.uid, memory, used_request=used, finished=judgement.finished))
                 memories[tracked.uid] = memory
+            else:
+                tracked.memory = memory  # equal, but made of the very objects that the sighting is made of
             if judgement.finished:
                 finished.append(tracked.uid)
         self._publish(changes, memories)
@@ -451,21 +455,19 @@ class Cycle:
             self._remember_owner(tracked, sighting.protocol.owner, sighting.resource_id)
         known = self._held.known_as(tracked.identity.key)
         if judgement.left and judgement.finished:
-            self._remember(
-                known.model_copy(update={"left_by": tracked.live_system_id, "resource_id": sighting.resource_id})
-            )
+            self._remember(tracked, replace(known, left_by=tracked.live_system_id, resource_id=sighting.resource_id))
         elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
-            self._remember(known.model_copy(update={"left_by": None}))
+            self._remember(tracked, replace(known, left_by=None))
 
     def _remember_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
         known = self._held.known_as(tracked.identity.key)
         resource_id = resource_id or known.resource_id
         if (known.owner, known.resource_id) != (owner, resource_id):
-            self._remember(known.model_copy(update={"owner": owner, "resource_id": resource_id}))
+            self._remember(tracked, replace(known, owner=owner, resource_id=resource_id))
 
-    def _remember(self, resource: KnownResource) -> None:
-        self._held.known[resource.identity] = resource
-        self._resources[resource.identity] = resource
+    def _remember(self, tracked: Tracked, known: Known) -> None:
+        identity = tracked.identity.key
+        self._held.known[identity] = self._resources[identity] = known
 
     def _publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
         entries = self._journal.take()
@@ -474,8 +476,9 @@ class Cycle:
         report = ScopeReport(
             scope=self._held.scope.key,
             token=self._held.token,
+            version=self._held.version,
             changes=changes,
-            resources=list(self._resources.values()),
+            resources=[known.to_wire(identity) for identity, known in self._resources.items()],
             journal=entries,
             events=self._events,
         )

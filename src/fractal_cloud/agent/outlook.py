@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from fractal_cloud.agent.reading import Picture
@@ -56,14 +57,25 @@ class Outlook:
         self._settings = settings
         self._views: dict[str, View] = {}
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
-        self._by_id = {(t.live_system_id, t.component_id): t for t in held.tracked.values()}
-        self._declarers = _declarers(held.tracked.values())
-        self._dependents = _dependents(held.tracked.values())
         self.rivals: dict[str, str] = {}
         self.known_as: dict[str, str] = {}
         self.unconfirmed: dict[str, CloudError] = {}
         self.left: set[str] = set()
         self.finished: set[str] = set()
+
+    # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, str], Tracked]:
+        return {(tracked.live_system_id, tracked.component_id): tracked for tracked in self.held.tracked.values()}
+
+    @cached_property
+    def _declarers(self) -> dict[str, frozenset[str]]:
+        return _declarers(self.held.tracked.values())
+
+    @cached_property
+    def _dependents(self) -> dict[tuple[str, str], list[Tracked]]:
+        return _dependents(self.held.tracked.values())
 
     def refresh(self, now: datetime) -> None:
         """Something was looked at again: every view is drawn anew."""
@@ -241,11 +253,14 @@ class Outlook:
 
 def _declarers(components: Iterable[Tracked]) -> dict[str, frozenset[str]]:
     """Per identity, the LiveSystems that could claim the resource: importOnly and deleted components count as none."""
-    found: dict[str, set[str]] = defaultdict(set)
+    alone: dict[str, frozenset[str]] = {}
+    found: dict[str, frozenset[str]] = {}
     for tracked in components:
         if not tracked.deleting and not tracked.import_only:
-            found[tracked.identity.key].add(tracked.live_system_id)
-    return {identity: frozenset(live_systems) for identity, live_systems in found.items()}
+            one = alone.setdefault(tracked.live_system_id, frozenset({tracked.live_system_id}))
+            identity = tracked.identity.key
+            found[identity] = found[identity] | one if identity in found else one
+    return found
 
 
 def _dependents(components: Collection[Tracked]) -> dict[tuple[str, str], list[Tracked]]:

@@ -120,7 +120,8 @@ class Reader:
         try:
             for sighting in offer.sightings(held.cloud, looks[offer.type]):
                 known = before.get(sighting.resource_id)
-                found[sighting.resource_id] = known if known == sighting else sighting
+                kept = known if known == sighting else sighting
+                found[kept.resource_id] = kept
         except CloudError as error:
             if isinstance(error, Throttled):
                 back_off(held, offer.type, now)

@@ -9,8 +9,8 @@ from typing import Any
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import KnownResource, Outside, ScopeWork
+from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
+from fractal_cloud.model.wire import Outside, ScopeWork
 from fractal_cloud.offers.offer import Cloud
 
 
@@ -41,7 +41,7 @@ class HeldScope:
     token: int = 0
     version: int = -1
     tracked: dict[str, Tracked] = field(default_factory=dict)
-    known: dict[str, KnownResource] = field(default_factory=dict)
+    known: dict[str, Known] = field(default_factory=dict)
     outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
     held_by: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
@@ -64,14 +64,17 @@ class HeldScope:
             self.held_by.clear()
         for uid in work.gone:
             self.forget(uid)
+        copies = Copies()
         for component in work.components:
             if types is not None and component.declaration.type not in types:
                 continue
-            self.tracked[component.uid] = Tracked.from_wire(component, self.scope)
-            self.held_by.pop(component.uid, None)
+            tracked = Tracked.from_wire(component, self.scope, copies)
+            self.tracked[tracked.uid] = tracked
+            self.held_by.pop(tracked.uid, None)
             if component.held_by:
-                self.held_by[component.uid] = component.held_by
-        self.known.update((resource.identity, resource) for resource in work.resources)
+                self.held_by[tracked.uid] = component.held_by
+        for resource in work.resources:
+            self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
         self.version = work.version
         self.is_quiet = False
@@ -85,6 +88,6 @@ class HeldScope:
         """The components of one type."""
         return (tracked for tracked in self.tracked.values() if tracked.type == component_type)
 
-    def known_as(self, identity_key: str) -> KnownResource:
+    def known_as(self, identity_key: str) -> Known:
         """What is remembered of a resource, or an empty memory."""
-        return self.known.get(identity_key) or KnownResource(identity=identity_key)
+        return self.known.get(identity_key, NOTHING_KNOWN)

@@ -294,10 +294,11 @@ class ComponentChange(Wire):
 
 
 class ScopeReport(Wire):
-    """What changed in one scope, under its lease."""
+    """What changed in one scope, under its lease, judged from that version of its work."""
 
     scope: str
     token: int
+    version: int
     changes: list[ComponentChange] = Field(default_factory=list)
     resources: list[KnownResource] = Field(default_factory=list)
     journal: list[JournalEntry] = Field(default_factory=list)

@@ -80,10 +80,9 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     neighbours = _neighbours(tx, known.values(), finished)
     _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours))
     _check_is_current(sent.scopes, known)
-    handed = scopes.handed_versions(tx, (scope.scope for scope in sent.scopes))
     taken = _Taken()
     for scope in sent.scopes:
-        _take_changes(tx, agent.id, scope, known, handed.get(scope.scope, 0), taken)
+        _take_changes(tx, agent.id, scope, known, taken)
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
         journal.write(tx, agent.id, scope.journal, known)
@@ -116,13 +115,18 @@ def _check_leases(tx: Tx, agent: agents.Agent, sent: Sequence[ScopeReport], also
 
 
 def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
-    """Refuse intents for what is no longer this scope's business: nothing must be written for them."""
+    """Refuse intents judged from a declaration that has changed since, or for what is no longer in this scope.
+
+    Nothing must be written for them: a component that was taken out and put back again is not deleted.
+    """
     for scope in sent:
         about_to = {entry.uid for entry in scope.journal if entry.outcome is None}
         about_to |= {change.uid for change in scope.changes if change.intent is not None}
         for uid in about_to:
             if uid not in known or known[uid].scope_key != scope.scope:
                 raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
+            if known[uid].work_version > scope.version:
+                raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
 
 
 def _take_changes(
@@ -130,7 +134,6 @@ def _take_changes(
     agent_id: str,
     scope: ScopeReport,
     known: Mapping[str, ComponentRecord],
-    handed: int,
     taken: _Taken,
 ) -> None:
     told = _told(scope.events)
@@ -139,9 +142,11 @@ def _take_changes(
         if before is None or before.scope_key != scope.scope:
             continue
         after = _applied(before, change, tx.now)
-        if before.work_version <= handed:
+        if before.work_version <= scope.version:
             after.dealt_generation = before.generation
-        if change.finished:
+        if change.finished and not before.deleting:
+            after = _begun_anew(before, change)
+        if change.finished and before.deleting:
             taken.finished.append(after)
         elif after != before:
             after.last_updated = tx.now
@@ -180,6 +185,13 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
         request=None if is_used else before.request,
         overdue=before.overdue and change.overridden and _same_until(before, change),
     )
+
+
+def _begun_anew(before: ComponentRecord, change: ComponentChange) -> ComponentRecord:
+    """A component that was declared again while its deletion ended: it is there, and never dealt with."""
+    status = Status.INSTANTIATING.value
+    fresh = ComponentChange(uid=change.uid, stance=Stance.NONE, status=Status.INSTANTIATING)
+    return replace(_applied(before, fresh, before.last_updated), status=status, absent_since=None)
 
 
 def _override(before: Json | None, change: ComponentChange, now: datetime) -> Json | None:
