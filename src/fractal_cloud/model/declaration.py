@@ -14,7 +14,7 @@ Scalar = str | int | float | bool
 class Wire(BaseModel):
     """What travels as JSON: camelCase outside, snake_case inside."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", cache_strings="keys")
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, with every field."""

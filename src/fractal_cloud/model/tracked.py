@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from fractal_cloud.model.wire import (
     ComponentChange,
     Intent,
     JournalEntry,
+    KnownResource,
     Memory,
     OperatorRequest,
     Override,
@@ -21,6 +23,64 @@ from fractal_cloud.model.wire import (
 
 AT_PUBLICATION: Final = datetime.max.replace(tzinfo=UTC)
 """Stands for a time that the control plane will stamp when it is published."""
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Copies:
+    """Copies plain data out of one parsed message, equal texts only once.
+
+    A message is many times bigger than what is kept of it, and a text of it that stayed in use would keep the memory
+    around it from being given back: so none does.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._moments: dict[datetime, datetime] = {}
+
+    def text(self, text: str) -> str:
+        """A text of our own; the same one for equal texts."""
+        copy = self._texts.get(text)
+        if copy is None:
+            copy = self._texts[text] = text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+        return copy
+
+    def optional(self, text: str | None) -> str | None:
+        """A text of our own, where there is one."""
+        return None if text is None else self.text(text)
+
+    def moment(self, at: datetime) -> datetime:
+        """A time of our own; the same one for equal times."""
+        return self._moments.setdefault(at, at.astimezone(UTC))
+
+    def plain(self, value: Any) -> Any:
+        """JSON data of our own; keys are the very objects that the code spells them with."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {sys.intern(self.text(key)): self.plain(item) for key, item in value.items()}
+        return [self.plain(item) for item in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered of a resource under its natural identity; see ``KnownResource``."""
+
+    owner: str | None = None
+    resource_id: str | None = None
+    left_by: str | None = None
+
+    @classmethod
+    def from_wire(cls, told: KnownResource, copies: Copies) -> Known:
+        """The compact form of what the control plane told."""
+        return cls(copies.optional(told.owner), copies.optional(told.resource_id), copies.optional(told.left_by))
+
+    def to_wire(self, identity: str) -> KnownResource:
+        """The form in which it is published."""
+        return KnownResource(identity=identity, owner=self.owner, resource_id=self.resource_id, left_by=self.left_by)
+
+
+NOTHING_KNOWN: Final = Known()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +102,23 @@ class Remembered:
     waits_for: tuple[str, ...] = ()
 
     @classmethod
-    def from_wire(cls, memory: Memory) -> Remembered:
+    def from_wire(cls, memory: Memory, copies: Copies) -> Remembered:
         """The compact form of what the control plane told."""
-        values = {name: getattr(memory, name) for name in Memory.model_fields}
-        return cls(**{**values, "waits_for": tuple(memory.waits_for)})
+        return cls(
+            stance=memory.stance,
+            status=memory.status,
+            message=copies.text(memory.message),
+            owner=copies.optional(memory.owner),
+            resource_id=copies.optional(memory.resource_id),
+            output_fields=copies.plain(memory.output_fields),
+            observed_generation=memory.observed_generation,
+            established=memory.established,
+            absent_since=memory.absent_since,
+            noticed_since=memory.noticed_since,
+            intent=memory.intent,
+            override=memory.override,
+            waits_for=tuple(map(copies.text, memory.waits_for)),
+        )
 
 
 @dataclass(slots=True)
@@ -71,29 +144,29 @@ class Tracked:
     open_writes: tuple[JournalEntry, ...] = ()
 
     @classmethod
-    def from_wire(cls, work: WorkComponent, scope: Scope) -> Tracked:
+    def from_wire(cls, work: WorkComponent, scope: Scope, copies: Copies) -> Tracked:
         """The compact form of one component of a scope's work."""
-        declaration = work.declaration
-        declared_scope = Scope(scope.provider, scope.realm, work.declared_place)
-        identity = Identity(declaration.type, scope, work.name, work.parent)
-        declared = Identity(declaration.type, declared_scope, work.declared_name, work.declared_parent)
+        declaration, own = work.declaration, copies.text
+        declared_scope = Scope(scope.provider, scope.realm, own(work.declared_place))
+        identity = Identity(sys.intern(own(declaration.type)), scope, own(work.name), own(work.parent))
+        declared = Identity(identity.type, declared_scope, own(work.declared_name), own(work.declared_parent))
         return cls(
-            uid=work.uid,
-            live_system_id=work.live_system_id,
-            component_id=declaration.id,
+            uid=own(work.uid),
+            live_system_id=own(work.live_system_id),
+            component_id=own(declaration.id),
             type=identity.type,
-            parameters=declaration.parameters,
-            dependencies=tuple(declaration.dependencies),
-            ignore_drift=_frozen(declaration.ignore_drift),
+            parameters=copies.plain(declaration.parameters),
+            dependencies=tuple(map(own, declaration.dependencies)),
+            ignore_drift=frozenset(map(own, declaration.ignore_drift)) if declaration.ignore_drift else _NOTHING,
             import_only=declaration.import_only,
             readoption_by_tag=work.readoption == "tag",
-            deployed_at=work.deployed_at,
+            deployed_at=copies.moment(work.deployed_at),
             generation=work.generation,
             identity=identity,
             declared_identity=identity if declared == identity else declared,
             deleting=work.deleting,
             request=work.request,
-            memory=Remembered.from_wire(work.memory),
+            memory=Remembered.from_wire(work.memory, copies),
             open_writes=tuple(work.open_writes),
         )
 
@@ -107,13 +180,6 @@ class Tracked:
         """Whether the LiveSystem was deployed after the absence that still stands had been published."""
         absent_since = self.memory.absent_since
         return absent_since is not None and self.deployed_at > absent_since
-
-
-_NOTHING: Final[frozenset[str]] = frozenset()
-
-
-def _frozen(names: list[str]) -> frozenset[str]:
-    return frozenset(names) if names else _NOTHING
 
 
 def to_change(

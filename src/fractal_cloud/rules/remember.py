@@ -73,4 +73,4 @@ def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mappin
     drift = {name: difference.to_json() for name, difference in sorted(judgement.drift.items())}
     if drift:
         fields["drift"] = drift
-    return tracked.memory.output_fields if fields == tracked.memory.output_fields else fields
+    return fields
