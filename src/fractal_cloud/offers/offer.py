@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
@@ -197,8 +198,9 @@ class Offer(ABC, Generic[C, K]):
         )
 
 
+@cache
 def parameter_schema(component: type[Component]) -> dict[str, Any]:
-    """The JSON Schema of a component type's parameters, by their declared names."""
+    """The JSON Schema of a component type's parameters, by their declared names; made once, so not to be changed."""
     schema = component.model_json_schema(by_alias=True)
     hidden = {component.model_fields[name].alias or name for name in COMPONENT_FIELDS}
     properties = {name: value for name, value in schema.get("properties", {}).items() if name not in hidden}
