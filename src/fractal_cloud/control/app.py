@@ -29,6 +29,7 @@ from fractal_cloud.control.api.middleware import BodyLimit, FullComponentIds
 from fractal_cloud.control.api.openapi import install as install_openapi
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.middleware import Authentication
+from fractal_cloud.control.dashboard import routes as dashboard
 from fractal_cloud.control.housekeeping import keep_house_forever
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store, open_store
@@ -36,7 +37,7 @@ from fractal_cloud.control.store.tokens import new_secret
 
 ROUTED = (
     *(livesystems, plans, mutations, components, requests, events, resources),
-    *(offers, scopes, tokens, agents, health),
+    *(offers, scopes, tokens, agents, health, dashboard),
 )
 
 

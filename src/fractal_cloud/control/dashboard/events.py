@@ -1,0 +1,40 @@
+"""Tells an open page that something happened, so that it fetches itself anew; what happened, it then reads there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from fractal_cloud.control.api.answers import TheStore
+from fractal_cloud.control.dashboard.pages import HEADERS, PageRoute
+from fractal_cloud.control.dashboard.sessions import TheVisitor
+from fractal_cloud.control.store import Store, events
+from fractal_cloud.control.store.signals import EVENTS
+
+router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
+KEEP_ALIVE_SECONDS = 15.0
+
+
+@router.get("/events")
+async def follow(request: Request, _visitor: TheVisitor, store: TheStore) -> Response:
+    """A stream of the newest event's number: first the one that stands, then one whenever it has changed."""
+    headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_numbers(request, store), media_type="text/event-stream", headers=headers)
+
+
+async def _numbers(request: Request, store: Store) -> AsyncIterator[bytes]:
+    told: int | None = None
+    with store.signals.subscribe([EVENTS]) as subscription:
+        while not store.signals.is_closed and not await request.is_disconnected():
+            newest = await run_in_threadpool(_newest, store)
+            yield b": keep-alive\n\n" if newest == told else b"data: %d\n\n" % newest
+            told = newest
+            await subscription.wait(KEEP_ALIVE_SECONDS)
+
+
+def _newest(store: Store) -> int:
+    with store.read() as tx:
+        return events.newest(tx)

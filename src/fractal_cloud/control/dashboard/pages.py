@@ -1,0 +1,110 @@
+"""How a page is made: templates, the headers of every answer, and errors as pages. No page's content stands here."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+
+from fractal_cloud.control.dashboard import shown
+from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused, StoreError
+
+log = structlog.get_logger()
+
+# Everything comes from this server, nothing stands inline, nobody may frame a page.
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # Not «no-referrer»: with that, browsers hide the origin of forms, which is checked here.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_STATUS: Final[Mapping[type[StoreError], int]] = {NotFound: 404, Refused: 409, Forbidden: 403}
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters.update(shown.FILTERS)
+
+
+class ToLogin(Exception):
+    """Nobody is logged in: the page is to be asked for again after ``/ui/login``."""
+
+
+def render(name: str, status: int = 200, **values: Any) -> Response:
+    """A page as an answer; every value is escaped by its template."""
+    page = _templates.get_template(name).render(values)
+    headers = {**HEADERS, "Cache-Control": "no-store"}
+    return Response(page.encode("utf-8", "replace"), status, headers, "text/html; charset=utf-8")
+
+
+def see(path: str) -> Response:
+    """Lead the browser to another page, with GET."""
+    return Response(status_code=303, headers={**HEADERS, "Location": path, "Cache-Control": "no-store"})
+
+
+def refused(status: int, detail: str) -> Response:
+    """An error as a page."""
+    return render("error.html", status, title=HTTPStatus(status).phrase, code=status, detail=detail, visitor=None)
+
+
+class PageRoute(APIRoute):
+    """A route whose errors leave it as pages, where the API's leave it as problem documents."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the handler."""
+        handle = super().get_route_handler()
+
+        async def shown_to_people(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except ToLogin:
+                return _to_login(request)
+            except StoreError as error:
+                # «…: GET /livesystems lists them» is advice for programs.
+                return refused(_STATUS.get(type(error), 409), error.message.partition(": GET /")[0])
+            except HTTPException as error:
+                return refused(error.status_code, str(error.detail))
+            except Exception:  # noqa: BLE001 - a person gets a page, the log gets the rest
+                # As text: a traceback with local variables could hold a token.
+                log.error("page failed", path=request.url.path, exception=traceback.format_exc())
+                return refused(500, "the control plane failed on this page: its log says why")
+
+        return shown_to_people
+
+
+def _to_login(request: Request) -> Response:
+    """Ask for the token, and come back afterwards.
+
+    A strict cookie stays at home when a link elsewhere led here. The page then asks for itself once more: that request
+    comes from here, and brings the cookie if there is one.
+    """
+    if request.headers.get("sec-fetch-site") == "cross-site" and request.method == "GET":
+        return render("again.html", visitor=None)
+    if request.method != "GET":
+        return see("/ui/login")
+    return see(f"/ui/login?next={shown.quoted(request.url.path)}")

@@ -1,0 +1,201 @@
+"""Force Push (G10), breaking the glass and re-adoption (G13) from a page: first what will happen, then a button.
+
+What is asked for goes the way of the API's own routes; this only gives their words a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import ValidationError
+
+from fractal_cloud.control.api import requests as api
+from fractal_cloud.control.api.answers import ComponentId, LiveSystemId, TheStore
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.dashboard.pages import PageRoute, render, see
+from fractal_cloud.control.dashboard.sessions import ActingForm, Form, TheVisitor, Visitor
+from fractal_cloud.control.store import Store, components, livesystems
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.requests import refusal
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.wire import RequestKind
+
+router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something an operator can ask for: its name in the address, its button, and what will happen."""
+
+    name: str
+    button: str
+    kind: RequestKind
+    promise: str
+
+
+BREAK: Final = Deed(
+    "break",
+    "Break the glass",
+    RequestKind.BREAK,
+    "The agent removes managed-by from the resource in your name. From then on it keeps its hands off: it reads and "
+    "reports what differs, and changes nothing until somebody hands the component back.",
+)
+READOPT: Final = Deed(
+    "readopt",
+    "Re-adopt",
+    RequestKind.FORCE_PUSH,
+    "The agent puts its tags back in your name and makes the resource as declared. What was changed by hand is "
+    "overwritten; to keep a change, declare and deploy it first.",
+)
+FORCE_PUSH: Final = Deed(
+    "force-push",
+    "Force Push",
+    RequestKind.FORCE_PUSH,
+    "The agent puts its tags on the resource in your name, whatever was done to them, and makes it as declared. What "
+    "was changed by hand is overwritten.",
+)
+DEEDS: Final[Mapping[str, Deed]] = {deed.name: deed for deed in (BREAK, READOPT, FORCE_PUSH)}
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A deed, and why it cannot be asked for right now; empty if it can."""
+
+    deed: Deed
+    refusal: str
+
+
+def offered(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[str, TypeFacts]) -> list[Offered]:
+    """What can be asked for a component as it stands."""
+    record = components.require(tx, live_system_id, component_id)
+    is_broken = record.status == Status.MANUAL_OVERRIDE.value
+    deeds = (READOPT, FORCE_PUSH) if is_broken else (BREAK, FORCE_PUSH)
+    return [Offered(deed, refusal(record, deed.kind, catalog)) for deed in deeds]
+
+
+def _deed(name: str) -> Deed:
+    if name not in DEEDS:
+        raise HTTPException(404, f"there is no page {name!r} of a component")
+    return DEEDS[name]
+
+
+@router.get("/livesystems/{id}/components/{componentId}/{deed}")
+def ask(
+    live_system_id: LiveSystemId, component_id: ComponentId, deed: str, store: TheStore, visitor: TheVisitor
+) -> Response:
+    """What will happen, and the button that confirms it."""
+    return _page(_Asked(live_system_id, component_id, _deed(deed), Form({})), store, visitor)
+
+
+@router.post("/livesystems/{id}/components/{componentId}/{deed}")
+def do(
+    live_system_id: LiveSystemId,
+    component_id: ComponentId,
+    deed: str,
+    store: TheStore,
+    visitor: TheVisitor,
+    form: ActingForm,
+) -> Response:
+    """Ask for it, and lead back to the component; where it is refused, say why on the same page."""
+    asked = _Asked(live_system_id, component_id, _deed(deed), form)
+    try:
+        _carry_out(asked, store, visitor)
+    except Refused as error:
+        return _page(asked, store, visitor, 409, [error.message])
+    except ValidationError as error:
+        return _page(asked, store, visitor, 422, [f"{item['loc'][0]}: {item['msg']}" for item in error.errors()])
+    except BadRequest as error:
+        return _page(asked, store, visitor, 422, [f"{fault.path} {fault.message}" for fault in error.faults])
+    return see(f"/ui/livesystems/{live_system_id}/components/{component_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    live_system_id: str
+    component_id: str
+    deed: Deed
+    form: Form
+
+
+def _carry_out(asked: _Asked, store: Store, visitor: Visitor) -> None:
+    if asked.deed is FORCE_PUSH:
+        api.push(asked.live_system_id, asked.component_id, store, visitor.who)
+        return
+    wanted = api.GlassRequest(
+        action="break" if asked.deed is BREAK else "readopt",
+        reason=asked.form.get("reason") or None,
+        until=_moment(asked.form.get("until")),
+    )
+    api.ask_glass(asked.live_system_id, asked.component_id, wanted, store, visitor.who)
+
+
+def _moment(text: str) -> datetime | None:
+    """What a date field sent; it knows no zones, and its label says UTC."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise HTTPException(422, f"until is {text!r}: give a date and a time like 2030-01-31T18:00") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _page(
+    asked: _Asked, store: Store, visitor: Visitor, status: int = 200, faults: list[str] | None = None
+) -> Response:
+    with store.read() as tx:
+        livesystems.require(tx, asked.live_system_id)
+        component = components.get(tx, asked.live_system_id, asked.component_id)
+        record = components.require(tx, asked.live_system_id, asked.component_id)
+        why_not = refusal(record, asked.deed.kind, store.catalog(tx))
+    return render(
+        "request.html",
+        status,
+        visitor=visitor,
+        component=component,
+        deed=asked.deed,
+        form=asked.form,
+        faults=faults or ([why_not] if why_not else []),
+    )
+
+
+# --- all of a LiveSystem at once
+
+
+@router.get("/livesystems/{id}/force-push")
+def ask_all(live_system_id: LiveSystemId, store: TheStore, visitor: TheVisitor) -> Response:
+    """Which components a Force Push of the whole LiveSystem would take."""
+    return _page_for_all(live_system_id, store, visitor)
+
+
+@router.post("/livesystems/{id}/force-push")
+def do_all(live_system_id: LiveSystemId, store: TheStore, visitor: TheVisitor, _form: ActingForm) -> Response:
+    """Push everything that is in override and not imported."""
+    try:
+        api.push_all(live_system_id, store, visitor.who)
+    except Refused as error:
+        return _page_for_all(live_system_id, store, visitor, 409, [error.message])
+    return see(f"/ui/livesystems/{live_system_id}")
+
+
+def _page_for_all(
+    live_system_id: str, store: Store, visitor: Visitor, status: int = 200, faults: list[str] | None = None
+) -> Response:
+    with store.read() as tx:
+        live_system = livesystems.get(tx, live_system_id)
+    in_override = live_system["counts"].get(Status.MANUAL_OVERRIDE.value, 0)
+    return render(
+        "request_all.html",
+        status,
+        visitor=visitor,
+        live_system_id=live_system_id,
+        deed=FORCE_PUSH,
+        in_override=in_override,
+        faults=faults or [],
+    )
