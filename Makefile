@@ -33,17 +33,20 @@ system-packages:
 test: setup system-packages ## the whole test suite
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
-check: setup ## format, lint, types, import contracts, links of the docs, proofs of the rules
+check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy src tests scripts $(wildcard benchmarks)
 	$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory docs rules
+	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/docs.py
+	@$(MAKE) --no-print-directory rules
 
 rules: setup ## which test proves which rule of docs/protocol.md
 	@$(BIN)/python scripts/rules.py
 
-docs: setup ## the links of the documentation
+docs: setup ## write docs/reference anew, and check the links of the documentation
+	@$(BIN)/python scripts/reference.py
 	@$(BIN)/python scripts/docs.py
 
 bench: setup ## the benchmarks
