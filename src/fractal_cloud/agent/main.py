@@ -129,23 +129,22 @@ class Agent:
         self._calls.shutdown(wait=True, cancel_futures=True)
 
     def step(self) -> None:
-        """One round: register if need be, claim, start what is due, beat, wait."""
+        """One round: register if need be, say that it lives, claim, start what is due, wait."""
         if not self._registered:
             self._register()
+        self._beat_if_due()
         self._claim()
         self._start_due()
         self._collect()
-        self._beat_if_due()
         self._wait()
 
     def run_once(self) -> list[CycleResult]:
         """One cycle of every scope, in this thread, due or not (for tests and one-shot runs)."""
         if not self._registered:
             self._register()
-        self._claim()
-        results = [self._run_cycle(turn) for turn in list(self._turns.values())]
         self._beat()
-        return results
+        self._claim()
+        return [self._run_cycle(turn) for turn in list(self._turns.values())]
 
     def _register(self) -> None:
         reaches = []
