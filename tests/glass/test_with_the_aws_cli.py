@@ -1,0 +1,123 @@
+"""Break the glass with the vendor's own command line, in the very words that the product prints."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_cloud.sandbox import sandbox_env
+from tests.offers.aws.examples import EXAMPLES, Example
+from tests.world import World, vpc
+
+AWS = Path(sys.executable).parent / "aws"
+pytestmark = pytest.mark.skipif(not AWS.exists(), reason="the aws command line is not installed beside Python")
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def aws(world: World) -> Run:
+    """Runs one command of the aws command line, as a person with a terminal would."""
+    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    env = {**keep, **sandbox_env(world.sandbox.url)}
+
+    def run(command: str) -> str:
+        words = shlex.split(command)
+        assert words[0] == "aws"
+        result = subprocess.run(
+            [sys.executable, str(AWS), *words[1:]], env=env, capture_output=True, text=True, timeout=90, check=False
+        )
+        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    return run
+
+
+def commands(world: World, component: str) -> tuple[list[str], list[str]]:
+    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
+    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
+    return answer["break"], answer["readopt"]
+
+
+@pytest.mark.rule("G1", "G7", "G12", "T8")
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
+def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
+    world: World, aws: Run, example: Example
+) -> None:
+    example.prepare(world.person.client)
+    world.deploy("ls-a", *example.components)
+    world.settle(at_most=30)
+    component = example.components[-1]["id"]
+    assert world.status("ls-a", component) == "Active"
+    break_glass, readopt = commands(world, component)
+    for command in break_glass:
+        aws(command)
+    world.cycle()
+    assert world.status("ls-a", component) == "ManualOverride"
+    for command in readopt:
+        aws(command)
+    world.settle(at_most=30)
+    assert world.status("ls-a", component) == "Active"
+    world.assert_safe()
+
+
+@pytest.mark.rule("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12")
+def test_a_whole_night_on_one_vpc(world: World, aws: Run) -> None:
+    world.deploy("ls-a", vpc(enableDnsHostnames=True))
+    world.settle()
+    vpc_id = world.output("ls-a", "net", "vpcId")
+    break_glass, readopt = commands(world, "net")
+    here = "--region eu-west-1"
+
+    def drift() -> dict[str, Any] | None:
+        world.cycle()
+        return world.drift("ls-a", "net")
+
+    aws(f"aws ec2 create-tags {here} --resources {vpc_id} --tags Key=Team,Value=payments")
+    aws(break_glass[0])
+    aws(f"aws ec2 modify-vpc-attribute {here} --vpc-id {vpc_id} --no-enable-dns-hostnames")
+    assert drift() == {"enableDnsHostnames": {"declared": True, "actual": False}}
+    assert world.status("ls-a", "net") == "ManualOverride"
+
+    world.deploy("ls-a", vpc(enableDnsHostnames=True, enableDnsSupport=True))
+    assert drift() == {"enableDnsHostnames": {"declared": True, "actual": False}}, "a deploy changes only the report"
+
+    aws(readopt[0])
+    world.settle()
+    assert world.status("ls-a", "net") == "Active"
+    assert drift() is None
+    assert world.person.tags(vpc_id)["Team"] == "payments"
+
+    aws(break_glass[0])
+    world.cycle()
+    assert world.force_push("ls-a", "net").status_code == 202
+    world.settle()
+    assert world.status("ls-a", "net") == "Active"
+
+    aws(break_glass[0])
+    world.cycle()
+    aws(f"aws ec2 delete-vpc {here} --vpc-id {vpc_id}")
+    world.cycle(2)
+    assert world.status("ls-a", "net") == "ManualOverride"
+    world.deploy("ls-a", vpc())
+    world.settle()
+    assert world.output("ls-a", "net", "vpcId") != vpc_id
+
+    made = aws(f"aws ec2 create-vpc {here} --cidr-block 10.9.0.0/16 --query Vpc.VpcId --output text").strip()
+    aws(f"aws ec2 create-tags {here} --resources {made} --tags Key=Name,Value=legacy")
+    world.deploy("ls-a", vpc(), vpc("legacy", cidrBlock="10.9.0.0/16"))
+    world.cycle()
+    assert world.component("ls-a", "legacy")["outputFields"]["vpcId"] == made
+    assert world.status("ls-a", "legacy") == "ManualOverride"
+    aws(commands(world, "legacy")[1][0])
+    world.settle()
+    assert world.status("ls-a", "legacy") == "Active"
+    assert world.person.tags(made)["fractal-cloud-owner"] == "ls-a"
+    world.assert_safe()
