@@ -412,6 +412,8 @@ class Cycle:
         """What went wrong in this cycle, or is not tried again yet, in the judgement's place."""
         trouble = self._troubles.get(tracked.uid)
         refusal = self._held.refusals.get(tracked.uid)
+        if trouble is None and refusal is not None and judgement.step is None and judgement.rule != "S0":
+            del self._held.refusals[tracked.uid]  # what was refused is no longer wanted
         if trouble is None and (refusal is None or judgement.step is None):
             return judgement
         if trouble is not None:
