@@ -1,4 +1,4 @@
-"""Naming what keeps a network from being deleted: AWS itself only says that there is something (O6)."""
+"""Naming what keeps a network or a cluster from being deleted: AWS itself only says that there is something (O6)."""
 
 from __future__ import annotations
 
@@ -56,6 +56,16 @@ def of_group(cloud: Aws, group_id: str, refusal: Conflict) -> Conflict:
             ),
         ),
     )
+
+
+def in_cluster(cloud: Aws, cluster_arn: str, refusal: Conflict) -> Conflict:
+    """The refusal to delete an ECS cluster, with the services and tasks in it."""
+
+    def found(operation: str, key: str) -> Iterator[str]:
+        for arns in cloud.pages("ecs", operation, key, cluster=cluster_arn, maxResults=100):
+            yield from (f"{arn.split(':')[5].partition('/')[0]} {arn.rpartition('/')[2]!r}" for arn in arns)
+
+    return _explained(refusal, chain(found("list_services", "serviceArns"), found("list_tasks", "taskArns")))
 
 
 def _explained(refusal: Conflict, blockers: Iterator[str]) -> Conflict:

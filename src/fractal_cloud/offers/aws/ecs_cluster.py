@@ -9,9 +9,10 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, parameter
-from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, ecs_name
 from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, protocol_of, same, to_list
@@ -141,8 +142,11 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
             )
 
     def delete(self, cloud: Aws, sighting: Sighting) -> None:
-        """Delete it; AWS names what still runs in it."""
-        cloud.find("ecs", "delete_cluster", cluster=sighting.resource_id)
+        """Delete it; what still runs in it is named."""
+        try:
+            cloud.find("ecs", "delete_cluster", cluster=sighting.resource_id)
+        except Conflict as refusal:
+            raise in_cluster(cloud, sighting.resource_id, refusal) from refusal
 
     def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change protocol tags."""

@@ -23,6 +23,7 @@ _READS: Final = [
     "ecs:ListClusters",
     "ecs:ListServices",
     "ecs:ListTagsForResource",
+    "ecs:ListTasks",
     "eks:DescribeCluster",
     "eks:DescribeUpdate",
     "eks:ListClusters",
