@@ -69,9 +69,7 @@ def _interface_in_group(clients: Clients, found: Found) -> Obstacle:
 
 def _protected_instance(clients: Clients, found: Found) -> Obstacle:
     def protect(value: bool) -> None:
-        clients("ec2").modify_instance_attribute(
-            InstanceId=found.resource_id, DisableApiTermination={"Value": value}
-        )
+        clients("ec2").modify_instance_attribute(InstanceId=found.resource_id, DisableApiTermination={"Value": value})
 
     protect(True)
     return Obstacle((found.resource_id, "protected from termination"), lambda: protect(False))
@@ -101,7 +99,7 @@ def _service_in_cluster(clients: Clients, found: Found) -> Obstacle:
     ecs.register_task_definition(family="theirs", containerDefinitions=[{"name": "a", "image": "b", "memory": 64}])
     ecs.create_service(cluster=found.resource_id, serviceName="theirs", taskDefinition="theirs", desiredCount=0)
     return Obstacle(
-        ("service",), lambda: ecs.delete_service(cluster=found.resource_id, service="theirs", force=True)
+        ("service 'theirs'",), lambda: ecs.delete_service(cluster=found.resource_id, service="theirs", force=True)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -157,6 +157,15 @@ class EcsServiceHands(EcsHands):
 
 
 class EksHands(AwsHands):
+    def edit(self, resource_id: str, parameter: str, value: Any) -> None:
+        """AWS raises a version only by one at a time."""
+        if parameter != "version":
+            super().edit(resource_id, parameter, value)
+            return
+        here = self._clients("eks").describe_cluster(name=resource_id)["cluster"]["version"]
+        for minor in range(int(here.partition(".")[2]) + 1, int(value.partition(".")[2]) + 1):
+            super().edit(resource_id, parameter, f"1.{minor}")
+
     def find(self, name: str) -> list[Found]:
         eks = self._clients("eks")
         if name not in eks.list_clusters()["clusters"]:
@@ -172,6 +181,3 @@ class EksHands(AwsHands):
 
     def delete(self, found: Found) -> None:
         self._clients("eks").delete_cluster(name=found.resource_id)
-
-
-HandsOf = Callable[[Clients, ForeignEdit], Any]

@@ -1,0 +1,98 @@
+"""One offer by example: a declaration, other values for its parameters, and what a person can do to its resources.
+
+Plain data and the shape of a person's hands; nothing here asserts anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Declaration = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One living resource as a person finds it. ``handle``: what the vendor's tag calls know it by."""
+
+    resource_id: str
+    tags: Mapping[str, str]
+    handle: str
+
+
+class Hands(Protocol):
+    """What a person does to the resources of one type with the vendor's own tools and with credentials of their own.
+
+    Nothing of the offer may be used here: the suite holds the offer against it.
+    """
+
+    def find(self, name: str) -> list[Found]:
+        """All living resources of that name, dead remains left out."""
+
+    def edit(self, resource_id: str, parameter: str, value: Any) -> None:
+        """Change one parameter; references are the cloud's own ids."""
+
+    def tag(self, found: Found, tags: Mapping[str, str]) -> None:
+        """Put tags on it, leaving the others."""
+
+    def untag(self, found: Found, *keys: str) -> None:
+        """Take tags off it, leaving the others."""
+
+    def delete(self, found: Found) -> None:
+        """Delete it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What keeps a resource from being deleted: the words by which a message must name it, and how it goes away."""
+
+    words: tuple[str, ...]
+    clear: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A way in which a deletion can be blocked. ``status``: what the component shows meanwhile (O6, O15)."""
+
+    title: str
+    status: str
+    arrange: Callable[[Found], Obstacle]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferExample:
+    """A valid declaration of one type with its parents, and everything the suite must know to try it.
+
+    ``components``: declarations in the order of their dependencies; the last one is under test, and declares every
+    parameter that can change. ``changes`` and ``immutable_changes``: another valid value per parameter, component ids
+    where it is a reference. ``only_up``: parameters that the cloud lets only grow. ``name_tag``: the tag that is the
+    resource's name, where the cloud has no other. ``takes_time``: creation passes through a state of its own.
+    """
+
+    components: Sequence[Declaration]
+    changes: Mapping[str, Any]
+    immutable_changes: Mapping[str, Any]
+    hands: Hands
+    only_up: frozenset[str] = frozenset()
+    name_tag: str | None = None
+    takes_time: bool = False
+    hazards: Sequence[Hazard] = field(default_factory=tuple)
+
+    @property
+    def parents(self) -> Sequence[Declaration]:
+        """What the component under test needs."""
+        return self.components[:-1]
+
+    @property
+    def declaration(self) -> Declaration:
+        """The component under test."""
+        return self.components[-1]
+
+    def under_name(self, component_id: str, **more: Any) -> dict[str, Any]:
+        """The component under test under an id of its own."""
+        return {**self.declaration, "id": component_id, **more}
+
+    def editable(self) -> list[str]:
+        """The parameters a person can change to the other value and the agent can change back."""
+        return [name for name in self.changes if name not in self.only_up]

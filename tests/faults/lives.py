@@ -1,0 +1,195 @@
+"""The life of one resource, in phases, each of which an agent may not survive.
+
+A phase is: somebody does something, an agent carries it out, and what it must have come to. ``live`` runs all phases
+of one life and has one fault happen in each, at the effect of the same number: as many lives as the longest phase has
+effects strike every effect of every phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, stamp
+from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.rules.drift import ComparedType, find_drift
+from fractal_cloud.testing import OfferExample
+from tests.faults.effects import Fault
+from tests.faults.worlds import FaultyWorld
+
+LIVE_SYSTEM = "ls-a"
+OTHERS = {"cost center": "a=b/c", "note": ""}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """``provoke``: what people do before the agent comes. ``verify``: what it must have come to."""
+
+    title: str
+    provoke: Callable[[], None]
+    verify: Callable[[], None]
+
+
+@dataclass
+class Struck:
+    """The effects that a fault was tried at, by phase: the crash points of one kind of fault."""
+
+    points: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.points.values()))
+
+
+class Life:
+    """One resource under test from its creation to its deletion."""
+
+    def __init__(self, offer: AnyOffer, example: OfferExample, world: FaultyWorld, number: int) -> None:
+        self._compared = ComparedType(offer.facts())
+        self._references = offer.facts().references()
+        self._example = example
+        self._world = world
+        self._declaration = example.under_name(f"{example.declaration['id']}-{number}")
+        self._resource_id = ""
+        self._tags: dict[str, str] = {}
+
+    @property
+    def id(self) -> str:
+        return str(self._declaration["id"])
+
+    def phases(self) -> list[Phase]:
+        """All phases, in the order in which they are lived."""
+        return [
+            Phase("create", self._declare, self._is_born),
+            Phase("update", self._declare_changes, self._is_as_declared),
+            Phase("re-adopt", self._break_and_hand_back, self._is_as_declared),
+            Phase("force push", self._break_and_push, self._is_pushed),
+            Phase("delete", self._take_out, self._is_gone),
+        ]
+
+    # --- what people do
+
+    def _deploy(self) -> None:
+        self._world.deploy(LIVE_SYSTEM, *self._example.parents, self._declaration)
+
+    def _declare(self) -> None:
+        self._deploy()
+
+    def _declare_changes(self) -> None:
+        """Declare everything anew that can change, but for what would keep it from being deleted."""
+        changes = {name: value for name, value in self._example.changes.items() if not _protects(name)}
+        self._declaration = {
+            **self._declaration,
+            "parameters": {**self._declaration["parameters"], **changes},
+        }
+        self._deploy()
+
+    def _edit(self) -> None:
+        """Edit what can be edited back to the value it had before the last declaration."""
+        name = next(name for name in self._example.editable() if not _protects(name))
+        before = self._example.declaration["parameters"][name]
+        self._example.hands.edit(self._resource_id, name, self._resolved(name, before))
+
+    def _break_and_hand_back(self) -> None:
+        """Break the glass, lose even the owner tag, change something, and hand it back."""
+        [found] = self._example.hands.find(self.id)
+        self._example.hands.untag(found, MANAGED_BY, OWNER)
+        self._edit()
+        self._world.cycle()
+        assert self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride"
+        self._example.hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+
+    def _break_and_push(self) -> None:
+        [found] = self._example.hands.find(self.id)
+        self._example.hands.untag(found, MANAGED_BY)
+        self._edit()
+        self._world.cycle()
+        assert self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride"
+        self._push()
+
+    def _push(self) -> None:
+        answer = self._world.force_push(LIVE_SYSTEM, self.id)
+        assert answer.status_code == 202, answer.text
+
+    def _take_out(self) -> None:
+        self._world.deploy(LIVE_SYSTEM, *self._example.parents)
+
+    # --- what it must have come to
+
+    def _is_born(self) -> None:
+        [found] = self._example.hands.find(self.id)
+        named = {self._example.name_tag: self.id} if self._example.name_tag else {}
+        assert dict(found.tags) == {**named, **stamp(LIVE_SYSTEM).to_mapping()}
+        self._resource_id = found.resource_id
+        self._example.hands.tag(found, OTHERS)
+        self._tags = {**found.tags, **OTHERS}
+        self._is_as_declared()
+
+    def _is_as_declared(self) -> None:
+        shown = self._world.component(LIVE_SYSTEM, self.id)
+        assert shown["status"] == "Active", f"{shown['status']}: {shown['message']}"
+        declared = {name: self._resolved(name, value) for name, value in self._declaration["parameters"].items()}
+        drift = find_drift(self._compared, declared, shown["outputFields"])
+        assert not drift, drift
+        assert "drift" not in shown["outputFields"], shown["outputFields"]["drift"]
+        found = self._example.hands.find(self.id)
+        assert [one.resource_id for one in found] == [self._resource_id], f"not one and the same: {found}"
+        assert dict(found[0].tags) == self._tags, f"tags are {dict(found[0].tags)}, not {self._tags}"
+
+    def _is_pushed(self) -> None:
+        """What a crash swallowed is in override still, untouched, and comes back when it is asked for again (S17)."""
+        if self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride":
+            [found] = self._example.hands.find(self.id)
+            assert MANAGED_BY not in found.tags, "a push that was swallowed left managed-by behind"
+            self._push()
+            self._world.survive()
+        self._is_as_declared()
+
+    def _is_gone(self) -> None:
+        assert not self._example.hands.find(self.id), "it is still there"
+        assert self._world.find_component(LIVE_SYSTEM, self.id) is None
+        for parent in self._example.parents:
+            shown = self._world.component(LIVE_SYSTEM, parent["id"])
+            assert shown["status"] == "Active", f"{parent['id']}: {shown['status']}: {shown['message']}"
+
+    def _resolved(self, name: str, value: Any) -> Any:
+        if name not in self._references:
+            return value
+        output = self._references[name][1]
+        if isinstance(value, list):
+            return [self._world.output(LIVE_SYSTEM, one, output) for one in value]
+        return self._world.output(LIVE_SYSTEM, value, output)
+
+
+def _protects(name: str) -> bool:
+    return name in ("deletionProtection", "disableApiTermination")
+
+
+def live(life: Life, world: FaultyWorld, at: int | None = None, fault: Fault | None = None) -> dict[str, list[str]]:
+    """Live one life with a fault at the effect of that number in every phase; the effects of each phase."""
+    happened: dict[str, list[str]] = {}
+    for phase in life.phases():
+        phase.provoke()
+        world.effects.arm(at, fault)
+        try:
+            world.survive()
+            happened[phase.title] = list(world.effects.happened)
+            world.effects.arm()
+            phase.verify()
+            world.assert_safe()
+            races = world.sandbox.aws.monitor.lost_races
+            assert not races, "\n".join(map(str, races))
+        except AssertionError as error:
+            effects = happened.get(phase.title) or world.effects.happened
+            where = f"{phase.title} of {life.id}, effect {at} of {effects}" if at is not None else phase.title
+            raise AssertionError(f"{where}, {fault}: {error}") from error
+    return happened
+
+
+def strike_all(make: Callable[[int], Life], world: FaultyWorld, fault: Fault) -> Struck:
+    """Have a fault of one kind happen at every effect of every phase, one life after the other."""
+    untouched = live(make(0), world)
+    for at in range(max(map(len, untouched.values()))):
+        live(make(at + 1), world, at, fault)
+    return Struck(untouched)
