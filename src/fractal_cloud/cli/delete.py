@@ -20,6 +20,7 @@ _STYLES = {"deleted": "red", "left": "yellow"}
 def delete(
     live_system: LiveSystemId,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Show progress; exit 0 only when all is gone.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     url: Url = DEFAULT_URL,
@@ -35,6 +36,8 @@ def delete(
 
     with connect(url, token) as control:
         _show_preview(live_system, control.delete(path_of(live_system), dryRun="true"))
+        if dry_run:
+            return
         if not yes:
             _ask(live_system)
         answer = control.delete(path_of(live_system))

@@ -75,7 +75,9 @@ def eks_name(name: str) -> str:
     return name
 
 
-Block = Annotated[str, StringConstraints(pattern=_IPV4), AfterValidator(_canonical_block)]
+Block = Annotated[
+    str, StringConstraints(pattern=_IPV4), AfterValidator(_canonical_block), Field(examples=["10.0.0.0/16"])
+]
 """The IPv4 block of a VPC or a subnet."""
 
 Network = Annotated[str, AfterValidator(canonical_network)]
