@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
@@ -19,16 +19,16 @@ KEEP_ALIVE_SECONDS = 15.0
 
 
 @router.get("/events")
-async def follow(request: Request, _visitor: TheVisitor, store: TheStore) -> Response:
+async def follow(_visitor: TheVisitor, store: TheStore) -> Response:
     """A stream of the newest event's number: first the one that stands, then one whenever it has changed."""
     headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_numbers(request, store), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_numbers(store), media_type="text/event-stream", headers=headers)
 
 
-async def _numbers(request: Request, store: Store) -> AsyncIterator[bytes]:
+async def _numbers(store: Store) -> AsyncIterator[bytes]:
     told: int | None = None
     with store.signals.subscribe([EVENTS]) as subscription:
-        while not store.signals.is_closed and not await request.is_disconnected():
+        while not store.signals.is_closed:
             newest = await run_in_threadpool(_newest, store)
             yield b": keep-alive\n\n" if newest == told else b"data: %d\n\n" % newest
             told = newest
