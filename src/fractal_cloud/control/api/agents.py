@@ -8,11 +8,13 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
+from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, agents, claims, plans, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.errors import Fault
 from fractal_cloud.model.wire import (
     Beat,
     Claim,
@@ -29,6 +31,7 @@ from fractal_cloud.model.wire import (
 
 router = APIRouter(prefix="/agent", tags=["agents"], route_class=StrictRoute)
 LONGEST_WAIT = 60.0
+LONGEST_CYCLE = 86_400.0
 
 
 class AgentName(Wire):
@@ -40,7 +43,10 @@ class AgentName(Wire):
 @router.post("/register")
 def register(registration: Registration, store: TheStore, who: Who) -> Registered:
     """An agent introduces itself: what it reaches, and which types it knows."""
-    beyond = {reach.provider for reach in registration.reaches} - who.providers
+    if not 0 < registration.cycle_seconds <= LONGEST_CYCLE:
+        raise BadRequest([Fault("cycleSeconds", f"is {registration.cycle_seconds}: give seconds, up to a day")])
+    spoken_for = {reach.provider for reach in registration.reaches} | {facts.provider for facts in registration.types}
+    beyond = spoken_for - who.providers
     if who.providers and beyond:
         raise Forbidden(
             f"token {who.name!r} may not speak for {', '.join(sorted(map(repr, beyond)))}: "

@@ -25,14 +25,29 @@ def answer(content: Any, status: int = 200, headers: dict[str, str] | None = Non
     return Response(to_json(content, inf_nan_mode="null"), status, headers, "application/json")
 
 
+def parsed(body: bytes) -> Any:
+    """A body as JSON, or ``ValueError``; NUL is refused, which PostgreSQL cannot store."""
+    document = from_json(body, allow_inf_nan=False)
+    if b"\\u0000" in body and _has_nul(document):
+        raise ValueError("a text contains the character NUL")
+    return document
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_has_nul(part) for item in value.items() for part in item)
+    return isinstance(value, list) and any(_has_nul(item) for item in value)
+
+
 class StrictRequest(Request):
     """A request whose body is UTF-8 JSON to the letter: half characters and the like are refused, not passed on."""
 
     async def json(self) -> Any:
         """The body, or ``JSONDecodeError``."""
-        body = await self.body()
         try:
-            return from_json(body, allow_inf_nan=False)
+            return parsed(await self.body())
         except ValueError as error:
             raise json.JSONDecodeError(str(error), "", 0) from error
 
@@ -72,21 +87,19 @@ def _principal(request: Request) -> Principal:
     return principal
 
 
-def _known_id(kind: str) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        if not is_id(value):
-            raise NotFound(f"there is no {kind} {value!r}")
-        return value
-
-    return check
+def known_id(kind: str, value: str) -> str:
+    """A value that may be an id; what cannot be one is not found, and never reaches the store."""
+    if not is_id(value):
+        raise NotFound(f"there is no {kind} {value!r}")
+    return value
 
 
 def _live_system_id(live_system_id: Annotated[str, Path(alias="id")]) -> str:
-    return _known_id("LiveSystem")(live_system_id)
+    return known_id("LiveSystem", live_system_id)
 
 
 def _component_id(component_id: Annotated[str, Path(alias="componentId")]) -> str:
-    return _known_id("component")(component_id)
+    return known_id("component", component_id)
 
 
 Document = Annotated[object, Depends(_document)]
@@ -95,7 +108,10 @@ Who = Annotated[Principal, Depends(_principal)]
 LiveSystemId = Annotated[str, Depends(_live_system_id)]
 ComponentId = Annotated[str, Depends(_component_id)]
 Limit = Annotated[int, Query(ge=1, le=MOST_PER_PAGE, description="How many at most.")]
-Cursor = Annotated[str | None, Query(max_length=2048, description="Where the page before ended: its `cursor`.")]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=2048, pattern=r"^[^\x00-\x1f\x7f]*$", description="Where the page before ended: its `cursor`."),
+]
 
 
 def page(items: list[dict[str, Any]], limit: int, cursor_of: Callable[[dict[str, Any]], str]) -> Response:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, answer
+from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, answer, known_id
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
 from fractal_cloud.control.store import Store, livesystems, planning
 from fractal_cloud.control.store.declarations import checked
@@ -45,7 +45,7 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
     with store.read() as tx:
         catalog = store.catalog(tx)
         if document is None:
-            document = livesystems.declaration(tx, live_system_id)
+            document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
     declaration, identities = checked(document, catalog, live_system_id)
     with store.write() as tx:
         return planning.ask(tx, declaration, identities)

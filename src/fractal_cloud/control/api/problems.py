@@ -12,6 +12,7 @@ from pydantic import Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, Fault
@@ -129,6 +130,10 @@ async def _on_http_exception(_request: Request, error: Exception) -> Response:
     return problem(error.status_code, str(error.detail), headers=error.headers)
 
 
+async def _on_value_refused(_request: Request, _error: Exception) -> Response:
+    return problem(422, "a number or a date in the request is out of range: send one that fits", "bad-input")
+
+
 async def _on_crash(_request: Request, _error: Exception) -> Response:
     return problem(500, "the control plane failed on this request: its log says why", "internal")
 
@@ -140,4 +145,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BadRequest, _on_declaration_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(OverflowError, _on_value_refused)
+    app.add_exception_handler(ValueRefused, _on_value_refused)
     app.add_exception_handler(Exception, _on_crash)

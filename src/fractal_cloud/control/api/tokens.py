@@ -15,7 +15,8 @@ from fractal_cloud.control.store import tokens
 from fractal_cloud.model.declaration import Wire
 
 router = APIRouter(prefix="/tokens", tags=["tokens"], route_class=StrictRoute)
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]*$")]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]*$"
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME)]
 Provider = Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9-]+$")]
 
 
@@ -43,7 +44,11 @@ def list_all(store: TheStore) -> Response:
 
 
 @router.delete("/{id}", status_code=204)
-def revoke(token: Annotated[str, Path(alias="id", max_length=100)], store: TheStore, request: Request) -> None:
+def revoke(
+    token: Annotated[str, Path(alias="id", max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]*$")],
+    store: TheStore,
+    request: Request,
+) -> None:
     """Revoke a token, by its id or its name."""
     with store.write() as tx:
         tokens.revoke(tx, token)

@@ -7,6 +7,8 @@ from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.wire import Claim
 
+MOST_AT_ONCE = 10_000
+
 
 def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     """All leases an agent holds, some new ones, and work where it changed; as ``Claimed`` spells it.
@@ -15,29 +17,35 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     """
     with database.read() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
-        if not _is_anything_to_take(tx, agent, wanted):
+        if not _is_anything_to_write(tx, agent, wanted):
             return _answer(tx, agent, wanted, taken=set())
     with database.write() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
         scopes.drop_empty(tx, agent.id)
         taken: set[str] = set()
         if agent.deadline > tx.now:
-            taken = scopes.take(tx, agent.id, scopes.free_within(tx, agent.id, agent.reaches, wanted.limit))
+            taken = scopes.take(
+                tx, agent.id, scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, MOST_AT_ONCE))
+            )
         answer = _answer(tx, agent, wanted, taken)
-        handed = {lease["scope"]: lease["work"]["version"] for lease in answer["leases"] if lease["work"] is not None}
-        heard = {key: version for key, version in wanted.held.items() if key in handed and key not in taken}
-        scopes.note_handed(tx, handed, heard)
+        scopes.forget_departures(tx, _heard(tx, agent, wanted))
         answer["plans"] = plans.hand_out(tx, agent.reaches)
         return answer
 
 
-def _is_anything_to_take(tx: Tx, agent: agents.Agent, wanted: Claim) -> bool:
-    if agent.deadline > tx.now and scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, 1)):
-        return True
+def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim) -> bool:
+    return (
+        (agent.deadline > tx.now and bool(scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, 1))))
+        or scopes.has_empty(tx, agent.id)
+        or scopes.has_heard(tx, _heard(tx, agent, wanted))
+        or plans.is_any_waiting(tx, agent.reaches)
+    )
+
+
+def _heard(tx: Tx, agent: agents.Agent, wanted: Claim) -> dict[str, int]:
+    """The versions of the work an agent has, of scopes that are really its own."""
     held = scopes.held_by(tx, agent.id)
-    if any(wanted.held.get(key) != row.version for key, row in held.items()) or scopes.has_empty(tx, agent.id):
-        return True
-    return plans.is_any_waiting(tx, agent.reaches)
+    return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
 def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json:
@@ -50,7 +58,11 @@ def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json
     if agent.deadline <= tx.now:
         return answer
     held = scopes.held_by(tx, agent.id)
-    whole = {key: row.version for key, row in held.items() if key in taken or wanted.held.get(key, -1) < 0}
+    whole = {
+        key: row.version
+        for key, row in held.items()
+        if key in taken or not 0 <= wanted.held.get(key, -1) <= row.version
+    }
     full = work.full_work(tx, whole)
     for key, row in held.items():
         news: Json | None = None

@@ -27,10 +27,10 @@ def probe(tx: Tx) -> None:
 
 def count(tx: Tx) -> Counts:
     """Components by status, LiveSystems, agents alive, and leases that hold."""
-    by_status = select(components.c.status, func.count()).group_by(components.c.status)
+    by_status = select(components.c.status, func.count().label("many")).group_by(components.c.status)
     alive = select(agents.c.id).where(agents.c.deadline > tx.now)
     return Counts(
-        components=dict(tx.connection.execute(by_status).tuples().all()),
+        components={row.status: row.many for row in tx.connection.execute(by_status)},
         live_systems=tx.connection.execute(select(func.count()).select_from(live_systems)).scalar_one(),
         agents=tx.connection.execute(select(func.count()).select_from(alive.subquery())).scalar_one(),
         leases=tx.connection.execute(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from fractal_cloud.control.store import dialect, schema
 from fractal_cloud.control.store.migrate import migrate
@@ -23,6 +23,8 @@ from fractal_cloud.model.event import EventKind
 Clock = Callable[[], datetime]
 DatabaseError = SQLAlchemyError
 """What every failure of the database derives from, for those who do not speak SQL."""
+ValueRefused = DataError
+"""The database cannot hold a value: a number out of range, or the like."""
 
 
 def utc_now() -> datetime:

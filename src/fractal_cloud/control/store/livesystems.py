@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 from fractal_cloud.control.store import mutations, scopes
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Happening, Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.dialect import chunks, insert_missing
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
 from fractal_cloud.control.store.placement import forget_left, lock_live_systems, recall_overrides
@@ -56,15 +56,17 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     """Take a declaration over the one that stands; returns the id of the mutation that carries it out."""
     declaration = wanted.declaration
     lock_live_systems(tx, [declaration.id])
+    if find(tx, declaration.id) is None:
+        _reserve(tx, declaration)
     standing = find(tx, declaration.id)
-    _check_preconditions(declaration.id, standing, wanted)
-    generation = 1 if standing is None else standing.generation + 1
+    _check_preconditions(declaration.id, standing if standing.generation else None, wanted)
+    generation = standing.generation + 1
     rows = records_of(tx, declaration.id)
     merged = merge(rows, Target(declaration, wanted.identities, realms(tx), generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
     forget_left(tx, recall_overrides(tx, merged.added))
-    _write_live_system(tx, declaration, generation, is_new=standing is None)
+    _write_live_system(tx, declaration, generation)
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
@@ -108,18 +110,34 @@ def check_expected(live_system_id: str, standing: Any, expected: frozenset[str])
         )
 
 
-def _write_live_system(tx: Tx, declaration: LiveSystemDeclaration, generation: int, *, is_new: bool) -> None:
-    values = {
+def _reserve(tx: Tx, declaration: LiveSystemDeclaration) -> None:
+    """Take a new id, or wait for the one who is just taking it: then it stands, with a generation of its own."""
+    row = {
+        "id": declaration.id,
+        **_header(declaration),
+        "generation": 0,
+        "deployed_at": tx.now,
+        "deleting": False,
+        "mutation_id": "",
+    }
+    insert_missing(tx.connection, live_systems, [row])
+    lock_live_systems(tx, [declaration.id])
+
+
+def _header(declaration: LiveSystemDeclaration) -> Json:
+    return {
         "environment": declaration.environment,
         "description": declaration.description,
         "readoption": declaration.readoption,
-        "generation": generation,
-        "deployed_at": tx.now,
     }
-    if is_new:
-        tx.connection.execute(insert(live_systems).values(id=declaration.id, deleting=False, mutation_id="", **values))
-    else:
-        tx.connection.execute(update(live_systems).where(live_systems.c.id == declaration.id).values(**values))
+
+
+def _write_live_system(tx: Tx, declaration: LiveSystemDeclaration, generation: int) -> None:
+    tx.connection.execute(
+        update(live_systems)
+        .where(live_systems.c.id == declaration.id)
+        .values(**_header(declaration), generation=generation, deployed_at=tx.now)
+    )
 
 
 def _point_at(tx: Tx, live_system_id: str, mutation_id: str) -> None:

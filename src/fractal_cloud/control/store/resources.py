@@ -41,9 +41,12 @@ def to_key(identity_key: str) -> str:
 def from_key(key: str) -> str:
     """The identity a URL speaks of."""
     try:
-        return base64.urlsafe_b64decode(key + "=" * (-len(key) % 4)).decode()
-    except (binascii.Error, UnicodeError, ValueError) as error:
-        raise NotFound(f"there is no resource {key!r}: GET /resources lists them") from error
+        identity_key = base64.urlsafe_b64decode(key + "=" * (-len(key) % 4)).decode()
+    except (binascii.Error, UnicodeError, ValueError):
+        identity_key = ""
+    if not identity_key.isprintable() or not identity_key:
+        raise NotFound(f"there is no resource {key!r}: GET /resources lists them")
+    return identity_key
 
 
 def get(tx: Tx, key: str) -> Json:

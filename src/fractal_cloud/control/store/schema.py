@@ -142,7 +142,6 @@ resources: Final = Table(
 )
 
 # Rows are never deleted: a fencing token that began again would let a stale holder in.
-# ``handed_version``: the newest version of the work its holder was given.
 scopes: Final = Table(
     "scopes",
     metadata,
@@ -153,7 +152,6 @@ scopes: Final = Table(
     _text("holder", nullable=True),
     _count("token"),
     _count("version"),
-    _count("handed_version"),
     _count("wake_seq"),
     Index("ix_scopes_provider_realm", "provider", "realm"),
     Index("ix_scopes_holder", "holder"),

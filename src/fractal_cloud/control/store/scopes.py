@@ -43,11 +43,7 @@ def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
     insert_missing(
         tx.connection,
         scopes,
-        [
-            {"key": s.key, "provider": s.provider, "realm": s.realm, "place": s.place, "token": 0, "version": 0}
-            | {"handed_version": 0, "wake_seq": 0}
-            for s in known
-        ],
+        [{"key": scope.key, "provider": scope.provider, "realm": scope.realm, "place": scope.place} for scope in known],
     )
     found: dict[str, ScopeRow] = {}
     for some in chunks(wanted):
@@ -169,27 +165,23 @@ def release(tx: Tx, agent_id: str) -> None:
         tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id).values(holder=None))
 
 
-def note_handed(tx: Tx, handed: Mapping[str, int], heard: Mapping[str, int]) -> None:
-    """Remember which version of the work each holder was given; departures up to the one it has, it has heard of."""
-    if handed:
-        rows = [{"_key": key, "_version": version} for key, version in handed.items()]
-        statement = update(scopes).where(scopes.c.key == bindparam("_key"))
-        tx.connection.execute(statement.values(handed_version=bindparam("_version")), rows)
-    if heard:
-        rows = [{"_key": key, "_version": version} for key, version in heard.items()]
+def has_heard(tx: Tx, heard: Mapping[str, int]) -> bool:
+    """Whether departures are kept of which the holder, who has these versions, knows already."""
+    if not heard:
+        return False
+    query = select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
+    oldest = tx.connection.execute(query.group_by(departures.c.scope_key))
+    return any(row.oldest <= heard.get(row.scope_key, -1) for row in oldest)
+
+
+def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
+    """Drop the departures of which the holder, who has these versions of the work, knows already."""
+    rows = [{"_key": key, "_version": version} for key, version in heard.items()]
+    if rows:
         gone = delete(departures).where(
             departures.c.scope_key == bindparam("_key"), departures.c.version <= bindparam("_version")
         )
         tx.connection.execute(gone, rows)
-
-
-def handed_versions(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
-    """The newest version of the work each scope's holder was given."""
-    found: dict[str, int] = {}
-    for some in chunks(keys):
-        query = select(scopes.c.key, scopes.c.handed_version).where(scopes.c.key.in_(some))
-        found.update((row.key, row.handed_version) for row in tx.connection.execute(query))
-    return found
 
 
 def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:

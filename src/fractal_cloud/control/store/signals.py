@@ -133,7 +133,7 @@ class LocalSubscription:
 
     async def wait(self, seconds: float) -> bool:
         """Wait for a notification since the last wait."""
-        if self._signals.is_closed or seconds <= 0:
+        if self._signals.is_closed or not seconds > 0:
             return False
         try:
             async with asyncio.timeout(seconds):

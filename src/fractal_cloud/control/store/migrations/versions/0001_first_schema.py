@@ -157,7 +157,6 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text(), nullable=True),
         sa.Column("token", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("handed_version", sa.BigInteger(), nullable=False),
         sa.Column("wake_seq", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_scopes")),
     )

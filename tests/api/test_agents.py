@@ -1,0 +1,163 @@
+"""The agents' protocol over HTTP: leases, long polls, plans."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.wire import Claimed
+from tests.api.conftest import Api, subnet, vpc
+
+SCOPE = "aws/123456789012/eu-west-1"
+
+
+def test_what_a_claim_answers_is_what_the_model_describes(api: Api) -> None:
+    api.put("ls-a", vpc(), subnet())
+    api.register()
+    claimed = api.claim()
+    parsed = Claimed.model_validate(claimed)
+    assert parsed.to_json() == claimed
+
+
+def test_a_report_under_a_lost_lease_is_a_conflict(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.register()
+    api.claim()
+    api.scopes[SCOPE]["token"] += 1
+    answer = api.report("ls-a", "net")
+    assert answer.status_code == 409
+    assert answer.json()["type"].endswith("lease-lost")
+
+
+def test_an_unknown_agent_is_not_found(api: Api) -> None:
+    for route in ("claim", "heartbeat", "wait", "release"):
+        body: dict[str, Any] = {"agentId": "nobody", **({"wake": 0} if route == "wait" else {})}
+        answer = api.client.post(f"/agent/{route}", json=body)
+        assert answer.status_code == 404, route
+        assert "register" in answer.json()["detail"]
+
+
+def test_a_body_that_is_not_the_model_lists_its_faults(api: Api) -> None:
+    body = {"agentId": "a", "scopes": [{"scope": 1, "changes": [{}]}], "more": 1}
+    answer = api.client.post("/agent/report", json=body)
+    assert answer.status_code == 422
+    paths = {error["path"] for error in answer.json()["errors"]}
+    assert {"scopes[0].scope", "scopes[0].token", "scopes[0].changes[0].uid", "more"} <= paths
+
+
+def _wait(api: Api, seconds: float) -> dict[str, Any]:
+    answer = api.client.post("/agent/wait", json={"agentId": "a1", "wake": api.wake, "seconds": seconds})
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.rule("C5")
+def test_a_long_poll_ends_at_once_when_something_is_deployed(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.register()
+    api.claim()
+    assert _wait(api, 0.05) == {"wake": api.wake, "woken": False}
+    found: dict[str, Any] = {}
+    waiting = threading.Thread(target=lambda: found.update(_wait(api, 30)))
+    waiting.start()
+    time.sleep(0.3)
+    started = time.monotonic()
+    api.put("ls-a", vpc())
+    waiting.join(20)
+    assert time.monotonic() - started < 15
+    assert found["woken"]
+    assert found["wake"] != api.wake
+
+
+def test_a_long_poll_returns_at_once_where_there_is_news_already(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.register()
+    api.claim()
+    api.put("ls-a", vpc())
+    started = time.monotonic()
+    assert _wait(api, 30)["woken"]
+    assert time.monotonic() - started < 15
+
+
+def test_a_long_poll_ends_when_the_server_stops(api: Api) -> None:
+    api.register()
+    api.claim()
+    found: dict[str, Any] = {}
+    waiting = threading.Thread(target=lambda: found.update(_wait(api, 30)))
+    waiting.start()
+    time.sleep(0.3)
+    app: Any = api.client.app
+    app.state.store.signals.close()
+    waiting.join(20)
+    assert found == {"wake": api.wake, "woken": False}
+
+
+@pytest.mark.rule("C6")
+def test_a_plan_is_answered_by_the_scopes_agent(api: Api) -> None:
+    api.put("ls-b", vpc("theirs"))
+    api.put("ls-a", vpc("stays"), vpc("goes"))
+    api.settle(("ls-a", "stays"), ("ls-a", "goes"))
+    found: dict[str, Any] = {}
+    body = {"id": "ls-a", "components": [vpc("stays"), vpc("comes")]}
+    asking = threading.Thread(
+        target=lambda: found.update(api.client.post("/livesystems/ls-a/plan?timeout=30", json=body).json())
+    )
+    asking.start()
+    task = _plan_task(api)
+    parts = {part["declaration"]["id"]: part for part in task["work"]["components"]}
+    assert set(parts) == {"theirs", "stays", "goes", "comes"}
+    assert (parts["goes"]["deleting"], parts["comes"]["deleting"]) == (True, False)
+    assert parts["theirs"]["uid"] not in task["uids"]
+    actions = {"stays": "nothing", "goes": "delete", "comes": "create"}
+    result = [
+        {"uid": parts[name]["uid"], "componentId": name, "type": parts[name]["declaration"]["type"], "action": action}
+        for name, action in actions.items()
+    ]
+    assert api.client.post(f"/agent/plans/{task['id']}", json={"components": result}).status_code == 204
+    asking.join(20)
+    assert {part["componentId"]: part["action"] for part in found["components"]} == actions
+    assert found["hasChanges"]
+    assert (found["summary"]["create"], found["summary"]["delete"]) == (1, 1)
+    assert api.get("/livesystems/ls-a")["generation"] == 1
+    assert api.client.get("/livesystems/ls-a/components/comes").status_code == 404
+
+
+def _plan_task(api: Api) -> dict[str, Any]:
+    for _ in range(100):
+        plans = api.client.post("/agent/claim", json={"agentId": "a1"}).json()["plans"]
+        if plans:
+            task: dict[str, Any] = plans[0]
+            return task
+        time.sleep(0.05)
+    raise AssertionError("no plan was handed out")
+
+
+@pytest.mark.rule("C6", "S21")
+def test_a_plan_nobody_can_answer_says_which_provider_nobody_serves(api: Api) -> None:
+    body = {"id": "ls-a", "components": [vpc()]}
+    found = api.client.post("/livesystems/ls-a/plan", json=body).json()
+    (part,) = found["components"]
+    assert part["action"] == "unknown"
+    assert "no running agent serves 'aws'" in part["message"]
+    assert not found["hasChanges"]
+
+
+@pytest.mark.rule("C6")
+def test_a_plan_without_an_answer_in_time_is_unknown(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.register()
+    found = api.client.post("/livesystems/ls-a/plan?timeout=0.2").json()
+    assert [part["action"] for part in found["components"]] == ["unknown"]
+    assert "did not answer" in found["components"][0]["message"]
+
+
+def test_a_plan_of_a_bad_declaration_lists_its_faults(api: Api) -> None:
+    answer = api.client.post("/livesystems/ls-a/plan", json={"id": "ls-b", "components": [{"id": "x"}]})
+    assert answer.status_code == 422
+    assert len(answer.json()["errors"]) >= 2
+    assert api.client.post("/livesystems/ls-a/plan").status_code == 404
+    assert api.client.post("/agent/plans/00", json={"components": []}).status_code == 404
