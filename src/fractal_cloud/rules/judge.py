@@ -342,13 +342,15 @@ def _deletion(
     tracked: Tracked, view: View, around: Circumstances, rule: str, fate: Fate, answer: Answer | None
 ) -> Judgement:
     stance = tracked.memory.stance
+    # Shown once, it stays shown until it is gone: the guard asks again after the deletion was published (S12a).
+    noticing = fate is Fate.NOTICE or (fate is Fate.DELETE and tracked.memory.noticed_since is not None)
 
     def ended(message: str, *, left: bool = False) -> Judgement:
         return Judgement(
             rule, Status.DELETED, stance, message, carried_out=True, finished=True, left=left, answer=answer
         )
 
-    def waiting(message: str, *, noticing: bool = False, step: Step | None = None) -> Judgement:
+    def waiting(message: str, step: Step | None = None) -> Judgement:
         status = None if view.presence is Presence.UNREADABLE else Status.DELETING
         return Judgement(rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer)
 
@@ -358,19 +360,19 @@ def _deletion(
         case Fate.WAIT:
             return waiting(words.window(tracked))
         case Fate.GONE:
-            return ended(words.gone())
+            return ended(words.gone(tracked))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
             return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)
         case Fate.LEAVE:
-            return ended(words.left(rule, tracked, view, around.claims), left=True)
+            return ended(words.left(_sighted(view)), left=True)
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:
             return ended(words.left_for(around.left_dependents), left=True)
         case Fate.NOTICE | Fate.DELETE if around.dependents:
-            return waiting(words.deletion_waits(around.dependents), noticing=fate is Fate.NOTICE)
+            return waiting(words.deletion_waits(around.dependents))
         case Fate.NOTICE:
-            return waiting(words.deletion_noticed(around.cycle), noticing=True)
+            return waiting(words.deletion_noticed(around.cycle))
         case _ if _sighted(view).condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING):
             return waiting(words.at_work(_sighted(view)))
         case _:
-            return waiting(words.deleting(), step=Step(Verb.DELETE, "delete"))
+            return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
