@@ -161,6 +161,8 @@ def test_a_phone_shows_every_page_without_sideways_scrolling(
     for path in ("/ui", "/ui/livesystems/team", NET, f"{NET}/break", "/ui/livesystems/team/delete", "/ui/nowhere"):
         page.goto(server.url + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380, path
+        tallest = page.evaluate("Math.max(0, ...[...document.querySelectorAll('caption')].map(c => c.offsetHeight))")
+        assert tallest < 100, "text runs across the screen, not down"
     brightness = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
     assert (int(brightness) < 60) is is_dark
     context.close()

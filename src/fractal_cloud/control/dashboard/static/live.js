@@ -136,7 +136,7 @@ const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", Infinity]];
 function inWords(moment) {
   let amount = (moment - Date.now()) / 1000;
   for (const [unit, many] of STEPS) {
-    if (Math.abs(amount) < many) return WORDS.format(Math.trunc(amount), unit);
+    if (Math.abs(amount) < many) return WORDS.format(Math.round(amount), unit);
     amount /= many;
   }
   return "";
