@@ -8,7 +8,10 @@ from fastapi import APIRouter, Path, Response
 
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, answer, page
+from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.store import resources
+from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.model.errors import Fault
 
 router = APIRouter(tags=["resources"], route_class=StrictRoute)
 
@@ -16,8 +19,12 @@ router = APIRouter(tags=["resources"], route_class=StrictRoute)
 @router.get("/resources", responses={200: {"model": views.ResourcePage}})
 def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All resources, by identity."""
+    try:
+        after = None if cursor is None else resources.from_key(cursor)
+    except NotFound as error:
+        raise BadRequest([Fault("cursor", "is not one of ours: take it from the page before")]) from error
     with store.read() as tx:
-        return page(resources.list_page(tx, limit, cursor), limit, lambda item: str(item["key"]))
+        return page(resources.list_page(tx, limit, after), limit, lambda item: str(item["key"]))
 
 
 @router.get("/resources/{key}", responses={200: {"model": views.Resource}})

@@ -58,10 +58,10 @@ def get(tx: Tx, key: str) -> Json:
 
 
 def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
-    """Resources by identity, those after the given URL key."""
+    """Resources by identity, those after the given one."""
     query = select(resources).order_by(resources.c.identity_key).limit(limit)
     if after is not None:
-        query = query.where(resources.c.identity_key > from_key(after))
+        query = query.where(resources.c.identity_key > after)
     return _described(tx, tx.connection.execute(query).all())
 
 
