@@ -131,8 +131,16 @@ class Outlook:
         if view.fitting:
             return View(error=Unreadable(f"several resources are named like {parent_name!r}, which it is in"))
         if view.sighting is None:
-            return ABSENT
+            return self._without_parent(parent)
         return str(view.sighting.outputs.get(facts.parent_output, view.sighting.resource_id))
+
+    def _without_parent(self, parent: Tracked) -> View:
+        """Who is in a resource that is gone is gone with it; who is in one that was renamed cannot be told."""
+        renamed = self.picture.sightings.get(parent.type, {}).get(parent.memory.resource_id or "")
+        if renamed is None:
+            return ABSENT
+        where = f"{parent.component_id!r}, which it is in, is named {renamed.name!r} in the cloud"
+        return View(error=Unreadable(f"{where} ({renamed.resource_id}): name it back"))
 
     # --- what a component needs of others
 
@@ -240,6 +248,7 @@ class Outlook:
         tracked = list(self.held.tracked.values())
         named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
         named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
+        named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
         left = {known.resource_id for known in self.held.known.values() if known.left_by is not None}
         live_systems = {component.live_system_id for component in tracked}
         orphans: dict[tuple[str, str], Sighting | None] = {}

@@ -139,8 +139,9 @@ class Reader:
         for tracked, sighting in chosen:
             if self.swept_names(tracked):
                 by_type[tracked.type].append((tracked, sighting))
+        budgets: dict[str, int] = {}
         for component_type, candidates in by_type.items():
-            turn = self._whose_turn(held, component_type, candidates)
+            turn = self._whose_turn(held, component_type, candidates, budgets)
             results = self._pool.map(lambda pair: self._sweep_one(held, *pair), turn)
             for (tracked, _), values in zip(turn, results, strict=True):
                 if values is None:
@@ -159,19 +160,28 @@ class Reader:
         return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignored)
 
     def _whose_turn(
-        self, held: HeldScope, component_type: str, candidates: list[tuple[Tracked, Sighting]]
+        self,
+        held: HeldScope,
+        component_type: str,
+        candidates: list[tuple[Tracked, Sighting]],
+        budgets: dict[str, int],
     ) -> list[tuple[Tracked, Sighting]]:
+        """Who is swept now; ``budgets`` holds what is left per service, which several types may share."""
         offer = self._offers[component_type]
+        service = offer.service or component_type
         first = [pair for pair in candidates if _comes_first(held, *pair)]
         rest = [pair for pair in candidates if not _comes_first(held, *pair)]
-        budget = self._sweep_budget - sum(offer.sweep_calls(self.swept_names(tracked)) for tracked, _ in first)
+        budget = budgets.get(service, self._sweep_budget)
+        budget -= sum(offer.sweep_calls(self.swept_names(tracked)) for tracked, _ in first)
         start = held.sweep_turn.get(component_type, 0) % max(len(rest), 1)
         turn = []
         for pair in rest[start:] + rest[:start]:
-            budget -= offer.sweep_calls(self.swept_names(pair[0]))
-            if budget < 0:
+            cost = offer.sweep_calls(self.swept_names(pair[0]))
+            if cost > budget:
                 break
+            budget -= cost
             turn.append(pair)
+        budgets[service] = budget
         held.sweep_turn[component_type] = start + len(turn)
         return first + turn
 
@@ -194,6 +204,7 @@ def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
     memory = tracked.memory
     return (
         memory.stance is not Stance.MANAGED
+        or not sighting.protocol.is_managed
         or sighting.protocol.reconcile
         or memory.observed_generation < tracked.generation
         or (tracked.uid not in held.swept and memory.intent is not None)

@@ -49,6 +49,18 @@ CycleSeconds = Annotated[
         "--cycle-seconds", envvar="FRACTAL_CYCLE_SECONDS", min=0.01, help="Seconds between two looks at the clouds."
     ),
 ]
+Concurrency = Annotated[
+    int, Option("--concurrency", envvar="FRACTAL_CONCURRENCY", min=1, help="Cloud calls under way at once.")
+]
+SweepBudget = Annotated[
+    int,
+    Option(
+        "--sweep-budget",
+        envvar="FRACTAL_SWEEP_BUDGET",
+        min=0,
+        help="Calls per service and cycle for settings that a cloud tells only one by one.",
+    ),
+]
 OutputOption = Annotated[Output, Option("--output", "-o", help="How to print it.")]
 Timeout = Annotated[float, Option("--timeout", min=0, help="Seconds to wait at most.")]
 

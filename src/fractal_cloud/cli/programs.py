@@ -20,12 +20,14 @@ from fractal_cloud.cli.options import (
     DEFAULT_PORT,
     DEFAULT_SANDBOX_PORT,
     DEFAULT_URL,
+    Concurrency,
     CycleSeconds,
     DatabaseUrl,
     DataDir,
     Host,
     Port,
     SandboxPort,
+    SweepBudget,
     Token,
     Url,
 )
@@ -79,6 +81,8 @@ def agent(
     provider: Providers = None,
     environment: Annotated[str, typer.Option("--environment", help="Whose LiveSystems it serves.")] = "default",
     cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
+    concurrency: Concurrency = 16,
+    sweep_budget: SweepBudget = 100,
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
@@ -106,7 +110,13 @@ def agent(
     typer.echo(f"agent: serves {', '.join(provider)} in environment {environment} for {url}")
     run(
         AgentSettings(
-            url=url, token=token, environment=environment, providers=tuple(provider), cycle_seconds=cycle_seconds
+            url=url,
+            token=token,
+            environment=environment,
+            providers=tuple(provider),
+            cycle_seconds=cycle_seconds,
+            concurrency=concurrency,
+            sweep_budget=sweep_budget,
         )
     )
 

@@ -102,11 +102,13 @@ class Offer(ABC, Generic[C, K]):
     """How the cloud is read and changed for one component type.
 
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
-    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page.
+    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page. ``service`` is the vendor's
+    service whose budget of calls this type shares with others (S23).
     """
 
     component: ClassVar[type[Component]]
     title: ClassVar[str]
+    service: ClassVar[str] = ""
     place: ClassVar[tuple[str, ...]] = ()
     parent: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True

@@ -91,17 +91,19 @@ def _named(owner: str | None) -> str:
 def _loss(before: Published, after: Published, live_system_id: str) -> Iterator[Happened]:
     is_missing_now = after.status is Status.MISSING and before.status is not Status.MISSING
     was_ours = before.resource_id is not None and before.owner == live_system_id and not before.is_absent
-    if is_missing_now or (was_ours and after.is_absent):
-        what = before.resource_id or "the resource"
+    if before.resource_id is not None and (is_missing_now or (was_ours and after.is_absent)):
+        what = before.resource_id
         yield Happened(EventKind.RESOURCE_LOST, after.message or f"{what} is gone", before.resource_id, None, UNKNOWN)
 
 
 def _drift(before: Published, after: Published) -> Iterator[Happened]:
-    """No event: an importer's difference (O5), one that went with its resource, what a creation still has to set."""
+    """No event: an importer's difference (O5), one that went with its resource, what the agent's own work passes by."""
     if after.stance is Stance.IMPORTED or before.drift == after.drift:
         return
     if after.drift:
-        if after.status is Status.INSTANTIATING:
+        if after.status in (Status.INSTANTIATING, Status.RECONCILE_REQUESTED):
+            return
+        if before.status is Status.MUTATING and after.status is Status.MUTATING:
             return
         yield Happened(EventKind.DRIFT_FOUND, _names(after.drift), before.drift, after.drift)
     elif before.drift and not after.is_absent and before.status is not Status.INSTANTIATING:

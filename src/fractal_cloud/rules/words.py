@@ -140,9 +140,9 @@ def force_pushed(request: OperatorRequest) -> str:
     return f"Force Push by {request.by}: reconciling to the declaration"
 
 
-def gone() -> str:
-    """Deleted, and seen to be gone."""
-    return "deleted"
+def gone(tracked: Tracked) -> str:
+    """Deleted, and seen to be gone; or never there."""
+    return "deleted" if tracked.memory.resource_id is not None else "nothing to delete: it is not there"
 
 
 def deleting() -> str:
@@ -173,10 +173,16 @@ def dropped(tracked: Tracked, view: View) -> str:
     return f"reference dropped, nothing deleted: {owner!r} owns it"
 
 
-def left(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
+def left(sighting: Sighting) -> str:
     """What is in override stays in the cloud (O10)."""
-    where = view.sighting.resource_id if view.sighting else tracked.identity.name
-    return f"left in the cloud: {where}: {explain(rule, tracked, view, claims)}"
+    tags = sighting.protocol
+    if tags.other_manager is not None:
+        why = f"its managed-by is {tags.other_manager!r}"
+    elif tags.is_managed:
+        why = "it is in manual override, and nobody completed the handshake"
+    else:
+        why = "its managed-by is absent"
+    return f"left in the cloud: {sighting.resource_id}: {why}"
 
 
 def left_for(dependents: Iterable[str]) -> str:

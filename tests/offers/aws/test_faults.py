@@ -68,6 +68,6 @@ def test_an_error_tells_the_cause_first_and_how_to_look_it_up() -> None:
     )
     error = error_of(answer)
     assert error.message == (
-        "The vpc 'vpc-1' has dependencies (DependencyViolation, DeleteVpc, request r-1): it is tried again"
+        "The vpc 'vpc-1' has dependencies (DependencyViolation, DeleteVpc): it is tried again"
     )
     assert (error.code, error.request_id) == ("DependencyViolation", "r-1")

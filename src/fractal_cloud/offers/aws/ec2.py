@@ -92,6 +92,7 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
 
     component = AwsEc2Instance
     title = "EC2 instance"
+    service = "ec2"
     place = ("region",)
     recognition = Recognition.TOKEN
     outputs: ClassVar[Mapping[str, str]] = {

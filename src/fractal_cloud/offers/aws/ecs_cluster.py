@@ -91,6 +91,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
 
     component = AwsEcsCluster
     title = "ECS cluster"
+    service = "ecs"
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "clusterName": "name of the cluster",

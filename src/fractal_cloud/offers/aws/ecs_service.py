@@ -98,6 +98,7 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
 
     component = AwsEcsService
     title = "ECS service"
+    service = "ecs"
     place = ("region",)
     parent = "cluster"
     recognition = Recognition.TOKEN

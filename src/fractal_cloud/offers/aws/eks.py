@@ -102,6 +102,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
 
     component = AwsEks
     title = "EKS cluster"
+    service = "eks"
     place = ("region",)
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {

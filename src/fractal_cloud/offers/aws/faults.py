@@ -172,12 +172,9 @@ def _kind_of_answer(answer: Answer) -> type[CloudError]:
 
 
 def error_of(answer: Answer) -> CloudError:
-    """The error to raise: the vendor's cause first, its code and request id for whoever looks it up, what follows."""
+    """The error to raise: the vendor's cause first, its code and call for whoever looks it up, what follows."""
     kind = kind_of(answer)
-    where = ", ".join(part for part in (answer.code, answer.operation, _request(answer.request_id)) if part)
+    # Without the request id, which is another one in every cycle: the same fault says the same words.
+    where = ", ".join(part for part in (answer.code, answer.operation) if part)
     cause = " ".join(answer.message.split()).rstrip(". ") or "no reason was given"
     return kind(f"{cause} ({where}): {_ADVICE[kind]}", code=answer.code, request_id=answer.request_id)
-
-
-def _request(request_id: str) -> str:
-    return f"request {request_id}" if request_id else ""

@@ -107,6 +107,7 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
 
     component = AwsRdsPostgres
     title = "RDS for PostgreSQL"
+    service = "rds"
     place = ("region",)
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {

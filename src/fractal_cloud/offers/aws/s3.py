@@ -61,6 +61,7 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
 
     component = AwsS3
     title = "S3 bucket"
+    service = "s3"
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         "bucketName": "name of the bucket",

@@ -79,6 +79,7 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
 
     component = AwsSecurityGroup
     title = "Security group"
+    service = "ec2"
     place = ("region",)
     parent = "vpc"
     outputs: ClassVar[Mapping[str, str]] = {

@@ -50,6 +50,7 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
 
     component = AwsSubnet
     title = "Subnet"
+    service = "ec2"
     place = ("region",)
     parent = "vpc"
     recognition = Recognition.WINDOW

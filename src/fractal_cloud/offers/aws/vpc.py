@@ -46,6 +46,7 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
 
     component = AwsVpc
     title = "VPC"
+    service = "ec2"
     place = ("region",)
     recognition = Recognition.WINDOW
     outputs: ClassVar[Mapping[str, str]] = {
