@@ -17,22 +17,12 @@ LIVE_SYSTEMS = ("ls-a", "ls-b")
 NET = "shared-net"
 COMPONENTS = ("net", "web", "group", "own")
 
-# The words of the cloud: each is a method of `People`, and takes the number of a resource.
+# The words of the cloud: each is a method of `People`, and takes the number of a resource. What people do often
+# stands here more than once. What would end a history early (a name that is gone, a twin) can be mended by others.
 ON_RESOURCES = (
-    "tag_foreign",
-    "untag",
-    "wipe",
-    "give_to_terraform",
-    "hand_back",
-    "ask_reconcile",
-    "put_managed_by",
-    "own_a",
-    "own_b",
-    "disown",
-    "edit",
-    "rename",
-    "name_back",
-    "destroy",
+    *("edit", "edit", "edit", "untag", "untag", "hand_back", "hand_back", "hand_back"),
+    *("tag_foreign", "wipe", "give_to_terraform", "ask_reconcile", "put_managed_by"),
+    *("own_a", "own_b", "disown", "rename", "name_back", "name_back", "destroy", "make_twin", "remove_twins"),
 )
 
 
@@ -51,18 +41,26 @@ class Deed:
 
 def on_resources() -> SearchStrategy[Deed]:
     """Somebody with a console of their own does something to one resource, or makes a second VPC of the name."""
-    on_one = st.builds(Deed, st.sampled_from(ON_RESOURCES), st.integers(0, 7))
-    return on_one | st.just(Deed("make_twin"))
+    return st.builds(Deed, st.sampled_from(ON_RESOURCES), st.integers(0, 7))
 
 
 def through_the_product() -> SearchStrategy[Deed]:
     """An operator deploys, deletes, pushes or breaks the glass."""
     components = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in COMPONENTS])
     asked = st.builds(
-        lambda word, about: Deed(word, body={"about": about}), st.sampled_from(["force_push", "break_glass"]), components
+        lambda word, about: Deed(word, body={"about": about}),
+        st.sampled_from(["force_push", "break_glass"]),
+        components,
     )
     deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Deed("delete", body={"id": ls}))
-    return deployments() | asked | deleted
+    words = ("deploy", "deploy", "ask", "ask", "delete")
+    return st.sampled_from(words).flatmap({"deploy": deployments(), "ask": asked, "delete": deleted}.__getitem__)
+
+
+def anything() -> SearchStrategy[Deed]:
+    """Two deeds of three are done with a console. (``one_of`` alone would count the branches of its branches.)"""
+    ways = (on_resources(), on_resources(), through_the_product())
+    return st.sampled_from(range(len(ways))).flatmap(ways.__getitem__)
 
 
 def deployments() -> SearchStrategy[Deed]:
@@ -76,7 +74,7 @@ def _choices() -> SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "dns": maybe,
-            "web": flag,
+            "web": st.sampled_from([True, True, False]),
             "public": maybe,
             "group": flag,
             "open": maybe,

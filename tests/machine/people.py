@@ -54,16 +54,13 @@ class People:
         self._world = world
         self._lock = threading.Lock()
         self.foreign: dict[str, dict[str, str]] = {}
-        self.renamed: set[str] = set()
+        self.renamed: dict[str, str] = {}
 
     def do(self, deed: Deed) -> None:
         """Do one deed; refusals are no fault."""
         with self._lock:
             if deed.body:
                 getattr(self, f"_{deed.word}")(**deed.body)
-                return
-            if deed.word == "make_twin":
-                self._make_twin()
                 return
             standing = resources()
             if standing:
@@ -73,9 +70,8 @@ class People:
         try:
             getattr(self, f"_{word}")(ref, number)
         except ClientError as refusal:
-            code = refusal.response["Error"]["Code"]
-            expected = ("DependencyViolation", "InvalidPermission", "Invalid", "InternalError")
-            assert code.startswith(expected), refusal
+            if not refusal.response["Error"]["Code"].startswith(("DependencyViolation", "Invalid")):
+                raise
 
     # --- with a console
 
@@ -89,7 +85,7 @@ class People:
     def _wipe(self, ref: Ref, _: int) -> None:
         keys = list(tags_of(ref) or {})
         self.foreign.pop(ref.id, None)
-        self.renamed.add(ref.id)
+        self._note_name(ref)
         if keys:
             self._world.person.untag(ref.id, *keys)
 
@@ -116,13 +112,29 @@ class People:
 
     def _rename(self, ref: Ref, number: int) -> None:
         if ref.kind != "security-group":
-            self.renamed.add(ref.id)
+            self._note_name(ref)
             self._world.person.tag(ref.id, Name=f"renamed-{number}")
 
-    def _name_back(self, ref: Ref, _: int) -> None:
-        if ref.kind != "security-group":
-            self.renamed.add(ref.id)
-            self._world.person.tag(ref.id, Name=NET if ref.kind == "vpc" else "web")
+    def _note_name(self, ref: Ref) -> None:
+        self.renamed.setdefault(ref.id, name_of(ref)[2])
+
+    def _name_back(self, _: Ref, number: int) -> None:
+        """Give the first name back to one of those that lost it; their number is not that of all resources."""
+        lost = [ref for ref in resources() if ref.id in self.renamed and name_of(ref)[2] != self.renamed[ref.id]]
+        if lost:
+            ref = lost[number % len(lost)]
+            self._world.person.tag(ref.id, Name=self.renamed[ref.id])
+
+    def _make_twin(self, _: Ref, __: int) -> None:
+        tags = [{"Key": "Name", "Value": NET}]
+        self._world.person.ec2.create_vpc(
+            CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tags}]
+        )
+
+    def _remove_twins(self, _: Ref, __: int) -> None:
+        """Take away the VPCs of the name but the first; those that are not empty stay."""
+        for ref in [ref for ref in resources() if name_of(ref) == ("vpc", "", NET)][1:]:
+            self._world.person.ec2.delete_vpc(VpcId=ref.id)
 
     def _edit(self, ref: Ref, number: int) -> None:
         ec2 = self._world.person.ec2
@@ -143,12 +155,6 @@ class People:
             ec2.delete_subnet(SubnetId=ref.id)
         else:
             ec2.delete_security_group(GroupId=ref.id)
-
-    def _make_twin(self) -> None:
-        tags = [{"Key": "Name", "Value": NET}]
-        self._world.person.ec2.create_vpc(
-            CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tags}]
-        )
 
     # --- through the product
 

@@ -22,7 +22,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.sandbox import Sandbox
 from tests.conftest import SOAK
-from tests.machine.deeds import Deed, declaration, deployments, on_resources, through_the_product
+from tests.machine.deeds import Deed, anything, deployments
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
 from tests.world import Person, World
@@ -48,7 +48,14 @@ class Dying(ControlPlane):
         return super().report(report)
 
 
-interruptions = st.lists(st.tuples(st.integers(1, 12), on_resources() | through_the_product()), max_size=2)
+DENIED = "UnauthorizedOperation"
+MOODS = (
+    *("well", "well", "well", "slow", "late", "lost", "denied", "throttled", "enforcing"),
+    *("DescribeVpcs", "DescribeSubnets", "DescribeSecurityGroups", "DescribeVpcAttribute"),
+)
+
+deeds = st.lists(anything(), min_size=1, max_size=3)
+interruptions = st.lists(st.tuples(st.integers(1, 12), anything()), max_size=2)
 
 
 class Histories(RuleBasedStateMachine):
@@ -77,37 +84,35 @@ class Histories(RuleBasedStateMachine):
 
     # --- the start
 
-    @initialize(first=deployments(), second=deployments(), both=st.booleans())
-    def deploy_something(self, first: Deed, second: Deed, both: bool) -> None:
-        self.people.do(first)
-        if both:
-            self.people.do(second)
+    @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3))
+    def live_systems_are_deployed(self, deployed: list[Deed]) -> None:
+        for deed in deployed:
+            self.people.do(deed)
         self.world.cycle()
 
     # --- what people do, between cycles and during them
 
-    @rule(deed=on_resources())
-    def somebody_acts(self, deed: Deed) -> None:
-        self.people.do(deed)
+    @rule(deeds=deeds)
+    def people_act(self, deeds: list[Deed]) -> None:
+        for deed in deeds:
+            self.people.do(deed)
 
-    @rule(deed=through_the_product())
-    def an_operator_acts(self, deed: Deed) -> None:
-        self.people.do(deed)
+    @rule(deeds=deeds, during=interruptions)
+    def people_act_and_a_cycle_passes(self, deeds: list[Deed], during: list[tuple[int, Deed]]) -> None:
+        self.people_act(deeds)
+        self.a_cycle_passes(during)
 
     @rule(during=interruptions)
     def a_cycle_passes(self, during: list[tuple[int, Deed]]) -> None:
         self._interrupt(during)
         self.world.cycle()
 
-    @rule(during=interruptions, reports=st.integers(0, 3))
-    def the_agent_dies_in_a_cycle(self, during: list[tuple[int, Deed]], reports: int) -> None:
-        self._interrupt(during)
-        self._plane.reports_left = reports
-        self.world.cycle()
-        self._new_agent()
-
-    @rule()
-    def the_agent_is_restarted(self) -> None:
+    @rule(during=interruptions, reports=st.none() | st.integers(0, 3))
+    def the_agent_dies(self, during: list[tuple[int, Deed]], reports: int | None) -> None:
+        """In its sleep, or in a cycle after so many reports."""
+        if reports is not None:
+            self._plane.reports_left = reports
+            self.a_cycle_passes(during)
         self._new_agent()
 
     def _interrupt(self, during: list[tuple[int, Deed]]) -> None:
@@ -129,38 +134,25 @@ class Histories(RuleBasedStateMachine):
 
     # --- the moods of the cloud
 
-    @rule()
-    def creations_take_time(self) -> None:
-        self.knobs.slow_creation(reads=2)
-
-    @rule()
-    def creations_show_late(self) -> None:
-        self.knobs.late_visibility(seconds=HIDDEN_SECONDS)
-
-    @rule(nth=st.integers(1, 3))
-    def an_answer_is_lost(self, nth: int) -> None:
-        self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", writes_only=True)
-
-    @rule(nth=st.integers(1, 3))
-    def a_write_is_denied(self, nth: int) -> None:
-        self.knobs.fail(code="UnauthorizedOperation", status=403, nth=nth, actor="agent", writes_only=True)
-
-    @rule(what=st.sampled_from(["Vpcs", "Subnets", "SecurityGroups", "VpcAttribute"]), nth=st.integers(1, 3))
-    def a_read_is_denied(self, what: str, nth: int) -> None:
-        operation = f"Describe{what}"
-        self.knobs.fail(code="UnauthorizedOperation", status=403, nth=nth, actor="agent", operation=operation)
-
-    @rule()
-    def a_write_is_throttled(self) -> None:
-        self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
-
-    @rule(enforce=st.booleans())
-    def the_cloud_enforces_the_tag(self, enforce: bool) -> None:
-        self.knobs.enforce_tag_condition = enforce
-
-    @rule()
-    def the_cloud_is_well_again(self) -> None:
-        self.knobs.reset()
+    @rule(mood=st.sampled_from(MOODS), nth=st.integers(1, 3))
+    def the_cloud_has_a_mood(self, mood: str, nth: int) -> None:
+        match mood:
+            case "well":
+                self.knobs.reset()
+            case "slow":
+                self.knobs.slow_creation(reads=2)
+            case "late":
+                self.knobs.late_visibility(seconds=HIDDEN_SECONDS)
+            case "lost":
+                self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", writes_only=True)
+            case "denied":
+                self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", writes_only=True)
+            case "throttled":
+                self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
+            case "enforcing":
+                self.knobs.enforce_tag_condition = True
+            case operation:
+                self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", operation=operation)
 
     # --- what must hold
 
@@ -215,7 +207,4 @@ def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.timeout(6 * 3_600 if SOAK else 600)
 @pytest.mark.rule("S15", "S16", "S17", "S20", "T1", "T3", "T4", "O2", "O3")
 def test_whatever_people_do_nothing_forbidden_happens_and_all_comes_to_rest(new_world: Any) -> None:
-    run_state_machine_as_test(lambda: Histories(new_world()), settings=HISTORIES)  # type: ignore[no-untyped-call]
-
-
-__all__ = ["Histories", "declaration"]
+    run_state_machine_as_test(lambda: Histories(new_world()), settings=HISTORIES)  # type: ignore[arg-type]
