@@ -1,0 +1,5 @@
+"""Measurements with bars: what a cycle costs, side by side with what it would cost otherwise.
+
+``make bench`` runs them all and fails where a bar is missed. What is right or wrong is no business of this room: tests
+prove that.
+"""

@@ -1,0 +1,139 @@
+"""What is measured in a process of its own: an agent with one scope at rest, or the bare loop it is held against.
+
+``python -m benchmarks.child agent FILE`` takes the scope's work from a file, as an agent gets it over the wire;
+``python -m benchmarks.child bare`` remembers what is there. Then each line of input is answered with one of JSON:
+
+    go        run one cycle (or loop); the CPU seconds of this whole process it took
+    judge     the same, but every component is judged anew, as after any change in the scope
+    weigh     the memory this process holds after letting go of what it can
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CYCLES_BEFORE = 3
+
+
+class Child:
+    """A child process, seen from its parent."""
+
+    def __init__(self, *arguments: str, traced: bool = False) -> None:
+        options = ["-X", "tracemalloc=1"] if traced else []
+        self._process = subprocess.Popen(
+            [sys.executable, *options, "-m", "benchmarks.child", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._answer()
+
+    def ask(self, command: str) -> dict[str, Any]:
+        """Send one command and wait for its answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{command}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a benchmark's child ended with {self._process.wait(10)}: see its output above")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """Let it end."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self._process.wait(30)
+
+
+@contextmanager
+def child(*arguments: str, traced: bool = False) -> Iterator[Child]:
+    """A child that ends with the block."""
+    started = Child(*arguments, traced=traced)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def agent(file: Path) -> Callable[[str], None]:
+    """The cycle of an agent that has claimed a scope at rest; told so, it judges everything anew."""
+    from benchmarks.rig import Bench
+    from fractal_cloud.model.wire import ScopeWork
+
+    made = Bench(ScopeWork.model_validate_json(file.read_bytes()))
+    made.settle()
+
+    def cycle(command: str) -> None:
+        made.held.is_quiet = command != "judge"
+        before = made.control.publications
+        made.cycle()
+        assert made.held.is_quiet, "a scope at rest does not stay at rest"
+        assert made.control.publications == before, "a scope at rest publishes"
+
+    return cycle
+
+
+def bare() -> Callable[[str], None]:
+    """The loop anybody would write first: list with boto3's paginator, compare each dictionary with the known one."""
+    import boto3
+
+    from benchmarks.stock import REGION
+
+    paginator: Any = boto3.client("ec2", region_name=REGION).get_paginator("describe_vpcs")
+
+    def listed() -> Iterator[dict[str, Any]]:
+        for page in paginator.paginate(PaginationConfig={"PageSize": 1000}):
+            yield from page["Vpcs"]
+
+    known = {vpc["VpcId"]: vpc for vpc in listed()}
+
+    def loop(_: str) -> None:
+        drifted = [vpc["VpcId"] for vpc in listed() if known.get(vpc["VpcId"]) != vpc]
+        assert not drifted, "canned pages do not change"
+
+    return loop
+
+
+def _weigh() -> dict[str, int]:
+    for _ in range(2):
+        gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return {"resident": resident, "traced": tracemalloc.get_traced_memory()[0]}
+
+
+def main() -> None:
+    """Get ready, then do as told until the input ends."""
+    run = bare() if sys.argv[1] == "bare" else agent(Path(sys.argv[2]))
+    for _ in range(CYCLES_BEFORE):
+        run("go")
+    print("{}", flush=True)
+    for line in sys.stdin:
+        command = line.strip()
+        if command == "weigh":
+            print(json.dumps(_weigh()), flush=True)
+            continue
+        before = time.process_time()
+        run(command)
+        print(json.dumps({"cpu": time.process_time() - before}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

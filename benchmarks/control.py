@@ -1,0 +1,133 @@
+"""Bar 3: what a steady cycle writes to the control plane: one heartbeat per agent, and nothing per component.
+
+The control plane is the real one, on a SQLite file, over HTTP; its statements are counted where they are executed.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2 as httpx
+import uvicorn
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from benchmarks.rig import Canned
+from benchmarks.stock import VPC, Declared
+from benchmarks.table import Row
+from fractal_cloud.agent.client import ControlPlane
+from fractal_cloud.agent.main import Agent
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.control.app import create_app
+from fractal_cloud.control.settings import ControlSettings
+
+COUNT: Final = 1_000
+CYCLES: Final = 5
+TOKEN: Final = "benchmark"
+_WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
+
+
+class Watched:
+    """A control plane in this process that counts requests by path and writing statements."""
+
+    def __init__(self, folder: str) -> None:
+        settings = ControlSettings(database_url=f"sqlite:///{Path(folder) / 'control.db'}", admin_token=TOKEN)
+        self._app = create_app(settings)
+        self.requests: Counter[str] = Counter()
+        self.statements: Counter[str] = Counter()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._server = uvicorn.Server(uvicorn.Config(self, port=port, log_level="error", lifespan="on"))
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            self.requests[scope["path"]] += 1
+        await self._app(scope, receive, send)
+
+    def count(self, *arguments: Any) -> None:
+        """Count one statement, as SQLAlchemy tells it."""
+        statement: str = arguments[2]
+        verb = statement.split(None, 1)[0].upper()
+        if verb in _WRITES:
+            self.statements[verb] += 1
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self.requests.clear()
+        self.statements.clear()
+
+    def start(self) -> None:
+        """Serve, and return when it does."""
+        event.listen(Engine, "before_cursor_execute", self.count)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End it."""
+        self._server.should_exit = True
+        self._thread.join(10)
+        event.remove(Engine, "before_cursor_execute", self.count)
+
+
+@contextmanager
+def watched() -> Iterator[Watched]:
+    """A watched control plane that ends with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        plane = Watched(folder)
+        plane.start()
+        try:
+            yield plane
+        finally:
+            plane.stop()
+
+
+def _deploy(plane: Watched, count: int) -> None:
+    with httpx.Client(base_url=plane.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
+        for live_system, components in Declared(VPC, count).declarations().items():
+            body = {"id": live_system, "components": [component.to_json() for component in components]}
+            response = client.put(f"/livesystems/{live_system}", json=body)
+            assert response.status_code == 202, response.text
+
+
+def measure(canned: Canned, count: int = COUNT, cycles: int = CYCLES) -> Iterator[Row]:
+    """Deploy, come to rest, and count what some more cycles say and write."""
+    canned.stock([])
+    with watched() as plane:
+        settings = AgentSettings(url=plane.url, token=TOKEN, providers=("aws",))
+        with ControlPlane(plane.url, TOKEN) as control:
+            agent = Agent(settings, control)
+            try:
+                agent.run_once()
+                _deploy(plane, count)
+                _rest(agent)
+                plane.forget()
+                for _ in range(cycles):
+                    agent.run_once()
+            finally:
+                agent.close()
+        reports, beats = plane.requests["/agent/report"], plane.requests["/agent/heartbeat"]
+        written = sum(plane.statements.values())
+    about = f"{count:>6,} components, {cycles} steady cycles"
+    yield Row("3", f"{about}: reports to the control plane", reports, 0, exact=True)
+    yield Row("3", f"{about}: heartbeats, one agent", beats, cycles, exact=True)
+    yield Row("3", f"{about}: rows the control plane writes", written, cycles, exact=True, note="the heartbeat's row")
+
+
+def _rest(agent: Agent, at_most: int = 8) -> None:
+    for _ in range(at_most):
+        results = agent.run_once()
+        if results and all(result.settled and not result.changes and not result.writes for result in results):
+            return
+    raise RuntimeError(f"not at rest after {at_most} cycles")

@@ -1,0 +1,202 @@
+"""An agent's cycle on a bench: the real cycle, reader and offers, with a ledger in the place of the control plane."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.stock import REGION, Declared, Lot
+from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
+from fractal_cloud.agent.outlook import OfferFacts
+from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
+from fractal_cloud.offers.registry import installed
+from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY
+
+
+class Canned:
+    """The cloud of canned pages, in a process of its own, seen from here."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+
+    def stock(self, lots: list[Lot], latency: float = 0.0) -> None:
+        """Fill it anew; all calls so far are forgotten."""
+        self._post("stock", {"lots": [[lot.kind, lot.count, lot.per_live_system] for lot in lots], "latency": latency})
+
+    def calls(self) -> dict[str, int]:
+        """The calls by operation since this was last asked."""
+        return self._post("calls", {})
+
+    def _post(self, what: str, content: Any) -> dict[str, int]:
+        request = urllib.request.Request(f"{self.url}/_canned/{what}", json.dumps(content).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            told: dict[str, int] = json.load(answer)
+            return told
+
+
+@contextmanager
+def canned_cloud() -> Iterator[Canned]:
+    """Start the cloud, and point everything in this process and its children at it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.canned"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        canned = Canned(int(process.stdout.readline()))
+        with pointed_at(canned.url):
+            yield canned
+    finally:
+        process.stdin.close()
+        process.wait(10)
+        process.stdout.close()
+
+
+@contextmanager
+def pointed_at(url: str) -> Iterator[None]:
+    """Let the AWS SDK of this process and its children find one endpoint, and credentials that open nothing else."""
+    settings = {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": AGENT_ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": "benchmark",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+class Counting:
+    """A control plane that only counts what is published: what an agent's process holds is then the agent's own."""
+
+    def __init__(self) -> None:
+        self.publications = 0
+
+    def publish(self, report: ScopeReport) -> datetime:
+        """Take in one report."""
+        del report
+        self.publications += 1
+        return datetime.now(UTC)
+
+
+class Ledger(Counting):
+    """The smallest control plane there is: it remembers what is published, and can hand it out again."""
+
+    def __init__(self, work: ScopeWork) -> None:
+        super().__init__()
+        self._work = work
+        self._components = {component.uid: component for component in work.components}
+        self._resources: dict[str, KnownResource] = {}
+
+    def publish(self, report: ScopeReport) -> datetime:
+        """Take in one report."""
+        now = super().publish(report)
+        for change in report.changes:
+            component = self._components[change.uid]
+            component.memory = _remembered(component.memory, change, now)
+        self._resources.update((resource.identity, resource) for resource in report.resources)
+        return now
+
+    def work(self) -> ScopeWork:
+        """The scope's work as an agent that starts now would get it."""
+        return self._work.model_copy(update={"resources": list(self._resources.values())})
+
+
+def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memory:
+    shared = {name: value for name, value in change.model_dump().items() if name in Memory.model_fields}
+    override = before.override or Override(since=now)
+    return Memory.model_validate(
+        {
+            **shared,
+            "absent_since": (before.absent_since or now) if change.absent else None,
+            "noticed_since": (before.noticed_since or now) if change.noticed else None,
+            "override": override.model_dump() if change.overridden else None,
+        }
+    )
+
+
+class Bench:
+    """One agent with one scope, and the means to run its cycles one by one."""
+
+    def __init__(self, work: ScopeWork, control: Counting | None = None) -> None:
+        self.settings = AgentSettings(providers=("aws",))
+        self.control = control or Counting()
+        self.pool = ThreadPoolExecutor(self.settings.concurrency)
+        registry = installed()
+        offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
+        reader = Reader(
+            {name: facts.offer for name, facts in offers.items()},
+            {name: facts.compared for name, facts in offers.items()},
+            self.pool,
+            self.settings.sweep_budget,
+        )
+        self._around = Surroundings(
+            self.settings, offers, reader, self.pool, self.control, lambda: datetime.now(UTC), lambda: True
+        )
+        session = registry.provider("aws").connect()
+        scope = Scope.from_key(work.scope)
+        assert session.realm() == scope.realm
+        self.held = HeldScope(scope, session.at(scope))
+        self.take(work)
+
+    def take(self, work: ScopeWork) -> None:
+        """Take work in, as an agent that claimed it does."""
+        self.held.take(work, self._around.offers)
+
+    def cycle(self) -> CycleResult:
+        """Run one cycle."""
+        return Cycle(self.held, self._around).run()
+
+    def settle(self, at_most: int = 6) -> None:
+        """Run cycles until one changes nothing, and the scope is quiet."""
+        for _ in range(at_most):
+            result = self.cycle()
+            if self.held.is_quiet and not result.changes:
+                return
+        raise RuntimeError(f"not at rest after {at_most} cycles: {self._complaint()}")
+
+    def _complaint(self) -> str:
+        found = {(t.memory.status.value, t.memory.message) for t in self.held.tracked.values()}
+        return "; ".join(f"{status}: {message}" for status, message in sorted(found)[:3])
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.pool.shutdown()
+
+
+@contextmanager
+def bench(work: ScopeWork, control: Counting | None = None) -> Iterator[Bench]:
+    """A bench that is cleared away afterwards."""
+    made = Bench(work, control)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def settled_work(declared: Declared) -> ScopeWork:
+    """The work of a scope at rest, as the control plane would hand it to an agent that starts now."""
+    work = declared.work(settled=True)
+    ledger = Ledger(work)
+    with bench(work, ledger) as made:
+        made.settle()
+    return ledger.work()
