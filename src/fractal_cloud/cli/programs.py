@@ -53,9 +53,11 @@ def serve(
 ) -> None:
     """Run the control plane, with its API and its dashboard."""
     hold_lifeline()
+    from fractal_cloud.cli import logs
     from fractal_cloud.control.serve import run
     from fractal_cloud.control.settings import ControlSettings
 
+    logs.set_up()
     if not database_url:
         make_folder(data_dir)
     admin_token = token or new_token()
@@ -93,6 +95,7 @@ def agent(
         raise CommandError("no cloud is named", advice="Say which it serves: --provider aws", code=Exit.USAGE)
     hold_lifeline()
     from fractal_cloud.agent.main import AgentSettings, run
+    from fractal_cloud.cli import logs
     from fractal_cloud.model.errors import RegistrationError
     from fractal_cloud.offers.registry import installed
 
@@ -107,6 +110,7 @@ def agent(
             advice="Give it with --token or FRACTAL_TOKEN; `fractal token create --role agent` makes one.",
             code=Exit.USAGE,
         )
+    logs.set_up()
     typer.echo(f"agent: serves {', '.join(provider)} in environment {environment} for {url}")
     run(
         AgentSettings(

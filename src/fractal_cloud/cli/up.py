@@ -250,7 +250,7 @@ def _greet(plan: _Plan) -> None:
     program = _program()
     port = "" if plan.sandbox_port == DEFAULT_SANDBOX_PORT else f" --sandbox-port {plan.sandbox_port}"
     facts = [
-        ("dashboard", f"{plan.url}/ui"),
+        ("dashboard", f"{plan.url}/ui?token={plan.token}"),
         ("API", f"{plan.url} (described at /openapi.json)"),
         ("sandbox", f"{plan.sandbox_url} (AWS)") if plan.sandbox else ("clouds", "the real ones"),
         ("token", plan.token),

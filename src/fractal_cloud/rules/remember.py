@@ -65,6 +65,8 @@ def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mappin
         return {} if view.presence is Presence.ABSENT else tracked.memory.output_fields
     actual = sighting.actual
     fields = dict(sighting.outputs)
+    if "name" in tracked.parameters:
+        fields["name"] = sighting.name
     for name in tracked.parameters:
         if name in actual:
             fields[name] = actual[name]
