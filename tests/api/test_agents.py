@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -161,3 +162,35 @@ def test_a_plan_of_a_bad_declaration_lists_its_faults(api: Api) -> None:
     assert len(answer.json()["errors"]) >= 2
     assert api.client.post("/livesystems/ls-a/plan").status_code == 404
     assert api.client.post("/agent/plans/00", json={"components": []}).status_code == 404
+
+
+def test_a_report_beyond_the_limit_is_refused_as_too_large(api: Api) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(65):
+            yield b" " * 1024 * 1024
+
+    answer = api.client.post("/agent/report", content=pieces(), headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"observedGeneration": 2**70}, {"overrideUntil": "0001-01-01T00:00:00+23:00", "overridden": True}],
+    ids=["a number", "a date"],
+)
+def test_what_the_database_cannot_hold_is_refused(api: Api, change: dict[str, Any]) -> None:
+    api.put("ls-a", vpc())
+    api.register()
+    api.claim()
+    answer = api.report("ls-a", "net", **change)
+    assert answer.status_code == 422
+    assert "out of range" in answer.json()["detail"]
+
+
+def test_the_character_nul_is_refused_everywhere(api: Api) -> None:
+    answer = api.client.post("/agent/claim", json={"agentId": "a\0"})
+    assert answer.status_code == 422
+    assert "NUL" in answer.text
+    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000"})
+    assert spelled.status_code == 404

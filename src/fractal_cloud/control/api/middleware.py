@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fractal_cloud.control.api.problems import problem
@@ -11,10 +12,6 @@ from fractal_cloud.control.api.problems import problem
 MOST_BYTES = 8 * 1024 * 1024
 MOST_BYTES_FROM_AGENTS = 64 * 1024 * 1024
 _FULL_ID = re.compile(r"(/livesystems/(?P<ls>[^/]+)/components)/(?P=ls)/blueprint/(?P<component>[^/]+)(?P<rest>/.*)?\Z")
-
-
-class _TooLarge(Exception):
-    pass
 
 
 class BodyLimit:
@@ -29,9 +26,9 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         most = MOST_BYTES_FROM_AGENTS if scope["path"].startswith("/agent/") else MOST_BYTES
-        refusal = problem(413, f"the body is larger than {most // 1024 // 1024} MiB: send less at once", "too-large")
+        too_large = f"the body is larger than {most // 1024 // 1024} MiB: send less at once"
         if _announced(scope) > most:
-            await refusal(scope, receive, send)
+            await problem(413, too_large)(scope, receive, send)
             return
         seen = 0
 
@@ -40,13 +37,10 @@ class BodyLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > most:
-                raise _TooLarge
+                raise HTTPException(413, too_large)
             return message
 
-        try:
-            await self._app(scope, counted, send)
-        except _TooLarge:
-            await refusal(scope, receive, send)
+        await self._app(scope, counted, send)
 
 
 def _announced(scope: Scope) -> int:

@@ -112,10 +112,16 @@ async def _on_declaration_error(_request: Request, error: Exception) -> Response
 
 async def _on_validation_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    faults = [Fault(_path(item["loc"]), str(item["msg"])) for item in error.errors()]
+    faults = [_fault(item) for item in error.errors()]
     many = len(faults)
     detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
     return problem(422, detail, "bad-input", faults)
+
+
+def _fault(item: Mapping[str, Any]) -> Fault:
+    if item["type"] == "json_invalid":
+        return Fault("", f"the body is not JSON: {item['ctx']['error']}")
+    return Fault(_path(item["loc"]), str(item["msg"]))
 
 
 def _path(location: Sequence[int | str]) -> str:

@@ -6,7 +6,7 @@ A lease has no deadline of its own: it lives as long as its holder's row here do
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,7 +36,6 @@ class Agent:
     cycle_seconds: float
     deadline: datetime
     last_seen: datetime
-    read_at: Json = field(default_factory=dict)
 
     @property
     def lease_seconds(self) -> float:
@@ -53,7 +52,6 @@ _COLUMNS = (
     agents.c.cycle_seconds,
     agents.c.deadline,
     agents.c.last_seen,
-    agents.c.read_at,
 )
 
 
@@ -72,7 +70,6 @@ def _agent(row: Any) -> Agent:
         cycle_seconds=row.cycle_seconds,
         deadline=row.deadline,
         last_seen=row.last_seen,
-        read_at=row.read_at,
     )
 
 
@@ -179,10 +176,11 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     """One row per agent and cycle: it is alive, and has read these scopes."""
     agent = get(tx, beat.agent_id, token_id)
     held = scopes.held_by(tx, agent.id)
+    known = last_reads(tx, [agent.id]).get(agent.id, {})
     news = beat.to_json()
     changed = {
-        name: {key: at for key, at in {**old, **news[camel]}.items() if key in held}
-        for name, camel, old in (("read_at", "readAt", agent.read_at), ("swept_since", "sweptSince", {}))
+        "read_at": {key: at for key, at in {**known, **news["readAt"]}.items() if key in held},
+        "swept_since": {key: at for key, at in news["sweptSince"].items() if key in held},
     }
     tx.connection.execute(
         update(agents)
@@ -190,6 +188,12 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
         .values(last_seen=tx.now, deadline=tx.now + timedelta(seconds=agent.lease_seconds), **changed)
     )
     return Beat(now=tx.now, lost=sorted(set(beat.read_at) - set(held)))
+
+
+def last_reads(tx: Tx, agent_ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """When each of these agents last read its scopes, by agent and scope."""
+    query = select(agents.c.id, agents.c.read_at).where(agents.c.id.in_(list(agent_ids)))
+    return {row.id: row.read_at for row in tx.connection.execute(query)}
 
 
 def wake_number(tx: Tx, agent_id: str, token_id: str) -> tuple[int, frozenset[tuple[str, str]]]:

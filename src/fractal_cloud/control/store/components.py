@@ -60,7 +60,7 @@ def last_reads(tx: Tx, scope_keys: Iterable[str]) -> dict[str, Any]:
         row.key: row.holder
         for row in tx.connection.execute(select(scopes.c.key, scopes.c.holder).where(scopes.c.key.in_(wanted)))
     }
-    read_at = {agent.id: agent.read_at for agent in agent_store.all_agents(tx)}
+    read_at = agent_store.last_reads(tx, {holder for holder in holders.values() if holder is not None})
     return {key: read_at.get(holder or "", {}).get(key) for key, holder in holders.items()}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, and_, delete, select, update
 
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import livesystems, plans, scopes
@@ -50,9 +50,7 @@ def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool =
         tell_unserved(database, cycle)
     mark_overdue(database)
     expire_requests(database, cycle)
-    with database.write() as tx:
-        plans.forget_old(tx)
-        _forget_agents(tx)
+    forget_the_old(database)
 
 
 # --- S21: nobody serves it
@@ -232,8 +230,19 @@ def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:
     return found
 
 
-def _forget_agents(tx: Tx) -> None:
+# --- plans and agents of long ago
+
+
+def forget_the_old(database: Database) -> None:
+    """Drop plans whose asker is gone, and agents that were silent for a day and hold nothing."""
+    with database.read() as tx:
+        if not plans.has_old(tx) and tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is None:
+            return
+    with database.write() as tx:
+        plans.forget_old(tx)
+        tx.connection.execute(delete(agents).where(_is_old(tx)))
+
+
+def _is_old(tx: Tx) -> ColumnElement[bool]:
     held = select(scope_table.c.holder).where(scope_table.c.holder.is_not(None))
-    tx.connection.execute(
-        delete(agents).where(agents.c.deadline < tx.now - FORGET_AGENTS_AFTER, agents.c.id.not_in(held))
-    )
+    return and_(agents.c.deadline < tx.now - FORGET_AGENTS_AFTER, agents.c.id.not_in(held))

@@ -85,6 +85,12 @@ def forget(tx: Tx, plan_id: str) -> None:
     tx.connection.execute(delete(plans).where(plans.c.plan_id == plan_id))
 
 
+def has_old(tx: Tx) -> bool:
+    """Whether there are plans whose asker must have gone long ago."""
+    query = select(plans.c.id).where(plans.c.created_at <= tx.now - KEPT_FOR).limit(1)
+    return tx.connection.execute(query).first() is not None
+
+
 def forget_old(tx: Tx) -> None:
     """Drop plans whose asker must have gone long ago."""
     tx.connection.execute(delete(plans).where(plans.c.created_at <= tx.now - KEPT_FOR))
