@@ -1,4 +1,4 @@
-"""How agents and control planes log: one line an event, to standard error, and never a local variable (a token may be one)."""
+"""How agents and control planes log: one line an event, to standard error, and no local variables (one may be a token)."""
 
 from __future__ import annotations
 
