@@ -1,4 +1,4 @@
-"""How agents and control planes log: one line an event, to standard error, and no local variables (one may be a token)."""
+"""How agents and control planes log: plain lines to standard error, never local variables (one may be a token)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,5 @@ def test_an_error_tells_the_cause_first_and_how_to_look_it_up() -> None:
         "The vpc 'vpc-1' has\n dependencies.", "DependencyViolation", "r-1", "DeleteVpc", 400, is_read=False
     )
     error = error_of(answer)
-    assert error.message == (
-        "The vpc 'vpc-1' has dependencies (DependencyViolation, DeleteVpc): it is tried again"
-    )
+    assert error.message == ("The vpc 'vpc-1' has dependencies (DependencyViolation, DeleteVpc): it is tried again")
     assert (error.code, error.request_id) == ("DependencyViolation", "r-1")
