@@ -115,7 +115,7 @@ class Effects:
 
 
 _call = AwsSession.call
-_new_client = AwsSession._new_client
+_connect = AwsSession.__init__
 
 
 class GatedPlane(ControlPlane):
@@ -130,21 +130,21 @@ class GatedPlane(ControlPlane):
 def gate(patch: pytest.MonkeyPatch, effects: Effects) -> None:
     """Have every writing call of an agent in this process counted as an effect.
 
-    Clients are kept from one agent to the next: making them takes longer than anything else here, and they know
-    nothing but an address.
+    The session is kept from one agent to the next: making its clients takes longer than anything else here, and they
+    know nothing but an address.
     """
-    clients: dict[tuple[str, str, bool], Any] = {}
+    kept: dict[str, Any] = {}
 
     def call(session: AwsSession, region: str, service: str, operation: str, /, **parameters: Any) -> Any:
         if is_read(operation):
             return _call(session, region, service, operation, **parameters)
         return effects.write(session, region, service, operation, **parameters)
 
-    def new_client(session: AwsSession, service: str, region: str, *, reads: bool) -> Any:
-        key = (service, region, reads)
-        if key not in clients:
-            clients[key] = _new_client(session, service, region, reads=reads)
-        return clients[key]
+    def connect(session: AwsSession) -> None:
+        if not kept:
+            _connect(session)
+            kept.update(vars(session))
+        vars(session).update(kept)
 
     patch.setattr(AwsSession, "call", call)
-    patch.setattr(AwsSession, "_new_client", new_client)
+    patch.setattr(AwsSession, "__init__", connect)

@@ -1,14 +1,14 @@
 """The life of one resource, in phases, each of which an agent may not survive.
 
-A phase is: somebody does something, an agent carries it out, and what it must have come to. ``live`` runs all phases
-of one life and has one fault happen in each, at the effect of the same number: as many lives as the longest phase has
-effects strike every effect of every phase.
+A phase is: somebody does something, an agent carries it out, and what it must have come to. ``live`` has one fault
+happen in every phase of a life, at the effect of the same number: as many lives as the longest phase has effects
+strike every effect of every phase. Phases that have no effect of that number are left out where that can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, stamp
@@ -29,17 +29,7 @@ class Phase:
     title: str
     provoke: Callable[[], None]
     verify: Callable[[], None]
-
-
-@dataclass
-class Struck:
-    """The effects that a fault was tried at, by phase: the crash points of one kind of fault."""
-
-    points: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.points.values()))
+    can_be_left_out: bool = True
 
 
 class Life:
@@ -61,35 +51,37 @@ class Life:
     def phases(self) -> list[Phase]:
         """All phases, in the order in which they are lived."""
         return [
-            Phase("create", self._declare, self._is_born),
+            Phase("create", self._deploy, self._is_born, can_be_left_out=False),
             Phase("update", self._declare_changes, self._is_as_declared),
             Phase("re-adopt", self._break_and_hand_back, self._is_as_declared),
             Phase("force push", self._break_and_push, self._is_pushed),
-            Phase("delete", self._take_out, self._is_gone),
+            Phase("delete", self._take_out, self._is_gone, can_be_left_out=False),
         ]
 
     # --- what people do
 
+    def bring_parents(self) -> None:
+        """Have everything made that it needs."""
+        self._take_out()
+        self._world.survive()
+
     def _deploy(self) -> None:
         self._world.deploy(LIVE_SYSTEM, *self._example.parents, self._declaration)
 
-    def _declare(self) -> None:
-        self._deploy()
-
     def _declare_changes(self) -> None:
-        """Declare everything anew that can change, but for what would keep it from being deleted."""
-        changes = {name: value for name, value in self._example.changes.items() if not _protects(name)}
-        self._declaration = {
-            **self._declaration,
-            "parameters": {**self._declaration["parameters"], **changes},
-        }
+        """Declare some of what can change anew: enough for several calls one after the other."""
+        grown = [name for name in self._example.changes if name in self._example.only_up]
+        names = [*self._example.editable()[:2], *grown[:1]]
+        changes = {name: self._example.changes[name] for name in names}
+        self._declaration = {**self._declaration, "parameters": {**self._declaration["parameters"], **changes}}
         self._deploy()
 
     def _edit(self) -> None:
-        """Edit what can be edited back to the value it had before the last declaration."""
-        name = next(name for name in self._example.editable() if not _protects(name))
-        before = self._example.declaration["parameters"][name]
-        self._example.hands.edit(self._resource_id, name, self._resolved(name, before))
+        """Edit a parameter away from what is declared."""
+        name = self._example.editable()[0]
+        one, other = self._example.declaration["parameters"][name], self._example.changes[name]
+        value = one if self._declaration["parameters"][name] == other else other
+        self._example.hands.edit(self._resource_id, name, self._resolved(name, value))
 
     def _break_and_hand_back(self) -> None:
         """Break the glass, lose even the owner tag, change something, and hand it back."""
@@ -162,14 +154,21 @@ class Life:
         return self._world.output(LIVE_SYSTEM, value, output)
 
 
-def _protects(name: str) -> bool:
-    return name in ("deletionProtection", "disableApiTermination")
+Effects = Mapping[str, Sequence[str]]
+"""The effects of a life, by phase."""
 
 
-def live(life: Life, world: FaultyWorld, at: int | None = None, fault: Fault | None = None) -> dict[str, list[str]]:
-    """Live one life with a fault at the effect of that number in every phase; the effects of each phase."""
+def live(
+    life: Life, world: FaultyWorld, at: int | None = None, fault: Fault | None = None, known: Effects | None = None
+) -> Effects:
+    """Live one life with a fault at the effect of that number in every phase; its effects.
+
+    ``known``: the effects of an untroubled life, by which it is told which phases can be left out.
+    """
     happened: dict[str, list[str]] = {}
     for phase in life.phases():
+        if at is not None and known is not None and phase.can_be_left_out and at >= len(known[phase.title]):
+            continue
         phase.provoke()
         world.effects.arm(at, fault)
         try:
@@ -187,9 +186,40 @@ def live(life: Life, world: FaultyWorld, at: int | None = None, fault: Fault | N
     return happened
 
 
-def strike_all(make: Callable[[int], Life], world: FaultyWorld, fault: Fault) -> Struck:
-    """Have a fault of one kind happen at every effect of every phase, one life after the other."""
-    untouched = live(make(0), world)
-    for at in range(max(map(len, untouched.values()))):
-        live(make(at + 1), world, at, fault)
-    return Struck(untouched)
+def strike_all(make: Callable[[int], Life], world: FaultyWorld, faults: Sequence[Fault]) -> Effects:
+    """Have a fault happen at every effect of every phase, one life after the other; the faults take turns."""
+    first = make(0)
+    first.bring_parents()
+    known = live(first, world)
+    for at in range(max(map(len, known.values()))):
+        live(make(at + 1), world, at, faults[at % len(faults)], known)
+    return known
+
+
+def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fault]) -> Effects:
+    """Create and delete a whole LiveSystem, with a fault at every effect, several of which happen side by side."""
+
+    def come_and_go(number: int, at: int | None = None, fault: Fault | None = None) -> dict[str, list[str]]:
+        happened: dict[str, list[str]] = {}
+        live_system = f"ls-{number}"
+        for title, act in (
+            ("create", lambda: world.deploy(live_system, *example.components)),
+            ("delete", lambda: world.delete(live_system)),
+        ):
+            act()
+            world.effects.arm(at, fault)
+            world.survive()
+            happened[title] = list(world.effects.happened)
+            world.effects.arm()
+            statuses = [(world.find_component(live_system, c["id"]) or {}).get("status") for c in example.components]
+            expected = "Active" if title == "create" else None
+            assert set(statuses) == {expected}, f"{title}, effect {at} of {happened[title]}, {fault}: {statuses}"
+            world.assert_safe()
+            assert not world.sandbox.aws.monitor.lost_races, f"{title}, effect {at}, {fault}"
+            assert len(example.hands.find(example.declaration["id"])) == (1 if title == "create" else 0)
+        return happened
+
+    known = come_and_go(0)
+    for at in range(max(map(len, known.values()))):
+        come_and_go(at + 1, at, faults[at % len(faults)])
+    return known

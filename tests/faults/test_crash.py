@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,30 +10,87 @@ import pytest
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
-from tests.faults.lives import Life, strike_all
+from tests.faults.lives import Life, strike_all, strike_whole
 from tests.faults.worlds import FaultyWorld, faulty_world
 from tests.offers.cases import CASES, example_of, prepare
 
 KINDS = {kind.__name__: kind for kind in CASES}
-# At least so many effects has the life of each: what is counted below must not shrink unnoticed.
-EFFECTS = dict.fromkeys(KINDS, 20)
+# The effects of each one's life, at least: what is counted below must not shrink unnoticed.
+EFFECTS = {
+    "AwsVpc": 27,
+    "AwsSubnet": 23,
+    "AwsSecurityGroup": 30,
+    "AwsEc2Instance": 30,
+    "AwsS3": 27,
+    "AwsRdsPostgres": 20,
+    "AwsEcsCluster": 20,
+    "AwsEcsService": 20,
+    "AwsEks": 25,
+}
+WHOLE = 20
+DEADLY = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.ANSWER_LOST)
+IN_TURN = {"AwsRdsPostgres", "AwsEcsCluster", "AwsEcsService", "AwsEks"}
+Strike = Callable[[str, Sequence[Fault]], None]
 
 
+@pytest.fixture
+def strike(
+    session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> Callable[[str, Sequence[Fault]], None]:
+    """Have faults happen at every effect of one type's life, and tell how many that were."""
+
+    def run(kind: str, faults: Sequence[Fault]) -> None:
+        with faulty_world(session_sandbox, tmp_path, FaultyWorld) as world:
+            example = example_of(KINDS[kind], world.person.client)
+            offer = installed()[KINDS[kind].type]
+            prepare(KINDS[kind], world.person.client)
+            effects = strike_all(lambda number: Life(offer, example, world, number), world, faults)
+        points = sum(map(len, effects.values()))
+        print(f"{kind}: {points} crash points: {effects}")
+        record_property("crash points", points)
+        assert points >= EFFECTS[kind]
+
+    return run
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.rule("S17", "C7", "T1", "T2", "O10", "G10")
-@pytest.mark.parametrize("fault", Fault)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_life_is_lived_whatever_effect_the_agent_does_not_survive(
-    kind: str,
-    fault: Fault,
-    session_sandbox: Sandbox,
-    tmp_path: Path,
-    record_property: Callable[[str, object], None],
+@pytest.mark.parametrize("fault", DEADLY)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in IN_TURN])
+def test_a_life_goes_on_whatever_effect_the_agent_does_not_survive(kind: str, fault: Fault, strike: Strike) -> None:
+    strike(kind, [fault])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.rule("S17", "C7", "T1", "T2", "O10", "G10")
+@pytest.mark.parametrize("kind", sorted(IN_TURN))
+def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(kind: str, strike: Strike) -> None:
+    strike(kind, DEADLY)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.rule("S17", "O10")
+def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
+    session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     with faulty_world(session_sandbox, tmp_path, FaultyWorld) as world:
-        example = example_of(KINDS[kind], world.person.client)
-        offer = installed()[KINDS[kind].type]
-        prepare(KINDS[kind], world.person.client)
-        struck = strike_all(lambda number: Life(offer, example, world, number), world, fault)
-    record_property("crash points", struck.count)
-    print(f"{kind}, {fault}: {struck.count} crash points: {struck.points}")
-    assert struck.count >= EFFECTS[kind]
+        example = example_of(KINDS["AwsEc2Instance"], world.person.client)
+        effects = strike_whole(example, world, DEADLY)
+    points = sum(map(len, effects.values()))
+    print(f"a whole LiveSystem: {points} crash points: {effects}")
+    record_property("crash points", points)
+    assert points >= WHOLE
+
+
+@pytest.mark.soak
+@pytest.mark.rule("S17")
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_life_goes_on_whatever_happens_at_whatever_effect(kind: str, fault: Fault, strike: Strike) -> None:
+    strike(kind, [fault])
+
+
+@pytest.mark.rule("S17")
+def test_a_full_run_strikes_several_hundred_crash_points() -> None:
+    lives = sum(points * (1 if kind in IN_TURN else len(DEADLY)) for kind, points in EFFECTS.items())
+    assert lives + WHOLE >= 500

@@ -86,11 +86,11 @@ class BucketHands(AwsHands):
 
     def find(self, name: str) -> list[Found]:
         s3 = self._clients("s3")
-        if name not in [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]:
-            return []
         try:
             tags = _tags(s3.get_bucket_tagging(Bucket=name)["TagSet"])
-        except ClientError:
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchTagSet":
+                return []
             tags = {}
         return [Found(name, tags, f"arn:aws:s3:::{name}")]
 
@@ -106,9 +106,12 @@ class BucketHands(AwsHands):
 
 class DatabaseHands(AwsHands):
     def find(self, name: str) -> list[Found]:
-        items = self._clients("rds").describe_db_instances()["DBInstances"]
-        living = [one for one in items if one["DBInstanceIdentifier"] == name]
-        return [Found(name, _tags(one["TagList"]), one["DBInstanceArn"]) for one in living]
+        rds = self._clients("rds")
+        try:
+            found = rds.describe_db_instances(DBInstanceIdentifier=name)["DBInstances"]
+        except rds.exceptions.DBInstanceNotFoundFault:
+            return []
+        return [Found(name, _tags(one["TagList"]), one["DBInstanceArn"]) for one in found]
 
     def tag(self, found: Found, tags: Mapping[str, str]) -> None:
         self._clients("rds").add_tags_to_resource(ResourceName=found.handle, Tags=_pairs(tags))
@@ -143,9 +146,10 @@ class EcsClusterHands(EcsHands):
 class EcsServiceHands(EcsHands):
     def find(self, name: str) -> list[Found]:
         ecs = self._clients("ecs")
+        pages = ecs.get_paginator("list_clusters").paginate()
         items = [
             one
-            for cluster in ecs.list_clusters()["clusterArns"]
+            for cluster in [arn for page in pages for arn in page["clusterArns"]]
             for one in ecs.describe_services(cluster=cluster, services=[name], include=["TAGS"])["services"]
             if one["status"] == "ACTIVE"
         ]
@@ -168,9 +172,10 @@ class EksHands(AwsHands):
 
     def find(self, name: str) -> list[Found]:
         eks = self._clients("eks")
-        if name not in eks.list_clusters()["clusters"]:
+        try:
+            cluster = eks.describe_cluster(name=name)["cluster"]
+        except eks.exceptions.ResourceNotFoundException:
             return []
-        cluster = eks.describe_cluster(name=name)["cluster"]
         return [Found(name, cluster["tags"], cluster["arn"])]
 
     def tag(self, found: Found, tags: Mapping[str, str]) -> None:

@@ -17,24 +17,17 @@ from tests.offers.cases import CASES, example_of, prepare
 KINDS = {kind.__name__: kind for kind in CASES}
 
 
-def _each(pairs: list[tuple[str, str]]) -> pytest.MarkDecorator:
-    """One test for each kind and value; all of one kind share a world, so they stay with one worker."""
-    params = [pytest.param(k, v, id=f"{k}-{v}", marks=pytest.mark.xdist_group(k)) for k, v in pairs]
-    return pytest.mark.parametrize(("contract", "name"), params, indirect=["contract"], scope="module")
-
-
 def _every(names: list[str]) -> pytest.MarkDecorator:
+    """One test for each kind; all tests of one kind share a world, so they stay with one worker."""
     params = [pytest.param(name, id=name, marks=pytest.mark.xdist_group(name)) for name in names]
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 
 
 EVERY_OFFER = _every(list(KINDS))
-WITH_CHANGES = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].changes])
-EDITABLE = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].changes if n not in CASES[kind].only_up])
-ONLY_UP = _each([(k, n) for k, kind in KINDS.items() for n in sorted(CASES[kind].only_up)])
-IMMUTABLE = _each([(k, n) for k, kind in KINDS.items() for n in EXAMPLES[kind].immutable_changes])
+ONLY_UP = _every([k for k, kind in KINDS.items() if CASES[kind].only_up])
+IMMUTABLE = _every([k for k, kind in KINDS.items() if EXAMPLES[kind].immutable_changes])
 TAKING_TIME = _every([k for k, kind in KINDS.items() if CASES[kind].takes_time])
-HAZARDOUS = _each([(k, title) for k, kind in KINDS.items() for title in CASES[kind].hazards])
+HAZARDOUS = _every([k for k, kind in KINDS.items() if CASES[kind].hazards])
 
 
 class ContractWorld(FaultyWorld):
@@ -82,27 +75,27 @@ def test_the_cycle_after_a_settled_one_is_silent(contract: OfferContract) -> Non
 
 
 @pytest.mark.rule("S12", "T1")
-@EDITABLE
-def test_what_a_person_changed_comes_back(contract: OfferContract, name: str) -> None:
-    contract.brings_back(name)
+@EVERY_OFFER
+def test_whatever_a_person_changed_comes_back(contract: OfferContract) -> None:
+    contract.brings_every_parameter_back()
 
 
 @pytest.mark.rule("S12", "T1")
-@WITH_CHANGES
-def test_a_new_declaration_is_carried_out_in_place(contract: OfferContract, name: str) -> None:
-    contract.carries_out(name)
+@EVERY_OFFER
+def test_every_new_declaration_is_carried_out_in_place(contract: OfferContract) -> None:
+    contract.carries_out_every_change()
 
 
 @pytest.mark.rule("S18")
 @ONLY_UP
-def test_what_only_grows_is_never_taken_back(contract: OfferContract, name: str) -> None:
-    contract.never_takes_back_what_only_grows(name)
+def test_what_only_grows_is_never_taken_back(contract: OfferContract) -> None:
+    contract.never_takes_back_what_only_grows()
 
 
 @pytest.mark.rule("S18")
 @IMMUTABLE
-def test_what_cannot_change_in_place_destroys_nothing(contract: OfferContract, name: str) -> None:
-    contract.refuses_in_place(name)
+def test_what_cannot_change_in_place_destroys_nothing(contract: OfferContract) -> None:
+    contract.refuses_every_change_in_place()
 
 
 @pytest.mark.rule("S18")
@@ -173,9 +166,9 @@ def test_a_slow_creation_is_instantiating_and_then_active(contract: OfferContrac
 
 @pytest.mark.rule("O6", "O15")
 @HAZARDOUS
-def test_what_blocks_a_deletion_is_named_and_respected(contract: OfferContract, name: str) -> None:
-    [hazard] = [one for one in contract.example.hazards if one.title == name]
-    contract.respects(hazard)
+def test_what_blocks_a_deletion_is_named_and_respected(contract: OfferContract) -> None:
+    for hazard in contract.example.hazards:
+        contract.respects(hazard)
 
 
 @pytest.mark.rule("G12")

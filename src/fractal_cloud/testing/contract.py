@@ -78,45 +78,52 @@ class OfferContract:
             after = len(self.env.writes()), self.env.publications()
             assert after == before, f"(cloud writes, reports) went from {before} to {after}: {self.env.writes()[-3:]}"
 
-    def brings_back(self, name: str) -> None:
-        """S12: what a person changed returns to its declared value."""
+    def brings_every_parameter_back(self) -> None:
+        """S12: whatever a person changed returns to its declared value, one parameter after the other."""
         with self.subject() as subject:
-            before = len(self._writes_for(subject))
-            self._edit(subject, name)
-            self.env.settle()
-            self._is_active(subject)
-            reasons = [write.reason for write in self._writes_for(subject)[before:]]
-            assert "drift" in reasons, f"the change of {name} was not corrected: {reasons}"
+            for name in self.example.editable():
+                before = len(self._writes_for(subject))
+                self._edit(subject, name)
+                self.env.settle()
+                self._is_active(subject)
+                reasons = [write.reason for write in self._writes_for(subject)[before:]]
+                assert "drift" in reasons, f"the change of {name} was not corrected: {reasons}"
 
-    def carries_out(self, name: str) -> None:
-        """S12: a new declaration of a parameter reaches the cloud, in place."""
+    def carries_out_every_change(self) -> None:
+        """S12: a new declaration reaches the cloud in place, one parameter after the other."""
         with self.subject() as subject:
-            self._redeploy(subject, **{name: self.example.changes[name]})
-            self._is_active(subject)
+            for name, value in self.example.changes.items():
+                before = len(self._writes_for(subject))
+                self._redeploy(subject, **{name: value})
+                self._is_active(subject)
+                reasons = [write.reason for write in self._writes_for(subject)[before:]]
+                assert "deploy" in reasons, f"the new {name} was not carried out: {reasons}"
 
-    def never_takes_back_what_only_grows(self, name: str) -> None:
+    def never_takes_back_what_only_grows(self) -> None:
         """S18: what the cloud lets only grow stays grown: `Failed`, naming it and both values, until it is declared."""
         with self.subject() as subject:
-            self._edit(subject, name)
-            self._cycle_until(subject, "Failed")
-            self._says(subject, name, self.example.changes[name], subject.declaration["parameters"][name])
-            self._redeploy(subject, **{name: self.example.changes[name]})
-            self._is_active(subject)
+            for name in sorted(self.example.only_up):
+                self._edit(subject, name)
+                self._cycle_until(subject, "Failed")
+                self._says(subject, name, self.example.changes[name], subject.declaration["parameters"][name])
+                self._redeploy(subject, **{name: self.example.changes[name]})
+                self._is_active(subject)
 
-    def refuses_in_place(self, name: str) -> None:
+    def refuses_every_change_in_place(self) -> None:
         """S18: what cannot change in place destroys nothing, and the other parameters are still reconciled."""
         with self.subject() as subject:
-            wanted = self.example.immutable_changes[name]
-            self._redeploy(subject, **{name: wanted})
-            self._shows(subject, "Failed")
-            self._says(subject, name, self._outputs(subject)[name], self._resolved(name, wanted))
-            for other in self.example.editable()[:1]:
-                self._edit(subject, other)
-                self.env.settle()
-                assert set(self._drift(subject)) <= {name}, f"{other} was not reconciled beside a fixed {name}"
-            self._shows(subject, "Failed")
-            self._redeploy(subject)
-            self._is_active(subject)
+            for name, wanted in self.example.immutable_changes.items():
+                self._redeploy(subject, **{name: wanted})
+                self._shows(subject, "Failed")
+                self._says(subject, name, self._outputs(subject)[name], self._resolved(name, wanted))
+                for other in self.example.editable()[:1]:
+                    self._edit(subject, other)
+                    self.env.settle()
+                    assert set(self._drift(subject)) <= {name}, f"{other} was not reconciled beside a fixed {name}"
+                self._shows(subject, "Failed")
+                self._stands(subject)
+                self._redeploy(subject)
+                self._is_active(subject)
 
     def refuses_another_name(self) -> None:
         """S18: another name is no rename: nothing is destroyed, nothing made, both names are told."""
