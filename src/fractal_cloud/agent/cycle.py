@@ -138,7 +138,8 @@ class Cycle:
         counts = self._held.absent_reads
         for tracked in self._held.tracked.values():
             if tracked.memory.intent is not None and self._outlook.view(tracked) == View():
-                counts[tracked.uid] = counts.get(tracked.uid, 0) + 1
+                count, since = counts.get(tracked.uid, (0, self._outlook.now))
+                counts[tracked.uid] = (count + 1, since)
             elif counts:
                 counts.pop(tracked.uid, None)
 

@@ -235,8 +235,9 @@ class Outlook:
         recognised = self._offers[tracked.type].offer.recognition is not Recognition.WINDOW
         if recognised and intent.resource_id is None and not tracked.deleting:
             return True
-        looked_twice = self.held.absent_reads.get(tracked.uid, 0) >= 2
-        return looked_twice and self.now - intent.at >= self._settings.visibility
+        # Counted from the first look that found nothing: the call itself may have taken longer than any window.
+        count, since = self.held.absent_reads.get(tracked.uid, (0, self.now))
+        return count >= 2 and self.now - since >= self._settings.visibility
 
     def _orphan(self, tracked: Tracked) -> Sighting | None:
         """A resource of this type that the LiveSystem owns and that none of its components names any more (S15)."""

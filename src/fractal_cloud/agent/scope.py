@@ -48,7 +48,7 @@ class HeldScope:
     swept: dict[str, Swept] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, Refusal] = field(default_factory=dict)
-    absent_reads: dict[str, int] = field(default_factory=dict)
+    absent_reads: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
     is_quiet: bool = False
