@@ -96,13 +96,15 @@ def _database(world: World) -> dict[str, list[str]]:
 def assert_truth(world: World) -> None:
     """At rest every status says what the cloud shows (S1 to S12), judged from names and tags alone.
 
-    Where two VPCs share the name, which one is meant depends on who asks (S14): nothing is said of that here.
+    Where two VPCs share the name, which one is meant depends on who asks (S14), and in a VPC that lost its name nothing
+    can be told from its name (S0): nothing is said of those here.
     """
     nets = [ref for ref in resources() if name_of(ref) == ("vpc", "", NET)]
     if len(nets) > 1:
         return
     for component in components(world):
-        if component["deleting"]:
+        is_inside = not component["type"].endswith("AwsVpc")
+        if component["deleting"] or (is_inside and not nets):
             continue
         found = [ref for ref in resources() if name_of(ref) == _identity(component, nets)]
         if len(found) == 1:
@@ -113,13 +115,12 @@ def assert_truth(world: World) -> None:
 
 
 def _identity(component: dict[str, Any], nets: list[Ref]) -> tuple[str, str, str]:
-    parent = nets[0].id if nets else "nowhere"
     live_system, component_id = component["liveSystemId"], component["componentId"]
     if component["type"].endswith("AwsVpc"):
         return "vpc", "", NET
     if component["type"].endswith("AwsSecurityGroup"):
-        return "security-group", parent, component_id
-    return "subnet", parent, f"own-{live_system}" if component_id == "own" else component_id
+        return "security-group", nets[0].id, component_id
+    return "subnet", nets[0].id, f"own-{live_system}" if component_id == "own" else component_id
 
 
 def _assert_fits(component: dict[str, Any], ref: Ref) -> None:
