@@ -13,21 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import datetime
 
-from fractal_cloud.agent.journal import Journal
+from fractal_cloud.agent.book import Book, Publisher
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
-from fractal_cloud.agent.scope import HeldScope, Refusal
+from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Remembered, Tracked, to_change
-from fractal_cloud.model.wire import AgentEvent, ComponentChange, Intent, ScopeReport
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.tracked import Remembered, Tracked, to_change
+from fractal_cloud.model.wire import ComponentChange, Intent
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
@@ -35,13 +35,6 @@ from fractal_cloud.rules.situate import View
 
 MAX_WAVES = 40
 """More single writes than any component needs in one cycle: what is left then waits for the next one."""
-
-
-class Publisher(Protocol):
-    """Where a cycle publishes: the control plane, under the scope's lease."""
-
-    def publish(self, report: ScopeReport) -> datetime:
-        """Publish what changed; returns the time all stamps bear. Raises if the lease is lost or nobody answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +66,12 @@ class Cycle:
     def __init__(self, held: HeldScope, around: Surroundings) -> None:
         self._held = held
         self._around = around
-        self._journal = Journal(held)
-        self._events: list[AgentEvent] = []
-        self._troubles: dict[str, tuple[Verb, CloudError]] = {}
+        self._book = Book(held, around.publisher)
+        self._troubles = Troubles(held, around.offers, around.settings.cycle)
         self._confirmed: set[str] = set()
         self._tried: set[str] = set()
-        self._changed_here: set[str] = set()
-        self._stance_before: dict[str, Stance] = {}
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
-        self._resources: dict[str, Known] = {}
-        self._known_before: dict[str, Known] = {}
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
 
     def run(self) -> CycleResult:
@@ -184,16 +172,9 @@ class Cycle:
 
     def _may_try(self, tracked: Tracked, step: Step | None) -> bool:
         """Whether a step is taken now: not after trouble, not while backing off, and no step twice in one cycle."""
-        if step is None or tracked.uid in self._troubles or (tracked.uid, _signature(step)) in self._taken:
+        if step is None or (tracked.uid, _signature(step)) in self._taken:
             return False
-        until = self._held.throttled_until.get(tracked.type)
-        if until is not None and self._outlook.now < until:
-            return False
-        refusal = self._held.refusals.get(tracked.uid)
-        if refusal is None or refusal.generation != tracked.generation:
-            self._held.refusals.pop(tracked.uid, None)
-            return True
-        return self._outlook.now >= refusal.until
+        return self._troubles.allow(tracked, self._outlook.now)
 
     def _without_rivals(self, creations: list[Tracked]) -> list[Tracked]:
         """Of several LiveSystems that would create one resource, the one deployed first does (O2)."""
@@ -259,7 +240,7 @@ class Cycle:
             step = judgement.step
             assert step is not None
             view = self._outlook.view(tracked)
-            entry_id = self._journal.intend(tracked, step, view.sighting)
+            entry_id = self._book.journal.intend(tracked, step, view.sighting)
             memory = remember(tracked, view, judgement)
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
@@ -269,7 +250,7 @@ class Cycle:
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
             self._taken.add((tracked.uid, _signature(step)))
-        self._publish(changes, memories)
+        self._book.publish(changes, memories)
         for step_planned in planned:
             if step_planned.step.verb is Verb.PUSH:
                 step_planned.tracked.request = None
@@ -282,8 +263,7 @@ class Cycle:
             at=now,
             attempts=before.attempts + 1 if before is not None else 1,
         )
-        self._known_before.setdefault(tracked.identity.key, self._held.known_as(tracked.identity.key))
-        self._remember_owner(tracked, tracked.live_system_id, None)
+        self._book.note_creator(tracked)
         self._tried.add(tracked.uid)
         self._held.absent_reads.pop(tracked.uid, None)
         return replace(memory, intent=intent, established=True, absent_since=tracked.memory.absent_since)
@@ -294,7 +274,7 @@ class Cycle:
         picture = self._outlook.picture
         created_types = {o.planned.tracked.type for o in outcomes if o.created is not None}
         for outcome in outcomes:
-            self._journal.close(outcome)
+            self._book.journal.close(outcome)
             self._writes += outcome.written
             self._take_in_one(outcome, picture)
         if created_types:
@@ -305,25 +285,26 @@ class Cycle:
         if created_types:
             fresh = [o.planned.tracked for o in outcomes if o.created is not None]
             self._around.reader.sweep(self._held, self._sighted(fresh), picture, self._outlook.now)
+            self._around.reader.recall(self._held, self._sighted(self._held.tracked.values()), picture)
             self._outlook.refresh(self._around.now())
 
     def _take_in_one(self, outcome: Outcome, picture: Picture) -> None:
         tracked, step = outcome.planned.tracked, outcome.planned.step
         if outcome.race_lost:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
-            self._events.append(AgentEvent(uid=tracked.uid, kind=EventKind.RACE_LOST, message=message))
+            self._book.tell(tracked, EventKind.RACE_LOST, message)
         if outcome.view is not None and outcome.view.error is None:
-            self._held.swept.pop(tracked.uid, None)
             if outcome.view.sighting is not None:
                 picture.put(outcome.view.sighting)
+                self._around.reader.take_swept(self._held, tracked, outcome.view.sighting, self._outlook.now)
             elif outcome.planned.sighting is not None:
                 picture.drop(tracked.type, outcome.planned.sighting.resource_id)
         if step.verb is Verb.CREATE:
             self._take_in_creation(outcome)
-        elif outcome.error is not None and not self._was_taken_over(outcome):
-            self._trouble(tracked, step.verb, outcome.error)
+        elif outcome.error is not None and not was_taken_over(outcome):
+            self._troubles.add(tracked, step.verb, outcome.error, self._outlook.now)
         else:
-            self._held.refusals.pop(tracked.uid, None)
+            self._troubles.forget(tracked)
 
     def _take_in_creation(self, outcome: Outcome) -> None:
         tracked = outcome.planned.tracked
@@ -331,42 +312,17 @@ class Cycle:
         if outcome.created is not None and intent is not None:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
-            self._held.refusals.pop(tracked.uid, None)
-            self._changed_here.add(tracked.uid)
+            self._troubles.forget(tracked)
+            self._book.unpublished.add(tracked.uid)
             return
         error = outcome.error
         is_open = isinstance(error, Transient) or (
             isinstance(error, Conflict) and intent is not None and intent.attempts > 1
         )
         if not is_open:
-            self._take_back_intent(tracked)
+            self._book.take_back_intent(tracked)
         if error is not None:
-            self._trouble(tracked, Verb.CREATE, error)
-
-    def _take_back_intent(self, tracked: Tracked) -> None:
-        """The cloud refused, or was not asked: nothing was made, so nothing is remembered of it."""
-        memory = tracked.memory
-        before = self._known_before.get(tracked.identity.key)
-        if before is not None:
-            self._remember(tracked, before)
-        tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
-        self._changed_here.add(tracked.uid)
-
-    def _was_taken_over(self, outcome: Outcome) -> bool:
-        """A denied write to what somebody took over is no error: it is S7 (S21)."""
-        view = outcome.view
-        sighting = view.sighting if view is not None else None
-        return isinstance(outcome.error, Denied) and sighting is not None and not sighting.protocol.is_managed
-
-    def _trouble(self, tracked: Tracked, verb: Verb, error: CloudError) -> None:
-        self._troubles[tracked.uid] = (verb, error)
-        if not isinstance(error, Denied | Invalid):
-            return
-        before = self._held.refusals.get(tracked.uid)
-        times = before.times + 1 if before is not None else 1
-        pause = min(self._around.settings.cycle * 2 ** min(times - 1, 8), timedelta(hours=1))
-        until = self._around.now() + pause
-        self._held.refusals[tracked.uid] = Refusal(tracked.generation, until, error.message, times)
+            self._troubles.add(tracked, Verb.CREATE, error, self._outlook.now)
 
     # --- publishing
 
@@ -376,21 +332,21 @@ class Cycle:
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
         for tracked in self._held.tracked.values():
-            judgement = self._with_trouble(tracked, judgements[tracked.uid])
+            judgement = self._troubles.tell(tracked, judgements[tracked.uid])
             judgement = self._hold_the_left(tracked, judgement, judgements)
             view = self._outlook.view(tracked)
             memory = remember(tracked, view, judgement)
             used = self._used_request(tracked, judgement)
-            self._notice_resource(tracked, view, judgement)
-            self._journal.close_open_writes(tracked, view, judgement)
-            if memory != tracked.memory or used or judgement.finished or tracked.uid in self._changed_here:
+            self._book.note_resource(tracked, view, judgement)
+            self._book.journal.close_open_writes(tracked, view, judgement)
+            if memory != tracked.memory or used or judgement.finished or tracked.uid in self._book.unpublished:
                 changes.append(to_change(tracked.uid, memory, used_request=used, finished=judgement.finished))
                 memories[tracked.uid] = memory
             else:
                 tracked.memory = memory  # equal, but made of the very objects that the sighting is made of
             if judgement.finished:
                 finished.append(tracked.uid)
-        self._publish(changes, memories)
+        self._book.publish(changes, memories)
         for change in changes:
             if change.used_request:
                 self._held.tracked[change.uid].request = None
@@ -405,34 +361,8 @@ class Cycle:
         if answer.acts and judgement.step is not None:
             return None  # not carried out in this cycle: it is used up by publishing its intent, not before
         if answer.refusal:
-            kind = EventKind.FORCE_PUSH_REFUSED
-            self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=answer.refusal))
+            self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, answer.refusal)
         return answer.request.id
-
-    def _with_trouble(self, tracked: Tracked, judgement: Judgement) -> Judgement:
-        """What went wrong in this cycle, or is not tried again yet, in the judgement's place."""
-        trouble = self._troubles.get(tracked.uid)
-        refusal = self._held.refusals.get(tracked.uid)
-        if trouble is None and refusal is not None and judgement.step is None and judgement.rule != "S0":
-            del self._held.refusals[tracked.uid]  # what was refused is no longer wanted
-        if trouble is None and (refusal is None or judgement.step is None):
-            return judgement
-        if trouble is not None:
-            verb, error = trouble
-            message = f"{verb} failed: {error.message}"
-        else:
-            assert refusal is not None
-            error, message = None, tracked.memory.message
-        status: Status | None = Status.FAILED
-        if isinstance(error, Throttled | Transient):
-            status = judgement.status
-        elif isinstance(error, Conflict) and tracked.deleting:
-            keeps = isinstance(error, Protected) or self._around.offers[tracked.type].traits.holds_data
-            status = Status.FAILED if keeps else Status.DELETING
-        if trouble is not None and trouble[0] is Verb.UNTAG:
-            status = judgement.status
-        stance = tracked.memory.stance
-        return replace(judgement, status=status, stance=stance, message=message, carried_out=False, finished=False)
 
     def _hold_the_left(self, tracked: Tracked, judgement: Judgement, all_of: dict[str, Judgement]) -> Judgement:
         """What is left stays on the books until what it depends on is left too, in the same report (O10)."""
@@ -449,51 +379,6 @@ class Cycle:
             return judgement
         return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
 
-    def _notice_resource(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
-        """Remember who owns a resource, and who left it in override, under its natural identity."""
-        sighting = view.sighting
-        if sighting is None:
-            return
-        if sighting.protocol.owner is not None:
-            self._remember_owner(tracked, sighting.protocol.owner, sighting.resource_id)
-        known = self._held.known_as(tracked.identity.key)
-        if judgement.left and judgement.finished:
-            self._remember(tracked, replace(known, left_by=tracked.live_system_id, resource_id=sighting.resource_id))
-        elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
-            self._remember(tracked, replace(known, left_by=None))
-
-    def _remember_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
-        known = self._held.known_as(tracked.identity.key)
-        resource_id = resource_id or known.resource_id
-        if (known.owner, known.resource_id) != (owner, resource_id):
-            self._remember(tracked, replace(known, owner=owner, resource_id=resource_id))
-
-    def _remember(self, tracked: Tracked, known: Known) -> None:
-        identity = tracked.identity.key
-        self._held.known[identity] = self._resources[identity] = known
-
-    def _publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
-        entries = self._journal.take()
-        if not (changes or entries or self._events or self._resources):
-            return
-        report = ScopeReport(
-            scope=self._held.scope.key,
-            token=self._held.token,
-            version=self._held.version,
-            changes=changes,
-            resources=[known.to_wire(identity) for identity, known in self._resources.items()],
-            journal=entries,
-            events=self._events,
-        )
-        at = self._around.publisher.publish(report)
-        self._events, self._resources = [], {}
-        for uid, memory in memories.items():
-            tracked = self._held.tracked[uid]
-            if tracked.memory.stance is not memory.stance:
-                self._stance_before.setdefault(uid, tracked.memory.stance)
-            tracked.memory = stamped(memory, at)
-            self._changed_here.discard(uid)
-
     # --- the end
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
@@ -502,7 +387,7 @@ class Cycle:
         in_progress = any(judgement.in_progress for judgement in living)
         noticing = any(judgement.noticing for judgement in living)
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
-        troubled = bool(self._troubles) or bool(held.refusals)
+        troubled = self._troubles.are_there
         settled = not (in_progress or noticing or unread or troubled)
         held.is_quiet = settled and not changes and not self._writes
         if settled and not changes:
@@ -515,18 +400,6 @@ class Cycle:
         hurry = in_progress or unread or bool(self._writes)
         again_in = soon if hurry else settings.cycle_seconds
         return CycleResult(again_in, self._writes, changes, settled)
-
-
-def stamped(memory: Remembered, at: datetime) -> Remembered:
-    """A published memory with the time of its publication in the place of the times still open."""
-    changes: dict[str, object] = {}
-    if memory.absent_since is AT_PUBLICATION:
-        changes["absent_since"] = at
-    if memory.noticed_since is AT_PUBLICATION:
-        changes["noticed_since"] = at
-    if memory.override is not None and memory.override.since == AT_PUBLICATION:
-        changes["override"] = memory.override.model_copy(update={"since": at})
-    return replace(memory, **changes) if changes else memory  # type: ignore[arg-type]  # the keys are fields of it
 
 
 def _same(before: dict[str, Sighting] | None, after: dict[str, Sighting]) -> bool:

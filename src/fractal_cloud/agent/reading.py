@@ -149,8 +149,14 @@ class Reader:
                 known = held.swept.get(tracked.uid)
                 changed = changed or known is None or known.values != values
                 held.swept[tracked.uid] = Swept(values, now)
-        self._merge(held, chosen, picture)
+        self.recall(held, chosen, picture)
         return changed
+
+    def take_swept(self, held: HeldScope, tracked: Tracked, sighting: Sighting, now: datetime) -> None:
+        """A single read showed everything: its swept parameters are the newest known."""
+        names = self.swept_names(tracked)
+        if names:
+            held.swept[tracked.uid] = Swept({n: sighting.actual[n] for n in names if n in sighting.actual}, now)
 
     def swept_names(self, tracked: Tracked) -> frozenset[str]:
         """The declared parameters of a component that must be read one by one."""
@@ -192,7 +198,8 @@ class Reader:
         except CloudError:
             return None  # its last values stay; existence and tags were read, so this is no reason to hold back
 
-    def _merge(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture) -> None:
+    def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture) -> None:
+        """Put what was last swept beside what the bulk read told."""
         for tracked, sighting in chosen:
             swept = held.swept.get(tracked.uid)
             if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):

@@ -177,11 +177,11 @@ def left(sighting: Sighting) -> str:
     """What is in override stays in the cloud (O10)."""
     tags = sighting.protocol
     if tags.other_manager is not None:
-        why = f"its managed-by is {tags.other_manager!r}"
+        why = f"managed-by is {tags.other_manager!r}"
     elif tags.is_managed:
         why = "it is in manual override, and nobody completed the handshake"
     else:
-        why = "its managed-by is absent"
+        why = "managed-by is absent"
     return f"left in the cloud: {sighting.resource_id}: {why}"
 
 

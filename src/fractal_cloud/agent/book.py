@@ -1,0 +1,117 @@
+"""What one cycle has to publish, and how memory follows: nothing is remembered here before the control plane has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from fractal_cloud.agent.journal import Journal
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Remembered, Tracked
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, ScopeReport
+from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.situate import View
+
+
+class Publisher(Protocol):
+    """Where a cycle publishes: the control plane, under the scope's lease."""
+
+    def publish(self, report: ScopeReport) -> datetime:
+        """Publish what changed; returns the time all stamps bear. Raises if the lease is lost or nobody answers."""
+
+
+class Book:
+    """Collects events, journal entries and what is known of resources until the next report takes them along.
+
+    ``unpublished`` holds the components whose memory was changed here and has not been published since.
+    """
+
+    def __init__(self, held: HeldScope, publisher: Publisher) -> None:
+        self.journal = Journal(held)
+        self.unpublished: set[str] = set()
+        self._held = held
+        self._publisher = publisher
+        self._events: list[AgentEvent] = []
+        self._resources: dict[str, Known] = {}
+        self._known_before: dict[str, Known] = {}
+        self._stance_before: dict[str, Stance] = {}
+
+    def tell(self, tracked: Tracked, kind: EventKind, message: str) -> None:
+        """Something happened that only the agent can know."""
+        self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=message))
+
+    def note_creator(self, tracked: Tracked) -> None:
+        """Whoever publishes the intent to create a resource is its heir from then on."""
+        identity = tracked.identity.key
+        self._known_before.setdefault(identity, self._held.known_as(identity))
+        self._note_owner(tracked, tracked.live_system_id, None)
+
+    def take_back_intent(self, tracked: Tracked) -> None:
+        """The cloud refused, or was not asked: nothing was made, so nothing is remembered of it."""
+        memory = tracked.memory
+        before = self._known_before.get(tracked.identity.key)
+        if before is not None:
+            self._note(tracked, before)
+        tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
+        self.unpublished.add(tracked.uid)
+
+    def note_resource(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+        """Remember who owns a resource, and who left it in override, under its natural identity."""
+        sighting = view.sighting
+        if sighting is None:
+            return
+        if sighting.protocol.owner is not None:
+            self._note_owner(tracked, sighting.protocol.owner, sighting.resource_id)
+        known = self._held.known_as(tracked.identity.key)
+        if judgement.left and judgement.finished:
+            self._note(tracked, replace(known, left_by=tracked.live_system_id, resource_id=sighting.resource_id))
+        elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
+            self._note(tracked, replace(known, left_by=None))
+
+    def _note_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
+        known = self._held.known_as(tracked.identity.key)
+        resource_id = resource_id or known.resource_id
+        if (known.owner, known.resource_id) != (owner, resource_id):
+            self._note(tracked, replace(known, owner=owner, resource_id=resource_id))
+
+    def _note(self, tracked: Tracked, known: Known) -> None:
+        identity = tracked.identity.key
+        self._held.known[identity] = self._resources[identity] = known
+
+    def publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
+        """Publish everything collected, in one request, or nothing if there is nothing; then remember it."""
+        entries = self.journal.take()
+        if not (changes or entries or self._events or self._resources):
+            return
+        report = ScopeReport(
+            scope=self._held.scope.key,
+            token=self._held.token,
+            version=self._held.version,
+            changes=changes,
+            resources=[known.to_wire(identity) for identity, known in self._resources.items()],
+            journal=entries,
+            events=self._events,
+        )
+        at = self._publisher.publish(report)
+        self._events, self._resources = [], {}
+        for uid, memory in memories.items():
+            tracked = self._held.tracked[uid]
+            if tracked.memory.stance is not memory.stance:
+                self._stance_before.setdefault(uid, tracked.memory.stance)
+            tracked.memory = stamped(memory, at)
+            self.unpublished.discard(uid)
+
+
+def stamped(memory: Remembered, at: datetime) -> Remembered:
+    """A published memory with the time of its publication in the place of the times still open."""
+    changes: dict[str, object] = {}
+    if memory.absent_since is AT_PUBLICATION:
+        changes["absent_since"] = at
+    if memory.noticed_since is AT_PUBLICATION:
+        changes["noticed_since"] = at
+    if memory.override is not None and memory.override.since == AT_PUBLICATION:
+        changes["override"] = memory.override.model_copy(update={"since": at})
+    return replace(memory, **changes) if changes else memory  # type: ignore[arg-type]  # the keys are fields of it
