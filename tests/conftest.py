@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.world import World
 from tests.world import world as make_world
 
+COUNTED = ("crash points", "processes killed")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 
 # No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
@@ -30,6 +32,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(3_600))
         elif item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how often the agent was made to fail: tests tell it as properties, from whatever worker they ran on."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        counts.update({name: value for name, value in report.user_properties if name in COUNTED})
+    if counts:
+        terminalreporter.section("faults survived")
+        terminalreporter.line(", ".join(f"{count} {name}" for name, count in counts.items()))
 
 
 @pytest.fixture(scope="session")

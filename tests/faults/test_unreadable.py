@@ -220,3 +220,18 @@ def test_a_creation_that_never_arrived_is_tried_again_after_the_window(
             is_too_early = time.monotonic() < started + WINDOW
             assert not (is_too_early and trouble.count(trouble.subject)), "tried again before it could have shown"
         trouble.recovers()
+
+
+@pytest.mark.rule("S17")
+def test_the_window_of_a_lost_creation_does_not_pass_while_the_call_is_under_way(
+    session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("slow")
+    with faulty_world(session_sandbox, folder, FaultyWorld, cycle_seconds=CYCLE, visibility_seconds=HIDDEN) as world:
+        trouble = Trouble("AwsVpc", world)
+        world.sandbox.aws.knobs.latency(HIDDEN, operation="CreateVpc")
+        world.sandbox.aws.knobs.late_visibility(seconds=HIDDEN / 2)
+        world.effects.arm(1, Fault.ANSWER_LOST)
+        trouble.deploy()
+        trouble.recovers()
+        assert world.sandbox.aws.calls.count(operation="CreateVpc") == 1
