@@ -1,4 +1,4 @@
-"""A store on every database there is: SQLite always, PostgreSQL where its address is given."""
+"""A store on every database there is: SQLite always, PostgreSQL where its server is installed or its address given."""
 
 from __future__ import annotations
 
@@ -12,9 +12,21 @@ from sqlalchemy import make_url, text
 
 from fractal_cloud.control.store import open_store
 from fractal_cloud.control.store.dialect import connect
+from tests import postgres
 from tests.store.playing import CATALOG, Clock, World
 
-POSTGRES = os.environ.get("FRACTAL_TEST_POSTGRES_URL", "")
+GIVEN = os.environ.get("FRACTAL_TEST_POSTGRES_URL", "")
+MISSING = "no PostgreSQL server: install Debian's postgresql, or name one in FRACTAL_TEST_POSTGRES_URL"
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The address of a server on which databases may be made: the one given, or one of this session's own."""
+    if GIVEN:
+        yield GIVEN
+        return
+    with postgres.server() as url:
+        yield url
 
 
 @pytest.fixture(
@@ -24,7 +36,7 @@ POSTGRES = os.environ.get("FRACTAL_TEST_POSTGRES_URL", "")
             "postgresql",
             marks=[
                 pytest.mark.postgres,
-                pytest.mark.skipif(not POSTGRES, reason="FRACTAL_TEST_POSTGRES_URL names no server"),
+                pytest.mark.skipif(not GIVEN and postgres.binaries() is None, reason=MISSING),
             ],
         ),
     ]
@@ -34,15 +46,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
+    server: str = request.getfixturevalue("postgres_url")
     name = f"test_{uuid4().hex}"
-    _administer(f"CREATE DATABASE {name}")
-    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
-    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+    _administer(server, f"CREATE DATABASE {name}")
+    yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _administer(statement: str) -> None:
+def _administer(server: str, statement: str) -> None:
     """Run one statement outside of any transaction."""
-    engine = connect(POSTGRES).execution_options(isolation_level="AUTOCOMMIT")
+    engine = connect(server).execution_options(isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(statement))
     engine.dispose()
