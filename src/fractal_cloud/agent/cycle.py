@@ -28,7 +28,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Remembered, Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange, Intent
-from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.offers.offer import AnyOffer, Recognition
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
 from fractal_cloud.rules.situate import View
@@ -70,6 +70,7 @@ class Cycle:
         self._troubles = Troubles(held, around.offers, around.settings.cycle)
         self._confirmed: set[str] = set()
         self._tried: set[str] = set()
+        self._found_out = False
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
@@ -139,6 +140,9 @@ class Cycle:
         for _ in range(MAX_WAVES):
             judgements.update(self._judge(pending))
             wave = self._next_wave(judgements)
+            if not wave and self._found_out:
+                self._found_out = False
+                continue  # nothing is written, but what the direct reads showed must be said (S19)
             if not wave or not self._around.may_write():
                 return judgements
             outcomes = self._write(wave, judgements)
@@ -203,6 +207,7 @@ class Cycle:
                 self._outlook.picture.put(found)
         held_back = {t.uid for t in vanished if t.uid not in self._confirmed}
         if held_back:
+            self._found_out = True
             self._outlook.refresh(self._around.now())
         return {t.uid for t in creations if t.uid not in held_back}
 
@@ -316,13 +321,19 @@ class Cycle:
             self._book.unpublished.add(tracked.uid)
             return
         error = outcome.error
-        is_open = isinstance(error, Transient) or (
-            isinstance(error, Conflict) and intent is not None and intent.attempts > 1
-        )
-        if not is_open:
+        if not (isinstance(error, Transient) or self._may_be_its_own_rival(tracked, error)):
             self._book.take_back_intent(tracked)
         if error is not None:
             self._troubles.add(tracked, Verb.CREATE, error, self._outlook.now)
+
+    def _may_be_its_own_rival(self, tracked: Tracked, error: CloudError | None) -> bool:
+        """Whether a name is refused as taken because the try before, whose answer was lost, took it.
+
+        Where names are not unique, it was waited for until it would have shown: somebody else is in the way.
+        """
+        intent = tracked.memory.intent
+        is_named = self._around.offers[tracked.type].offer.recognition is not Recognition.WINDOW
+        return isinstance(error, Conflict) and is_named and intent is not None and intent.attempts > 1
 
     # --- publishing
 
