@@ -247,6 +247,8 @@ class Cycle:
             view = self._outlook.view(tracked)
             entry_id = self._book.journal.intend(tracked, step, view.sighting)
             memory = remember(tracked, view, judgement)
+            if self._troubles.is_tried_again(tracked):
+                memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None

@@ -48,6 +48,7 @@ class HeldScope:
     swept: dict[str, Swept] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    failing: dict[str, int] = field(default_factory=dict)
     absent_reads: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class HeldScope:
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
-        for table in (self.tracked, self.swept, self.refusals, self.absent_reads, self.held_by):
+        for table in (self.tracked, self.swept, self.refusals, self.failing, self.absent_reads, self.held_by):
             table.pop(uid, None)
 
     def of_type(self, component_type: str) -> Iterable[Tracked]:

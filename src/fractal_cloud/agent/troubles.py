@@ -40,13 +40,14 @@ class Troubles:
             return False
         refusal = self._held.refusals.get(tracked.uid)
         if refusal is None or refusal.generation != tracked.generation:
-            self.forget(tracked)
+            self._held.refusals.pop(tracked.uid, None)
             return True
         return now >= refusal.until
 
     def add(self, tracked: Tracked, verb: Verb, error: CloudError, now: datetime) -> None:
         """A write failed; what the cloud calls permanent is not hammered."""
         self._failed[tracked.uid] = (verb, error)
+        self._held.failing[tracked.uid] = tracked.generation
         if not isinstance(error, Denied | Invalid):
             return
         before = self._held.refusals.get(tracked.uid)
@@ -57,6 +58,12 @@ class Troubles:
     def forget(self, tracked: Tracked) -> None:
         """A write went through, or a new declaration starts again."""
         self._held.refusals.pop(tracked.uid, None)
+        self._held.failing.pop(tracked.uid, None)
+
+    def is_tried_again(self, tracked: Tracked) -> bool:
+        """Whether it is Failed from an earlier try at the same declaration: it stays so until a try goes through."""
+        is_same = self._held.failing.get(tracked.uid) == tracked.generation
+        return is_same and tracked.memory.status is Status.FAILED
 
     def tell(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         """What went wrong, or is not tried again yet, in the judgement's place."""
