@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ KINDS = {kind.__name__: kind for kind in CASES}
 
 def _every(names: list[str]) -> pytest.MarkDecorator:
     """One test for each kind; all tests of one kind share a world, so they stay with one worker."""
-    params = [pytest.param(name, id=name, marks=pytest.mark.xdist_group(name)) for name in names]
+    params = [pytest.param(name, id=name, marks=pytest.mark.xdist_group(f"contract {name}")) for name in names]
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 
 
@@ -167,8 +168,12 @@ def test_a_slow_creation_is_instantiating_and_then_active(contract: OfferContrac
 @pytest.mark.rule("O6", "O15")
 @HAZARDOUS
 def test_what_blocks_a_deletion_is_named_and_respected(contract: OfferContract) -> None:
-    for hazard in contract.example.hazards:
-        contract.respects(hazard)
+    contract.respects_what_blocks_a_deletion()
+
+
+def test_every_demand_of_the_contract_is_made_here() -> None:
+    source = Path(__file__).read_text()
+    assert [name for name in OfferContract.demands() if f"contract.{name}()" not in source] == []
 
 
 @pytest.mark.rule("G12")
