@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import structlog
 
 from benchmarks import calls, control, cpu, creating, deploying, memory
 from benchmarks.rig import Canned, canned_cloud, settled_work
@@ -60,6 +62,7 @@ def _measure() -> Iterator[Row]:
 
 def main() -> int:
     """Run all; 1 if a bar is missed."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     started, rows, machine = time.monotonic(), [], _machine()
     for row in _measure():
         rows.append(row)

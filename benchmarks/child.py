@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-CYCLES_BEFORE = 3
+CYCLES_BEFORE = 2
 
 
 class Child:

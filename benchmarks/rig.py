@@ -198,5 +198,5 @@ def settled_work(declared: Declared) -> ScopeWork:
     work = declared.work(settled=True)
     ledger = Ledger(work)
     with bench(work, ledger) as made:
-        made.settle()
+        made.cycle()  # publishes everything there is to remember
     return ledger.work()
