@@ -18,14 +18,14 @@ KINDS = {kind.__name__: kind for kind in CASES}
 # The effects of each one's life, at least: what is counted below must not shrink unnoticed.
 EFFECTS = {
     "AwsVpc": 27,
-    "AwsSubnet": 23,
-    "AwsSecurityGroup": 30,
-    "AwsEc2Instance": 30,
-    "AwsS3": 27,
-    "AwsRdsPostgres": 20,
-    "AwsEcsCluster": 20,
-    "AwsEcsService": 20,
-    "AwsEks": 25,
+    "AwsSubnet": 25,
+    "AwsSecurityGroup": 35,
+    "AwsEc2Instance": 37,
+    "AwsS3": 31,
+    "AwsRdsPostgres": 23,
+    "AwsEcsCluster": 25,
+    "AwsEcsService": 23,
+    "AwsEks": 27,
 }
 WHOLE = 20
 DEADLY = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.ANSWER_LOST)
@@ -93,4 +93,4 @@ def test_a_life_goes_on_whatever_happens_at_whatever_effect(kind: str, fault: Fa
 @pytest.mark.rule("S17")
 def test_a_full_run_strikes_several_hundred_crash_points() -> None:
     lives = sum(points * (1 if kind in IN_TURN else len(DEADLY)) for kind, points in EFFECTS.items())
-    assert lives + WHOLE >= 500
+    assert lives + WHOLE >= 580
