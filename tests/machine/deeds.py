@@ -6,7 +6,7 @@ A deed names what it is about by a number, not by an id: which resource that is,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -24,6 +24,10 @@ ON_RESOURCES = (
     *("tag_foreign", "wipe", "give_to_terraform", "ask_reconcile", "put_managed_by"),
     *("own_a", "own_b", "disown", "rename", "name_back", "name_back", "destroy", "make_twin", "remove_twins"),
 )
+
+
+# What hurts most when it is done to a resource that the agent is about to change.
+AT_THE_WRONG_MOMENT = ("untag", "untag", "give_to_terraform", "own_a", "own_b", "disown", "wipe", "rename", "destroy")
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,34 @@ def anything() -> SearchStrategy[Deed]:
     return st.sampled_from(range(len(ways))).flatmap(ways.__getitem__)
 
 
+@dataclass(frozen=True)
+class Interruption:
+    """A deed done in the middle of a cycle, right before one of the agent's calls.
+
+    ``before``: any call, one that reads a resource by its id (the guard's look), or one that writes. With ``aimed`` the
+    deed is done to the very resource that call is about.
+    """
+
+    before: Literal["call", "look", "write"]
+    nth: int
+    deed: Deed
+    aimed: bool
+
+
+def interruptions() -> SearchStrategy[list[Interruption]]:
+    """What people do during a cycle: often to what the agent has in its hands at that moment."""
+    aimed = st.builds(
+        Interruption,
+        st.sampled_from(["look", "write"]),
+        st.integers(1, 3),
+        st.builds(Deed, st.sampled_from(AT_THE_WRONG_MOMENT), st.integers(0, 7)),
+        st.just(True),
+    )
+    anyhow = st.builds(Interruption, st.just("call"), st.integers(1, 12), anything(), st.just(False))
+    ways = (aimed, aimed, anyhow)
+    return st.lists(st.sampled_from(range(len(ways))).flatmap(ways.__getitem__), max_size=2)
+
+
 def deployments() -> SearchStrategy[Deed]:
     """A declaration of one of the two LiveSystems; they overlap in the VPC, a subnet and a security group."""
     return st.builds(_deployment, st.sampled_from(LIVE_SYSTEMS), _choices())
@@ -70,7 +102,7 @@ def deployments() -> SearchStrategy[Deed]:
 
 def _choices() -> SearchStrategy[dict[str, Any]]:
     flag = st.booleans()
-    maybe = st.sampled_from([None, True, False])
+    maybe = st.sampled_from([True, False, True, False, None])
     return st.fixed_dictionaries(
         {
             "dns": maybe,

@@ -66,6 +66,13 @@ class People:
             if standing:
                 self._on_resource(deed.word, standing[deed.number % len(standing)], deed.number)
 
+    def do_to(self, deed: Deed, resource_id: str) -> None:
+        """Do one deed to one resource, if it is still there."""
+        with self._lock:
+            for ref in resources():
+                if ref.id == resource_id:
+                    self._on_resource(deed.word, ref, deed.number)
+
     def _on_resource(self, word: str, ref: Ref, number: int) -> None:
         try:
             getattr(self, f"_{word}")(ref, number)
@@ -139,9 +146,11 @@ class People:
     def _edit(self, ref: Ref, number: int) -> None:
         ec2 = self._world.person.ec2
         if ref.kind == "vpc":
-            ec2.modify_vpc_attribute(VpcId=ref.id, EnableDnsHostnames={"Value": number % 2 == 0})
+            now = ec2.describe_vpc_attribute(VpcId=ref.id, Attribute="enableDnsHostnames")["EnableDnsHostnames"]
+            ec2.modify_vpc_attribute(VpcId=ref.id, EnableDnsHostnames={"Value": not now["Value"]})
         elif ref.kind == "subnet":
-            ec2.modify_subnet_attribute(SubnetId=ref.id, MapPublicIpOnLaunch={"Value": number % 2 == 0})
+            now = ec2.describe_subnets(SubnetIds=[ref.id])["Subnets"][0]
+            ec2.modify_subnet_attribute(SubnetId=ref.id, MapPublicIpOnLaunch={"Value": not now["MapPublicIpOnLaunch"]})
         else:
             port = 8000 + number
             rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}

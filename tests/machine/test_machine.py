@@ -7,6 +7,7 @@ agent, nobody else's tags are lost. LIVENESS is asked at the end: see `rest`. Th
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -21,8 +22,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.calls import Call
 from tests.conftest import SOAK
-from tests.machine.deeds import Deed, anything, deployments
+from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
 from tests.world import Person, World
@@ -50,12 +52,23 @@ class Dying(ControlPlane):
 
 DENIED = "UnauthorizedOperation"
 MOODS = (
-    *("well", "well", "well", "slow", "late", "lost", "denied", "throttled", "enforcing"),
+    *(
+        "well",
+        "well",
+        "well",
+        "slow",
+        "late",
+        "lost",
+        "lost and late",
+        "lost and late",
+        "denied",
+        "throttled",
+        "enforcing",
+    ),
     *("DescribeVpcs", "DescribeSubnets", "DescribeSecurityGroups", "DescribeVpcAttribute"),
 )
 
 deeds = st.lists(anything(), min_size=1, max_size=3)
-interruptions = st.lists(st.tuples(st.integers(1, 12), anything()), max_size=2)
 
 
 class Histories(RuleBasedStateMachine):
@@ -97,34 +110,39 @@ class Histories(RuleBasedStateMachine):
         for deed in deeds:
             self.people.do(deed)
 
-    @rule(deeds=deeds, during=interruptions)
-    def people_act_and_a_cycle_passes(self, deeds: list[Deed], during: list[tuple[int, Deed]]) -> None:
+    @rule(deeds=deeds, during=interruptions())
+    def people_act_and_a_cycle_passes(self, deeds: list[Deed], during: list[Interruption]) -> None:
         self.people_act(deeds)
         self.a_cycle_passes(during)
 
-    @rule(during=interruptions)
-    def a_cycle_passes(self, during: list[tuple[int, Deed]]) -> None:
+    @rule(during=interruptions())
+    def a_cycle_passes(self, during: list[Interruption]) -> None:
         self._interrupt(during)
         self.world.cycle()
 
-    @rule(during=interruptions, reports=st.none() | st.integers(0, 3))
-    def the_agent_dies(self, during: list[tuple[int, Deed]], reports: int | None) -> None:
+    @rule(during=interruptions(), reports=st.none() | st.integers(0, 3))
+    def the_agent_dies(self, during: list[Interruption], reports: int | None) -> None:
         """In its sleep, or in a cycle after so many reports."""
         if reports is not None:
             self._plane.reports_left = reports
             self.a_cycle_passes(during)
         self._new_agent()
 
-    def _interrupt(self, during: list[tuple[int, Deed]]) -> None:
-        """Do deeds right before the nth call of the agent in the coming cycle, whatever that call is."""
-        numbers = count(1)
+    def _interrupt(self, during: list[Interruption]) -> None:
+        """Do deeds right before calls of the agent in the coming cycle: it has listed, and has not written yet."""
         self._forget_interruptions()
+        counts: Counter[str] = Counter()
 
-        def act(_: Any) -> None:
-            number = next(numbers)
-            for nth, deed in during:
-                if nth == number:
-                    self.people.do(deed)
+        def act(call: Call) -> None:
+            kinds = {"call", "write" if call.is_write else "look" if call.resource_ids else "call"}
+            counts.update(kinds)
+            for one in during:
+                if one.before not in kinds or counts[one.before] != one.nth:
+                    continue
+                if not one.aimed:
+                    self.people.do(one.deed)
+                elif call.resource_ids:
+                    self.people.do_to(one.deed, call.resource_ids[0])
 
         if during:
             self.knobs.before_call(act, actor="agent")
@@ -145,6 +163,9 @@ class Histories(RuleBasedStateMachine):
                 self.knobs.late_visibility(seconds=HIDDEN_SECONDS)
             case "lost":
                 self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", writes_only=True)
+            case "lost and late":
+                self.knobs.late_visibility(seconds=HIDDEN_SECONDS)
+                self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", operation="Create*")
             case "denied":
                 self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", writes_only=True)
             case "throttled":
