@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,39 @@ def test_after_a_denied_write_the_tag_decides_whether_it_is_a_failure(world: Wor
     assert world.status("ls-a", "net") == "Failed", "it is ours, and could not be reconciled"
     world.settle()
     assert world.status("ls-a", "net") == "Active"
+
+
+@pytest.mark.rule("S21")
+def test_what_no_agent_serves_is_said_so_within_two_cycles_and_goes_on_once_one_does(world: World) -> None:
+    mutation = world.deploy("ls-a", vpc())
+    time.sleep(2 * world.cycle_seconds)
+    deadline = time.monotonic() + 10.0
+    while world.status("ls-a", "net") != "Failed":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "no running agent serves 'aws' in environment 'default'" in world.component("ls-a", "net")["message"]
+    assert world.mutation("ls-a", mutation)["status"] == "Failed"
+    world.settle()
+    assert world.status("ls-a", "net") == "Active"
+    assert world.mutation("ls-a", mutation)["status"] == "Completed"
+
+
+@pytest.mark.rule("G9", "S2", "S4")
+def test_only_a_deploy_after_its_loss_was_told_creates_what_was_in_override(world: World) -> None:
+    vpc_id = _owned(world)
+    world.person.break_glass(vpc_id)
+    world.cycle()
+    world.person.ec2.delete_vpc(VpcId=vpc_id)
+    world.deploy("ls-a", vpc())
+    world.settle()
+    told = world.component("ls-a", "net")
+    assert told["status"] == "ManualOverride", "whoever deployed could not know yet"
+    assert "the resource is gone" in told["message"]
+    assert not vpcs(world)
+    world.deploy("ls-a", vpc())
+    world.settle()
+    assert world.status("ls-a", "net") == "Active"
+    assert len(vpcs(world)) == 1
 
 
 @pytest.mark.rule("S22", "S0")
