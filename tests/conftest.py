@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
 from fractal_cloud.sandbox import Sandbox
@@ -42,6 +45,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if counts:
         terminalreporter.section("faults survived")
         terminalreporter.line(", ".join(f"{count} {name}" for name, count in counts.items()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_botocore() -> Iterator[None]:
+    """botocore reads its descriptions of services anew for every session; tests make one per agent: read them once."""
+    load_file = JSONFileLoader.load_file
+
+    @cache
+    def load_once(path: str) -> Any:
+        return load_file(JSONFileLoader(), path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", lambda _, path: load_once(path))
+        yield
 
 
 @pytest.fixture(scope="session")
