@@ -78,7 +78,7 @@ class Life:
 
     def _edit(self) -> None:
         """Edit a parameter away from what is declared."""
-        name = self._example.editable()[0]
+        name = self._example.editable()[:2][-1]
         one, other = self._example.declaration["parameters"][name], self._example.changes[name]
         value = one if self._declaration["parameters"][name] == other else other
         self._example.hands.edit(self._resource_id, name, self._resolved(name, value))
@@ -179,6 +179,8 @@ def live(
             world.assert_safe()
             races = world.sandbox.aws.monitor.lost_races
             assert not races, "\n".join(map(str, races))
+            if not phase.can_be_left_out:
+                world.assert_silent()
         except AssertionError as error:
             effects = happened.get(phase.title) or world.effects.happened
             where = f"{phase.title} of {life.id}, effect {at} of {effects}" if at is not None else phase.title
@@ -191,8 +193,11 @@ def strike_all(make: Callable[[int], Life], world: FaultyWorld, faults: Sequence
     first = make(0)
     first.bring_parents()
     known = live(first, world)
+    if faults == [Fault.KILLED_AFTER]:
+        # Whoever dies right after one effect dies right before the next: only before the first is left.
+        live(make(1), world, 0, Fault.KILLED_BEFORE, known)
     for at in range(max(map(len, known.values()))):
-        live(make(at + 1), world, at, faults[at % len(faults)], known)
+        live(make(at + 2), world, at, faults[at % len(faults)], known)
     return known
 
 

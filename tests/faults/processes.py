@@ -241,6 +241,9 @@ class KilledWorld(FaultyWorld):
                 return self.kills - before
         raise AssertionError(f"not quiet after {PATIENCE} s; effects: {self.gun.happened}")
 
+    def assert_silent(self) -> None:
+        """It was silent for longer than a cycle already."""
+
     def _has_nothing_to_look_at(self) -> bool:
         return not self.api.get("/livesystems/ls-a/components").json()["items"]
 

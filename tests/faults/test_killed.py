@@ -20,8 +20,10 @@ KINDS = {kind.__name__: kind for kind in CASES}
 
 @pytest.mark.rule("S17", "C7")
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
-@pytest.mark.parametrize("kind", ["AwsVpc", "AwsS3"])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [("AwsVpc", Fault.KILLED_BEFORE), ("AwsVpc", Fault.KILLED_AFTER), ("AwsS3", Fault.KILLED_AFTER)],
+)
 def test_a_life_is_lived_by_processes_that_are_killed(
     kind: str,
     fault: Fault,

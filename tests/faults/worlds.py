@@ -47,9 +47,14 @@ class FaultyWorld(World):
                 self.effects.revive()
                 self.restart_agent()
                 continue
-            if all(result.settled and not result.writes and not result.changes for result in results):
+            if all(result.settled for result in results):
                 return deaths
         raise AssertionError(f"not settled after {at_most} cycles; effects: {self.effects.happened}")
+
+    def assert_silent(self) -> None:
+        """LIVENESS: everything has come to rest, so that a cycle writes nothing to anybody (S20)."""
+        results = self.cycle()
+        assert not any(result.writes or result.changes for result in results), results
 
     # --- what a contract asks of its environment
 
