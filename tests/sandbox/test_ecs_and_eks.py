@@ -176,3 +176,11 @@ def test_one_update_at_a_time(sandbox: Sandbox, person: Tools) -> None:
     assert [cluster_of(person)["status"] for _ in range(2)] == ["UPDATING", "ACTIVE"]
     assert person.eks.describe_update(name="kube", updateId=update["id"])["update"]["status"] == "Successful"
     person.eks.update_cluster_config(name="kube", deletionProtection=True)
+
+
+def test_several_tags_of_a_cluster_go_in_one_call(person: Tools) -> None:
+    make_eks(person)
+    arn = cluster_of(person)["arn"]
+    person.eks.tag_resource(resourceArn=arn, tags={"a": "1", "b": "2", "c": "3"})
+    person.eks.untag_resource(resourceArn=arn, tagKeys=["a", "b"])
+    assert set(cluster_of(person)["tags"]) & {"a", "b", "c"} == {"c"}

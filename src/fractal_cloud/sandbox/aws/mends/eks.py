@@ -48,6 +48,18 @@ def respect_deletion_protection(mending: Mending, request: AwsRequest, call: Cal
     return mending.dispatch(request)
 
 
+@mend("eks", "UntagResource")
+def remove_every_tag_named(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto removes only the first of several keys; AWS removes all of them."""
+    answer = mending.dispatch(request)
+    name = str(call.parameters.get("resourceArn", "")).rpartition("/")[2]
+    cluster = find(Ref("eks-cluster", name, call.region))
+    if answer.is_success and cluster is not None:
+        for key in call.parameters.get("tagKeys") or []:
+            cluster.tags.pop(key, None)
+    return answer
+
+
 @mend("eks", "UpdateClusterConfig")
 def update_one_kind_of_setting(mending: Mending, request: AwsRequest, call: Call) -> Answer:
     """moto overwrites the whole VPC configuration, accepts several kinds and answers without `update`.
