@@ -29,7 +29,7 @@ EFFECTS = {
     "AwsRdsPostgres": 23,
     "AwsEcsCluster": 25,
     "AwsEcsService": 23,
-    "AwsEks": 27,
+    "AwsEks": 29,
 }
 WHOLE = 20
 DEADLY = (Fault.KILLED_AFTER, Fault.ANSWER_LOST)

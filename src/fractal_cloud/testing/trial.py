@@ -126,6 +126,8 @@ class Trial:
         self.example.hands.untag(subject.found, *keys)
         for key in keys:
             subject.tags.pop(key, None)
+        [found] = self.example.hands.find(subject.id)
+        assert not found.tags.keys() & set(keys), f"the example's hands could not take {keys} off"
 
     def _hand_back(self, subject: Subject) -> None:
         self._tag(subject, HANDSHAKE)
