@@ -14,6 +14,7 @@ from fractal_cloud.sandbox.aws.resources import Ref, find, live, tags_of
 from tests.machine.deeds import NET, Deed
 from tests.world import REGION, World
 
+Identity = tuple[str, str, str, str]
 KINDS = ("vpc", "subnet", "security-group")
 MAKING = {"CreateVpc": "vpc-", "CreateSubnet": "subnet-", "CreateSecurityGroup": "sg-"}
 
@@ -55,6 +56,8 @@ class People:
         self._lock = threading.Lock()
         self.foreign: dict[str, dict[str, str]] = {}
         self.renamed: dict[str, str] = {}
+        self.reowned: set[str] = set()
+        self.parted: set[str] = set()
 
     def do(self, deed: Deed) -> None:
         """Do one deed; refusals are no fault."""
@@ -92,6 +95,7 @@ class People:
     def _wipe(self, ref: Ref, _: int) -> None:
         keys = list(tags_of(ref) or {})
         self.foreign.pop(ref.id, None)
+        self.reowned.add(ref.id)
         self._note_name(ref)
         if keys:
             self._world.person.untag(ref.id, *keys)
@@ -109,12 +113,15 @@ class People:
         self._world.person.tag(ref.id, managed_by="fractal-cloud")
 
     def _own_a(self, ref: Ref, _: int) -> None:
+        self.reowned.add(ref.id)
         self._world.person.tag(ref.id, fractal_cloud_owner="ls-a")
 
     def _own_b(self, ref: Ref, _: int) -> None:
+        self.reowned.add(ref.id)
         self._world.person.tag(ref.id, fractal_cloud_owner="ls-b")
 
     def _disown(self, ref: Ref, _: int) -> None:
+        self.reowned.add(ref.id)
         self._world.person.untag(ref.id, "fractal-cloud-owner")
 
     def _rename(self, ref: Ref, number: int) -> None:
@@ -168,10 +175,18 @@ class People:
     # --- through the product
 
     def _deploy(self, **declaration: Any) -> None:
+        named = {component["parameters"].get("name", component["id"]) for component in declaration["components"]}
+        self._part(declaration["id"], named)
         self._call("PUT", f"/livesystems/{declaration['id']}", declaration)
 
     def _delete(self, id: str) -> None:
+        self._part(id, set())
         self._call("DELETE", f"/livesystems/{id}")
+
+    def _part(self, live_system: str, named: set[str]) -> None:
+        """A LiveSystem no longer declares some of what it owns: what is left of that stands in nobody's way (O10)."""
+        made = self._made()
+        self.parted |= {one for one, (_, owner, _, name) in made.items() if owner == live_system and name not in named}
 
     def _force_push(self, about: str) -> None:
         live_system, component = about.split("/")
@@ -196,17 +211,25 @@ class People:
             lost = {key: value for key, value in expected.items() if found.get(key) != value}
             assert not lost, f"{ref} lost {lost}: it has {found}"
 
+    def _made(self) -> dict[str, Identity]:
+        """All that the agent ever made, by id: its kind, for whom, where, and the name it was given."""
+        made: dict[str, Identity] = {}
+        for operation, prefix in MAKING.items():
+            for recorded in self._world.sandbox.aws.calls.find(operation=operation, actor="agent"):
+                told = recorded.call.parameters
+                tags = {tag["Key"]: tag["Value"] for one in told["TagSpecifications"] for tag in one["Tags"]}
+                name = told.get("GroupName") or tags["Name"]
+                identity = (prefix, recorded.origin.live_system, str(told.get("VpcId", "")), str(name))
+                found = (one for one in recorded.resource_ids if one.startswith(prefix))
+                made.update({one: identity for one in found if recorded.effect})
+        return made
+
     def assert_nothing_exists_twice(self) -> None:
-        """SAFETY: of what the agent made there is one of a name, but for what people renamed (S15, S17)."""
-        calls = self._world.sandbox.aws.calls
-        made = {
-            one
-            for operation, prefix in MAKING.items()
-            for recorded in calls.find(operation=operation, actor="agent")
-            if recorded.effect
-            for one in recorded.resource_ids
-            if one.startswith(prefix)
-        }
-        standing = [ref for ref in resources() if ref.id in made and ref.id not in self.renamed]
-        names = [name_of(ref) for ref in standing]
-        assert len(names) == len(set(names)), f"made twice by the agent: {sorted(zip(names, standing, strict=True))}"
+        """SAFETY: of what the agent made there is one of a name (S17), also beside what people renamed (S15)."""
+        made = self._made()
+        standing = [ref for ref in resources() if ref.id in made]
+        names = [(name_of(ref), ref.id) for ref in standing if ref.id not in self.renamed]
+        assert len({name for name, _ in names}) == len(names), f"made twice by the agent: {sorted(names)}"
+        owned = [ref for ref in standing if ref.id not in self.reowned | self.parted]
+        given = [(made[ref.id], ref.id) for ref in owned]
+        assert len({identity for identity, _ in given}) == len(given), f"made beside what it owns: {sorted(given)}"
