@@ -89,10 +89,11 @@ class Trial:
         """Bring the example's own values back (a protection may have been switched on), and take it away."""
         self._stands(subject)
         grown = {name: subject.declaration["parameters"][name] for name in self.example.only_up}
-        subject.declaration = {**self.example.declaration, "id": subject.id}
-        subject.declaration = subject.declared(**grown)
-        self._redeploy(subject)
-        self._is_active(subject)
+        own = {**self.example.under_name(subject.id), "parameters": {**self.example.declaration["parameters"], **grown}}
+        if subject.declaration != own:
+            subject.declaration = own
+            self._redeploy(subject)
+            self._is_active(subject)
         self.env.deploy(LIVE_SYSTEM, *self.example.parents)
         self.env.settle()
 
