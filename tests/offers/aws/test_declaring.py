@@ -50,7 +50,7 @@ REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
     (AwsVpc, {"region": "mars"}, "region"),
     (AwsVpc, {"instanceTenancy": "host"}, "must be one of"),
     (AwsVpc, {"color": "red"}, "color"),
-    (AwsSubnet, {"cidrBlock": "10.0.1.0"}, "must be text that matches"),
+    (AwsSubnet, {"cidrBlock": "10.0.1.0"}, "must be text like '10.0.0.0/16'"),
     (AwsSecurityGroup, {"name": "sg-mine"}, "must not start with 'sg-'"),
     (AwsSecurityGroup, {"ingress": [{**RULE, "cidrIpv6": "::/0"}]}, "exactly one of"),
     (AwsSecurityGroup, {"ingress": [{"ipProtocol": "-1"}]}, "exactly one of"),
