@@ -22,6 +22,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
 from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY
 
 
@@ -150,7 +151,15 @@ class Bench:
             self.settings.sweep_budget,
         )
         self._around = Surroundings(
-            self.settings, offers, reader, self.pool, self.control, lambda: datetime.now(UTC), lambda: True
+            settings=self.settings,
+            offers=offers,
+            reader=reader,
+            pool=self.pool,
+            publisher=self.control,
+            handlers=registry.handlers,
+            sealing=SealingKey(),
+            now=lambda: datetime.now(UTC),
+            may_write=lambda: True,
         )
         session = registry.provider("aws").connect()
         scope = Scope.from_key(work.scope)

@@ -51,7 +51,16 @@ CATALOG = {
     "Run.ToyMachine": facts(
         "Run.ToyMachine",
         {"subnet": reference("Net.ToySubnet"), "nets": {"type": "array", **reference("Net.ToyNet"), "items": {}}},
-        links=[{"source": "*", "target": "Run.ToyMachine", "required": ["fromPort"]}],
+        links=[
+            {
+                "half": "inbound",
+                "source": "*",
+                "target": "Run.ToyMachine",
+                "linkType": "machineLink",
+                "required": ["fromPort"],
+                "settingsSchema": {"properties": {"fromPort": {"type": "integer"}}, "required": ["fromPort"]},
+            }
+        ],
     ),
 }
 CATALOG["Run.ToyMachine"].parameter_schema["properties"]["nets"]["type"] = "array"

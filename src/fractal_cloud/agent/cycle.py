@@ -3,7 +3,7 @@
     look ──▶ sweep ──▶ judge ──▶ publish intents ──▶ write a wave ──▶ look again ──┐
                          ▲                                                        │ until nothing is left to write
                          └────────────────────────────────────────────────────────┘
-    ──▶ publish what changed, and the outcomes
+    ──▶ links ──▶ publish what changed, and the outcomes
 
 Memory first, cloud last (S17): nothing is written to the cloud before the control plane knows that it will be.
 """
@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fractal_cloud.agent.book import Book, Publisher
+from fractal_cloud.agent.halves import Halves
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
+from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
 from fractal_cloud.model.errors import CloudError, Conflict, Throttled, Transient
 from fractal_cloud.model.event import EventKind
@@ -28,7 +30,9 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Remembered, Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange, Intent
+from fractal_cloud.offers.link import Handlers
 from fractal_cloud.offers.offer import AnyOffer, Recognition
+from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
 from fractal_cloud.rules.situate import View
@@ -46,6 +50,8 @@ class Surroundings:
     reader: Reader
     pool: Executor
     publisher: Publisher
+    handlers: Handlers
+    sealing: SealingKey
     now: Callable[[], datetime]
     may_write: Callable[[], bool]
 
@@ -74,6 +80,8 @@ class Cycle:
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
+        halves = Halves(held, self._outlook, around.offers, around.sealing, around.may_write)
+        self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
 
     def run(self) -> CycleResult:
         """Look, decide, write and publish, once."""
@@ -87,12 +95,14 @@ class Cycle:
         self._outlook.picture = picture
         self._outlook.refresh(around.now())
         swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
-        if was_quiet and unchanged and not swept_anew:
+        if was_quiet and unchanged and not swept_anew and self._wiring.is_intact():
             held.is_quiet = True
             return CycleResult(again_in=around.settings.cycle_seconds)
         self._outlook.refresh(around.now())
         self._count_absent_reads()
         judgements = self._settle()
+        if around.may_write():
+            self._wiring.run(judgements)
         changes = self._publish_all(judgements)
         return self._result(judgements, changes)
 
@@ -177,6 +187,8 @@ class Cycle:
     def _may_try(self, tracked: Tracked, step: Step | None) -> bool:
         """Whether a step is taken now: not after trouble, not while backing off, and no step twice in one cycle."""
         if step is None or (tracked.uid, _signature(step)) in self._taken:
+            return False
+        if step.verb is Verb.DELETE and self._wiring.holds_deletion(tracked, self._outlook.judge(tracked)):
             return False
         return self._troubles.allow(tracked, self._outlook.now)
 
@@ -347,6 +359,7 @@ class Cycle:
         for tracked in self._held.tracked.values():
             judgement = self._troubles.tell(tracked, judgements[tracked.uid])
             judgement = self._hold_the_left(tracked, judgement, judgements)
+            judgement = self._hold_the_wired(tracked, judgement)
             view = self._outlook.view(tracked)
             memory = remember(tracked, view, judgement)
             used = self._used_request(tracked, judgement)
@@ -392,6 +405,12 @@ class Cycle:
             return judgement
         return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
 
+    def _hold_the_wired(self, tracked: Tracked, judgement: Judgement) -> Judgement:
+        """What links made is taken back before the component is done with, also where its resource is gone (L10)."""
+        if not judgement.finished or not self._wiring.holds_deletion(tracked, judgement):
+            return judgement
+        return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
+
     # --- the end
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
@@ -401,8 +420,9 @@ class Cycle:
         noticing = any(judgement.noticing for judgement in living)
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
         troubled = self._troubles.are_there
-        settled = not (in_progress or noticing or unread or troubled)
-        held.is_quiet = settled and not changes and not self._writes
+        wiring = self._wiring
+        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished)
+        held.is_quiet = settled and not changes and not self._writes and not wiring.writes
         if settled and not changes:
             held.restless = 0
             return CycleResult(settings.cycle_seconds, self._writes, changes)
@@ -410,7 +430,7 @@ class Cycle:
             held.restless = 0
         held.restless += 1
         soon = min(0.2 * 2 ** min(held.restless, 10), 15.0, settings.cycle_seconds)
-        hurry = in_progress or unread or bool(self._writes)
+        hurry = in_progress or unread or wiring.is_unfinished or bool(self._writes + wiring.writes)
         again_in = soon if hurry else settings.cycle_seconds
         return CycleResult(again_in, self._writes, changes, settled)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Literal
 
+from fractal_cloud.agent.halves import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import Transient
@@ -63,11 +64,46 @@ class Journal:
             }
         )
 
+    def intend_link(self, tracked: Tracked, task: Task) -> str:
+        """Write down that one half of a link is about to run; returns the entry's id."""
+        link = {"half": task.half, "linkType": task.handler.link_type, "other": task.other}
+        entry = JournalEntry(
+            id=uuid.uuid4().hex,
+            uid=tracked.uid,
+            generation=tracked.generation,
+            verb="update",
+            reason="link",
+            resource_id=tracked.memory.resource_id,
+            before={"link": {**link, "settings": task.state.settings, "published": task.state.fields}},
+            after={"link": link | {"settings": task.work.settings} if task.work is not None else None},
+        )
+        self._entries[entry.id] = self._intended[entry.id] = entry
+        return entry.id
+
+    def close_link(self, done: Done) -> None:
+        """Write down what came of one half of a link."""
+        intended = self._intended.pop(done.task.entry_id)
+        outcome = "abandoned" if done.abandoned else "failed" if done.trouble else "done"
+        if isinstance(done.error, Transient):
+            outcome = "unknown"
+        self._entries[intended.id] = intended.model_copy(
+            update={
+                "outcome": outcome,
+                "error": done.trouble,
+                "request_ids": done.request_ids,
+                "tags": done.tags or intended.tags,
+            }
+        )
+
     def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """Close what an agent that died left open, now that the resource was read again."""
         if not tracked.open_writes or view.error is not None:
             return
         for entry in tracked.open_writes:
+            if entry.reason == "link":
+                told = "the agent died meanwhile: it is done once more"
+                self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": told})
+                continue
             done = _shows(entry, view, judgement)
             outcome = "done" if done else "failed"
             error = "" if done else "its answer was lost, and the next reading did not show it"

@@ -37,6 +37,7 @@ from fractal_cloud.model.wire import (
 )
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import Registry, installed
+from fractal_cloud.offers.secret import SealingKey
 
 log = structlog.get_logger()
 
@@ -76,6 +77,7 @@ class Agent:
         self._control = control
         self._registry = registry or installed()
         self._clock = Clock()
+        self._sealing = SealingKey.from_text(settings.sealing_key) if settings.sealing_key else SealingKey()
         self._stopping = threading.Event()
         self._sessions: dict[str, Session] = {}
         self._turns: dict[str, _Turn] = {}
@@ -96,7 +98,17 @@ class Agent:
             self._calls,
             self.settings.sweep_budget,
         )
-        return Surroundings(self.settings, offers, reader, self._calls, self, self._clock.now, self._may_write)
+        return Surroundings(
+            settings=self.settings,
+            offers=offers,
+            reader=reader,
+            pool=self._calls,
+            publisher=self,
+            handlers=self._registry.handlers,
+            sealing=self._sealing,
+            now=self._clock.now,
+            may_write=self._may_write,
+        )
 
     # --- the loop
 
@@ -158,14 +170,15 @@ class Agent:
         if not reaches and self.settings.providers:
             names = ", ".join(self.settings.providers)
             raise ControlPlaneUnreachable(f"none of {names} can be reached with these credentials")
-        types = [facts.offer.facts() for facts in self._around.offers.values()]
+        catalog = self._registry.catalog()
         answer = self._control.register(
             Registration(
                 agent_id=self.settings.agent_id,
                 environment=self.settings.environment,
                 reaches=reaches,
-                types=types,
+                types=[catalog[name] for name in self._around.offers],
                 cycle_seconds=self.settings.cycle_seconds,
+                public_key=self._sealing.public,
             )
         )
         self._clock.set(answer.now)

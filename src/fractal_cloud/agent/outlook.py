@@ -18,7 +18,7 @@ from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import AnyOffer, Recognition
+from fractal_cloud.offers.offer import AnyOffer, Recognition, Wired
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, judge
 from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View, pick
@@ -35,6 +35,7 @@ class OfferFacts:
         self.compared = ComparedType(facts)
         self.traits = TypeTraits(offer.taggable, offer.holds_data)
         self.references = facts.references()
+        self.is_wired = bool(facts.linked())
         self.parent = offer.parent
         self.parent_output = self.references[offer.parent][1] if offer.parent else ""
 
@@ -158,11 +159,15 @@ class Outlook:
         return sighting.outputs.get(output) if sighting is not None else None
 
     def declared(self, tracked: Tracked) -> Mapping[str, Any]:
-        """The declared parameters with references resolved; what cannot be resolved yet is left out."""
-        references = self._offers[tracked.type].references
-        if not references:
+        """The declared parameters with references resolved, and those that links set.
+
+        What cannot be resolved yet is left out.
+        """
+        facts = self._offers[tracked.type]
+        references = facts.references
+        if not references and not facts.is_wired:
             return tracked.parameters
-        resolved: dict[str, Any] = {}
+        resolved: dict[str, Any] = dict(facts.offer.wire(_wired(tracked))) if facts.is_wired else {}
         for name, value in tracked.parameters.items():
             if name not in references:
                 resolved[name] = value
@@ -259,6 +264,11 @@ class Outlook:
                 if owner in live_systems and sighting.resource_id not in named | left:
                     orphans.setdefault((owner, sighting.type), sighting)
         return orphans
+
+
+def _wired(tracked: Tracked) -> list[Wired]:
+    outbound = tracked.memory.links.outbound
+    return [Wired(state.link_type, other, state.fields) for other, state in outbound.items() if state.fields]
 
 
 def _declarers(components: Iterable[Tracked]) -> dict[str, frozenset[str]]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
 from fractal_cloud.model.wire import Outside, ScopeWork
 from fractal_cloud.offers.offer import Cloud
+
+if TYPE_CHECKING:
+    from fractal_cloud.agent.halves import Task
 
 
 @dataclass(slots=True)
@@ -34,7 +37,10 @@ class Swept:
 
 @dataclass(slots=True)
 class HeldScope:
-    """One leased scope: its components, what is known of its resources, and what the last look showed."""
+    """One leased scope: its components, what is known of its resources, and what the last look showed.
+
+    ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
+    """
 
     scope: Scope
     cloud: Cloud
@@ -53,6 +59,8 @@ class HeldScope:
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
     is_quiet: bool = False
+    is_wired: bool = False
+    wires: list[Task] | None = None
     restless: int = 0
     read_at: datetime | None = None
 
@@ -79,6 +87,7 @@ class HeldScope:
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
         self.version = work.version
         self.is_quiet = False
+        self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""

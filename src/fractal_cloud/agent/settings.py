@@ -19,7 +19,8 @@ class AgentSettings:
 
     ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
     cloud tells only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
-    waited for (S17).
+    waited for (S17). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
+    it every agent makes one of its own (L9).
     """
 
     url: str = "http://127.0.0.1:8600"
@@ -30,6 +31,7 @@ class AgentSettings:
     concurrency: int = 16
     sweep_budget: int = 100
     visibility_seconds: float = 10.0
+    sealing_key: str = field(default="", repr=False)
     agent_id: str = field(default_factory=_agent_id)
 
     @property

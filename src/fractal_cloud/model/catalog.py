@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from fractal_cloud.model.declaration import Wire
+from fractal_cloud.model.link import LinkContract
 from fractal_cloud.model.wording import FACTS
 
 GLOBAL_PLACE = "global"
@@ -45,12 +46,17 @@ class TypeFacts(Wire):
     holds_data: bool = False
     guard: str = ""
     glass: GlassCommands = Field(default_factory=GlassCommands)
-    links: list[dict[str, Any]] = Field(default_factory=list)
+    links: list[LinkContract] = Field(default_factory=list)
 
     def parameter_facts(self, name: str) -> dict[str, Any]:
         """What the reconciler must know of one parameter (see ``parameter``)."""
         facts: dict[str, Any] = self.parameter_schema.get("properties", {}).get(name, {}).get(FACTS, {})
         return facts
+
+    def linked(self) -> list[str]:
+        """Parameters that only links set."""
+        properties = self.parameter_schema.get("properties", {})
+        return [name for name in properties if self.parameter_facts(name).get("linked")]
 
     def references(self) -> dict[str, tuple[str, str]]:
         """Parameters that name other components: the type they must be of, and the output that stands for them."""

@@ -29,13 +29,14 @@ Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
 COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
 
 
-def parameter(
+def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothing groups them
     default: Any = ...,
     *,
     immutable: bool = False,
     swept: bool = False,
     enforced: bool = False,
     lines: bool = False,
+    linked: bool = False,
     compare: Compare = "exact",
     reference: tuple[str, str] | None = None,
     **field: Any,
@@ -44,14 +45,14 @@ def parameter(
 
     ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud tells it only one by one (S23).
     ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
+    ``linked``: only links set it (``Offer.wire``); nobody declares it.
     ``compare``: how declared and actual are held side by side.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
     Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
     """
     facts: dict[str, Any] = {}
-    for name, value in (("immutable", immutable), ("swept", swept), ("enforced", enforced), ("lines", lines)):
-        if value:
-            facts[name] = True
+    flags = {"immutable": immutable, "swept": swept, "enforced": enforced, "lines": lines, "linked": linked}
+    facts |= {name: True for name, value in flags.items() if value}
     if compare != "exact":
         facts["compare"] = compare
     if reference is not None:

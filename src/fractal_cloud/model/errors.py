@@ -2,7 +2,9 @@
 
 FractalError
 ├── DeclarationError        a declaration is refused; carries every fault at once
-├── RegistrationError       two places register the same component type
+├── RegistrationError       two places register the same component type or link handler
+├── LinkError               a handler breaks a rule of links: nothing of what it returned is published
+│   └── LinkSettingsError   a link's settings are not what its handler asks for
 └── CloudError              a cloud's answer that is not what was asked for
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
@@ -43,7 +45,15 @@ class DeclarationError(FractalError):
 
 
 class RegistrationError(FractalError):
-    """Two packages register the same component type, or one registers it in contradiction to itself."""
+    """Two packages register the same component type or link handler, or one contradicts itself."""
+
+
+class LinkError(FractalError):
+    """A link handler breaks a rule: a secret in an output field, a key of somebody else's. Nothing is published."""
+
+
+class LinkSettingsError(LinkError):
+    """A link's settings are not what its handler asks for (L7)."""
 
 
 class CloudError(FractalError):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import (
     ComponentChange,
@@ -100,6 +101,7 @@ class Remembered:
     intent: Intent | None = None
     override: Override | None = None
     waits_for: tuple[str, ...] = ()
+    links: LinkStates = NO_LINKS
 
     @classmethod
     def from_wire(cls, memory: Memory, copies: Copies) -> Remembered:
@@ -118,6 +120,7 @@ class Remembered:
             intent=memory.intent,
             override=memory.override,
             waits_for=tuple(map(copies.text, memory.waits_for)),
+            links=memory.links if memory.links.inbound or memory.links.outbound else NO_LINKS,
         )
 
 
@@ -142,6 +145,8 @@ class Tracked:
     request: OperatorRequest | None
     memory: Remembered
     open_writes: tuple[JournalEntry, ...] = ()
+    links_in: tuple[LinkWork, ...] = ()
+    links_out: tuple[LinkWork, ...] = ()
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, copies: Copies) -> Tracked:
@@ -168,7 +173,14 @@ class Tracked:
             request=work.request,
             memory=Remembered.from_wire(work.memory, copies),
             open_writes=tuple(work.open_writes),
+            links_in=tuple(work.links_in),
+            links_out=tuple(work.links_out),
         )
+
+    @property
+    def is_wired(self) -> bool:
+        """Whether links lead here or start here, or something of one is left."""
+        return bool(self.links_in or self.links_out) or self.memory.links is not NO_LINKS
 
     @property
     def ignored(self) -> frozenset[str]:
@@ -207,4 +219,5 @@ def to_change(
         used_request=used_request,
         finished=finished,
         waits_for=list(memory.waits_for),
+        links=memory.links,
     )

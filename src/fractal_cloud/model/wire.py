@@ -17,6 +17,7 @@ from pydantic import Field
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, Readoption, Wire
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.link import LinkStates, LinkWork
 from fractal_cloud.model.status import Stance, Status
 
 
@@ -62,6 +63,7 @@ class Memory(Wire):
     intent: Intent | None = None
     override: Override | None = None
     waits_for: list[str] = Field(default_factory=list)
+    links: LinkStates = Field(default_factory=LinkStates)
 
 
 class RequestKind(StrEnum):
@@ -113,6 +115,7 @@ class WorkComponent(Wire):
     says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18).
     ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
     ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
+    ``links_in``: links that lead here, where this component is the owner's; ``links_out``: links that start here.
     """
 
     uid: str
@@ -132,6 +135,8 @@ class WorkComponent(Wire):
     request: OperatorRequest | None = None
     held_by: list[str] = Field(default_factory=list)
     open_writes: list[JournalEntry] = Field(default_factory=list)
+    links_in: list[LinkWork] = Field(default_factory=list)
+    links_out: list[LinkWork] = Field(default_factory=list)
     memory: Memory = Field(default_factory=Memory)
 
 
@@ -188,7 +193,7 @@ class Reach(Wire):
 
 
 class Registration(Wire):
-    """An agent introduces itself."""
+    """An agent introduces itself. ``public_key``: what is sealed to it, only this agent can open (L9)."""
 
     agent_id: str
     environment: str
@@ -196,6 +201,7 @@ class Registration(Wire):
     types: list[TypeFacts] = Field(default_factory=list)
     cycle_seconds: float
     version: str = ""
+    public_key: str = ""
 
 
 class Registered(Wire):
@@ -291,6 +297,7 @@ class ComponentChange(Wire):
     used_request: str | None = None
     finished: bool = False
     waits_for: list[str] = Field(default_factory=list)
+    links: LinkStates = Field(default_factory=LinkStates)
 
 
 class ScopeReport(Wire):

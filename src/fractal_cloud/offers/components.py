@@ -10,6 +10,7 @@ from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaratio
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.faults import Faults
+from fractal_cloud.offers.linking import LinkChecks
 from fractal_cloud.offers.parameters import ParameterCheck
 from fractal_cloud.offers.plain import plain_faults
 from fractal_cloud.rules.identify import referenced
@@ -58,6 +59,7 @@ class Components:
         self._catalog = catalog
         self._faults = faults
         self._checks: dict[str, ParameterCheck] = {}
+        self._link_checks = LinkChecks(catalog)
         self._types = {
             item["id"]: item.get("type")
             for item in given
@@ -116,6 +118,9 @@ class Components:
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
         identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
         self._faults.extend(base, known.faults(identifier, parameters))
+        for name in facts.linked():
+            if name in parameters:
+                self._faults.add(f"{base}.{name}", "is set by links alone: take it out, and declare a link")
         return {name: value for name, value in parameters.items() if value is not None}
 
     def _dependencies(
@@ -152,7 +157,7 @@ class Components:
             self._faults.add(path, f"is {name!r}, a component of type {actual}: must name one of type {wanted}")
 
     def _links(self, item: Mapping[Any, Any], base: str) -> list[LinkDeclaration]:
-        links = []
+        links: list[LinkDeclaration] = []
         for index, link in self._entries(item, base, "links"):
             path = f"{base}.links[{index}]"
             if not isinstance(link, Mapping):
@@ -163,26 +168,14 @@ class Components:
             settings = link.get("settings", {})
             if not isinstance(target, str):
                 self._faults.add(f"{path}.target", "is missing: give the id of the component it leads to")
-            elif target not in self._types:
-                guess = self._faults.guess(target, self._types)
-                said = f"is {shown(target)}, which is no component of this LiveSystem{guess or ': declare it'}"
-                self._faults.add(f"{path}.target", said)
-            else:
-                self._faults.extend(path, self._setting_faults(item, target, settings))
+            elif any(other.target == target for other in links):
+                self._faults.add(f"{path}.target", f"is {shown(target)}, to which another link leads: keep one of them")
+            elif self._component_named(target, item, f"{path}.target"):
+                ends = (item.get("type"), self._types[target])
+                self._faults.extend(path, self._link_checks.faults(str(item.get("id")), target, ends, settings))
             if not self._faults.has(path):
                 links.append(LinkDeclaration(target=str(target), settings=settings))
         return links
-
-    def _setting_faults(self, item: Mapping[Any, Any], target: str, settings: object) -> Iterator[tuple[Path, str]]:
-        if not isinstance(settings, Mapping):
-            yield ("settings",), f"is {shown(settings)}: must be a flat object"
-            return
-        for name, value in settings.items():
-            if not isinstance(value, (str, int, float, bool)):
-                yield ("settings", name), f"is {shown(value)}: must be text, a number, true or false"
-        for name in _required_settings(self._catalog, item.get("type"), self._types[target]):
-            if name not in settings:
-                yield ("settings", name), f"is missing: the link from {item.get('id')!r} to {target!r} needs it"
 
     def _flags(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> None:
         for index, name in self._texts(item, base, "ignoreDrift"):
@@ -223,17 +216,6 @@ def _plain_parameter_faults(parameters: Mapping[str, Any], facts: TypeFacts | No
     for name, value in parameters.items():
         lines = facts is not None and bool(facts.parameter_facts(name).get("lines"))
         yield from plain_faults({name: value}, lines=lines)
-
-
-def _required_settings(catalog: Mapping[str, TypeFacts], source: object, target: object) -> list[str]:
-    """The settings that the contracts of both ends require of a link between these types (L7)."""
-    required: list[str] = []
-    for end in (source, target):
-        facts = catalog.get(end) if isinstance(end, str) else None
-        for contract in facts.links if facts else ():
-            if contract.get("source", "*") in ("*", source) and contract.get("target", "*") in ("*", target):
-                required.extend(contract.get("required", []))
-    return list(dict.fromkeys(required))
 
 
 def _declared(

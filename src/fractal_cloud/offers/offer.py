@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -83,6 +83,15 @@ class Look:
 
     names: frozenset[str] = frozenset()
     parent_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """What the outbound half of one link published at this component: its link type, its target, and the keys (L3)."""
+
+    link_type: str
+    target_id: str
+    fields: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +185,11 @@ class Offer(ABC, Generic[C, K]):
 
         A removal is compare-and-delete where the provider can.
         """
+
+    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+        """The values of the parameters that links set (``parameter(linked=True)``), from what the links published."""
+        del links
+        return {}
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a plan must say about correcting these parameters («stops the machine»)."""

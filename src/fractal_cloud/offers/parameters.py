@@ -21,25 +21,21 @@ from fractal_cloud.offers.registry import installed
 Found = tuple[Path, str]
 
 
-class ParameterCheck:
-    """Checks parameters of one component type; made once per type and catalog."""
+class SchemaCheck:
+    """Checks values against one JSON Schema, in our own words. ``called``: what its properties are, in messages."""
 
-    def __init__(self, facts: TypeFacts) -> None:
-        self._schema = facts.parameter_schema
+    def __init__(self, schema: dict[str, Any], called: str) -> None:
+        self._schema = schema
+        self._called = called
         # An empty registry: a schema that an agent sent never makes this process fetch another one.
         self._validator = Draft202012Validator(self._schema, registry=Registry())
-        offer = installed().get(facts.type)
-        self._class: type[Component] | None = None if offer is None else offer.component
 
-    def faults(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
-        """Everything that is wrong, by path; at most one message per path."""
+    def schema_faults(self, values: Mapping[str, Any]) -> dict[Path, str]:
+        """Everything that is wrong, by path; one message per path."""
         found: dict[Path, str] = {}
-        for path, message in self._by_schema(self._validator.iter_errors(parameters)):
+        for path, message in self._by_schema(self._validator.iter_errors(values)):
             found.setdefault(path, message)
-        if self._class is not None:
-            for path, message in _by_class(self._class, component_id, parameters):
-                found.setdefault(path, message)
-        return list(found.items())
+        return found
 
     def _by_schema(self, errors: Iterable[SchemaFault]) -> Iterator[Found]:
         for error in errors:
@@ -57,7 +53,7 @@ class ParameterCheck:
             known = schema["properties"]
             for name in instance:
                 if name not in known:
-                    yield (*path, name), unknown("parameter of this type", name, known)
+                    yield (*path, name), unknown(self._called, name, known)
         elif error.validator in ("anyOf", "oneOf") and (inner := self._meant(error)):
             yield from self._by_schema(inner)
         elif error.validator == "uniqueItems":
@@ -77,6 +73,23 @@ class ParameterCheck:
             if not any(inner.validator == "type" and not inner.relative_path for inner in inners)
         ]
         return fitting[0] if len(fitting) == 1 else []
+
+
+class ParameterCheck(SchemaCheck):
+    """Checks parameters of one component type; made once per type and catalog."""
+
+    def __init__(self, facts: TypeFacts) -> None:
+        super().__init__(facts.parameter_schema, "parameter of this type")
+        offer = installed().get(facts.type)
+        self._class: type[Component] | None = None if offer is None else offer.component
+
+    def faults(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
+        """Everything that is wrong, by path; at most one message per path."""
+        found = self.schema_faults(parameters)
+        if self._class is not None:
+            for path, message in _by_class(self._class, component_id, parameters):
+                found.setdefault(path, message)
+        return list(found.items())
 
 
 def _by_class(cls: type[Component], component_id: str, parameters: Mapping[str, Any]) -> list[Found]:

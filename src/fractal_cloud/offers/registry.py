@@ -16,6 +16,8 @@ from types import ModuleType
 import fractal_cloud.offers
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.errors import RegistrationError
+from fractal_cloud.model.link import ANY_TYPE
+from fractal_cloud.offers.link import Handler, Handlers
 from fractal_cloud.offers.offer import AnyOffer, Offer, Provider
 
 ENTRY_POINTS = "fractal_cloud.offers"
@@ -27,6 +29,7 @@ class Registry:
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._offers: dict[str, AnyOffer] = {}
         self._providers: dict[str, Provider] = {}
+        self.handlers = Handlers()
         for module in modules:
             self._add(module)
 
@@ -34,6 +37,8 @@ class Registry:
         for value in vars(module).values():
             if isinstance(value, Provider):
                 self._add_provider(value, module)
+            elif isinstance(value, Handler):
+                self.handlers.add(value)
             elif _is_offer_of(value, module):
                 self._add_offer(value())
 
@@ -82,8 +87,15 @@ class Registry:
         return [offer for _, offer in sorted(self._offers.items()) if offer.provider == name]
 
     def catalog(self) -> dict[str, TypeFacts]:
-        """Every type as plain data."""
-        return {component_type: offer.facts() for component_type, offer in sorted(self._offers.items())}
+        """Every type as plain data, each with the halves of links that are written for it."""
+        found = {component_type: offer.facts() for component_type, offer in sorted(self._offers.items())}
+        for handler in self.handlers:
+            own, far = handler.target, handler.source
+            if (handler.half == "outbound" and far != ANY_TYPE) or own == ANY_TYPE:
+                own = far
+            if own in found:
+                found[own].links.append(handler.contract())
+        return found
 
 
 def _is_offer_of(value: object, module: ModuleType) -> bool:

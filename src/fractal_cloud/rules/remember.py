@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from fractal_cloud.model.link import NO_LINKS, published_fields
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked
 from fractal_cloud.model.wire import Override
 from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.links import link_message, link_status
 from fractal_cloud.rules.situate import View
 
 
@@ -19,7 +21,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     memory = tracked.memory
     status = judgement.status or memory.status
     if view.presence is Presence.UNREADABLE:
-        return replace(memory, message=judgement.message)
+        return replace(memory, message=link_message(judgement.message, memory.links))
     sighting = view.sighting
     present = sighting is not None
     absent = view.presence is Presence.ABSENT
@@ -27,8 +29,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     intent = memory.intent if creating or not present else None
     return Remembered(
         stance=judgement.stance,
-        status=status,
-        message=judgement.message,
+        status=link_status(status, memory.links),
+        message=link_message(judgement.message, memory.links),
         owner=sighting.protocol.owner if sighting else memory.owner,
         resource_id=sighting.resource_id if sighting else memory.resource_id,
         output_fields=_output_fields(tracked, view, judgement),
@@ -43,6 +45,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         intent=intent,
         override=_override(tracked, judgement),
         waits_for=judgement.waits_for,
+        links=memory.links,
     )
 
 
@@ -59,10 +62,13 @@ def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
 
 
 def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mapping[str, Any]:
-    """The offer's outputs, the actual value of every declared parameter, and the drift if there is any (G3)."""
+    """The offer's outputs, the actual value of every declared parameter, the drift if there is any (G3), and the keys
+    of its links (L3).
+    """
     sighting = view.sighting
     if sighting is None:
-        return {} if view.presence is Presence.ABSENT else tracked.memory.output_fields
+        gone = view.presence is Presence.ABSENT
+        return published_fields(tracked.memory.links) if gone else tracked.memory.output_fields
     actual = sighting.actual
     fields = dict(sighting.outputs)
     if "name" in tracked.parameters:
@@ -75,4 +81,6 @@ def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mappin
     drift = {name: difference.to_json() for name, difference in sorted(judgement.drift.items())}
     if drift:
         fields["drift"] = drift
+    if tracked.memory.links is not NO_LINKS:
+        fields |= published_fields(tracked.memory.links)
     return fields

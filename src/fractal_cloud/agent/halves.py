@@ -1,0 +1,192 @@
+"""Running one half of one link: the link as its handler sees it, the guard before it, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import structlog
+
+from fractal_cloud.agent.outlook import OfferFacts, Outlook
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.model.declaration import Scalar
+from fractal_cloud.model.errors import CloudError, LinkError
+from fractal_cloud.model.link import Half, LinkSettings, LinkState, LinkWork
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.link import Handler, InboundLink, Link, OutboundLink
+from fractal_cloud.offers.offer import Act
+from fractal_cloud.offers.secret import SealingKey
+from fractal_cloud.rules.judge import Judgement, Verb
+from fractal_cloud.rules.situate import ABSENT, View
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One half that has something to do.
+
+    ``work`` None: the link was taken away, or must not be served; ``waits`` then says why it is kept on the books.
+    ``silent``: nothing is known to differ, it is only looked after. ``link`` is made once and kept.
+    """
+
+    tracked: Tracked
+    half: Half
+    other: str
+    handler: Handler
+    state: LinkState
+    verb: Literal["provide", "revoke"]
+    work: LinkWork | None = None
+    digest: str = ""
+    waits: str = ""
+    silent: bool = False
+    entry_id: str = ""
+    link: Link[Any] | None = None
+
+
+@dataclass(slots=True)
+class Done:
+    """What came of one task. ``published`` None: nothing is published (any more). ``trouble``: what people read."""
+
+    task: Task
+    published: dict[str, Scalar] | None = None
+    error: CloudError | None = None
+    trouble: str = ""
+    failed: bool = False
+    abandoned: bool = False
+    request_ids: list[str] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class Halves:
+    """Runs halves of links in one scope. ``may_write`` is asked right before every one."""
+
+    def __init__(
+        self,
+        held: HeldScope,
+        outlook: Outlook,
+        offers: Mapping[str, OfferFacts],
+        sealing: SealingKey,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._held = held
+        self._outlook = outlook
+        self._offers = offers
+        self._sealing = sealing
+        self._may_write = may_write
+
+    def link_of(self, task: Task) -> Link[Any]:
+        """The link as the handler sees it; raises ``LinkSettingsError`` where its settings are not what it asks for."""
+        if task.link is None:
+            task.link = self._made(task)
+        return task.link
+
+    def _made(self, task: Task) -> Link[Any]:
+        tracked, work, state = task.tracked, task.work, task.state
+        settings = self._settings(task)
+        previous = None
+        if work is not None and state.settings != work.settings:
+            previous = _read_leniently(task.handler, state.settings)
+        common: dict[str, Any] = {
+            "own": tracked.component_id,
+            "other": task.other,
+            "live_system_id": tracked.live_system_id,
+            "other_type": work.type if work is not None else state.other_type,
+            "own_provider": self._held.scope.provider,
+            "other_provider": work.provider if work is not None else state.other_provider,
+            "settings": settings,
+            "cloud": self._held.cloud,
+            "sighting": self._outlook.view(tracked).sighting,
+            "parameters": tracked.parameters,
+            "outputs": work.outputs if work is not None else {},
+            "published": work.published if work is not None else {},
+            "fields": state.fields,
+            "previous": previous,
+        }
+        if task.half == "inbound":
+            return InboundLink(**common, key=work.key if work is not None else "")
+        return OutboundLink(**common, sealing=self._sealing)
+
+    def _settings(self, task: Task) -> LinkSettings:
+        if task.work is None:
+            return _read_leniently(task.handler, task.state.settings)
+        ends = (task.other, task.tracked.component_id)
+        source, target = ends if task.half == "inbound" else ends[::-1]
+        return task.handler.read_settings(task.work.settings, source, target)
+
+    def carry_out(self, task: Task) -> Done:
+        """Run one half, guarded. Whatever a handler raises is told, with the secrets it has seen taken out."""
+        done = Done(task)
+        try:
+            link = self.link_of(task)
+            with self._held.cloud.acting(Act(task.tracked.live_system_id, task.tracked.component_id, "link")) as act:
+                try:
+                    self._run(task, link, done)
+                finally:
+                    done.request_ids = list(act.request_ids)
+        except CloudError as error:
+            done.error = error
+            done.trouble = self._without_secrets(error.message, task)
+        except LinkError as error:
+            done.trouble, done.failed = self._without_secrets(str(error), task), True
+        except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
+            text = self._without_secrets(f"{type(error).__name__}: {error}", task)
+            log.error("link handler failed", handler=task.handler.where, error=text)
+            done.trouble = f"the handler {task.handler.where} failed: {text}"
+        return done
+
+    def _run(self, task: Task, link: Link[Any], done: Done) -> None:
+        if not task.silent:
+            fresh = self._guard(task, done)
+            if done.abandoned:
+                return
+            link.sighting = fresh
+        if not self._may_write():
+            done.abandoned = True
+        elif task.verb == "revoke":
+            _revoke(task.handler, link)
+        else:
+            done.published = task.handler(link)
+            if done.published is None and task.state.fields:
+                _revoke(task.handler, link)
+
+    def _guard(self, task: Task, done: Done) -> Sighting | None:
+        """Read the own resource once more: only what is still ours is wired, or unwired (S16)."""
+        tracked = task.tracked
+        sighting = self._outlook.view(tracked).sighting
+        if sighting is None:
+            return None  # only something is taken back of what is gone already
+        fresh = self._offers[tracked.type].offer.read(self._held.cloud, sighting.resource_id)
+        again = self._outlook.judge(tracked, View(sighting=fresh) if fresh is not None else ABSENT)
+        done.abandoned = not _is_allowed(tracked, fresh, again)
+        done.tags = dict(fresh.tags) if fresh is not None else {}
+        return fresh
+
+    def _without_secrets(self, text: str, task: Task) -> str:
+        for secret in task.link.watch.seen if task.link is not None else ():
+            if secret.reveal():
+                text = text.replace(secret.reveal(), "…")
+        return text
+
+
+def _is_allowed(tracked: Tracked, fresh: Sighting | None, again: Judgement) -> bool:
+    if tracked.deleting:
+        return fresh is None or (again.step is not None and again.step.verb is Verb.DELETE) or bool(again.waits_for)
+    return fresh is not None and fresh.protocol.is_managed and again.stance is Stance.MANAGED
+
+
+def _revoke(handler: Handler, link: Link[Any]) -> None:
+    if handler.revoke is not None:
+        handler.revoke(link)
+
+
+def _read_leniently(handler: Handler, settings: Mapping[str, Any]) -> LinkSettings:
+    """Settings under which something was provided once, even if today's contract would refuse them."""
+    try:
+        return handler.read_settings(settings, "", "")
+    except LinkError:
+        names = {item.alias or name: name for name, item in handler.settings.model_fields.items()}
+        return handler.settings.model_construct(**{names.get(key, key): value for key, value in settings.items()})

@@ -1,0 +1,288 @@
+"""How a package wires components: two functions beside its offers, found by the registry like the offers themselves.
+
+    @inbound(source="*", target=PostgresDbms, link_type="databaseLink", settings=DatabaseLink)
+    def grant_role(link: InboundLink[DatabaseLink]) -> Published: ...
+
+    @grant_role.revokes
+    def drop_role(link: InboundLink[DatabaseLink]) -> None: ...
+
+    @outbound(source=KubernetesWorkload, target="*", link_type="databaseLink", settings=DatabaseLink)
+    def use_database(link: OutboundLink[DatabaseLink]) -> Published | None: ...
+
+Handlers bring things to what the link says, and may be called at any time and any number of times (L5). They never
+wait (L11), never reach the other side but through what it published (L4), and choose no key's prefix (L3).
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.model.declaration import Scalar
+from fractal_cloud.model.errors import LinkError, LinkSettingsError, RegistrationError
+from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract, LinkSettings, is_link_key, is_link_type
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.wording import explain, path_text
+from fractal_cloud.offers.secret import SEALED_PREFIX, SealingKey, Secret, Watch, find_secret, seal
+
+S = TypeVar("S", bound=LinkSettings)
+Published = Mapping[str, Scalar]
+
+
+@dataclass(slots=True)
+class Link(ABC, Generic[S]):
+    """One link as its handler sees it. ``own`` is the component this half runs for, ``other`` the one at the far end.
+
+    ``sighting``: the own resource as it was last seen; None where it is gone, and only something is to be taken back.
+    ``outputs``: the other side's own output fields; ``published``: what the other half published for this link;
+    ``fields``: what this half published before. ``previous``: the settings under which it did, where they differ.
+    """
+
+    own: str
+    other: str
+    live_system_id: str
+    other_type: str
+    own_provider: str
+    other_provider: str
+    settings: S
+    cloud: Any
+    sighting: Sighting | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    published: Mapping[str, Scalar] = field(default_factory=dict)
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    previous: S | None = None
+    watch: Watch = field(default_factory=Watch)
+
+    def is_cross_cloud(self) -> bool:
+        """Whether the two sides are on different providers; unknown counts as different (L8)."""
+        return not self.own_provider or self.own_provider != self.other_provider
+
+    def new_secret(self) -> Secret:
+        """A new password or the like: generated here, watched so that it is never published."""
+        return self.watch.note(Secret.new())
+
+    def keep_secret(self, value: str) -> Secret:
+        """Take over a secret that a cloud or a store told."""
+        return self.watch.note(Secret(value))
+
+    @property
+    def there(self) -> Sighting:
+        """The own resource, where the handler cannot do without."""
+        if self.sighting is None:
+            raise LinkError(f"{self.own!r} is not there")
+        return self.sighting
+
+
+@dataclass(slots=True)
+class InboundLink(Link[S]):
+    """A link seen from its target: ``own`` is the target, ``other`` the source's id as it stands in keys."""
+
+    key: str = ""
+
+    @property
+    def source_id(self) -> str:
+        """The source's id as it stands in keys."""
+        return self.other
+
+    @property
+    def mark(self) -> str:
+        """What everything made for this link bears, so that it is found again and is nobody's drift (L17)."""
+        source = self.other if "/" in self.other else f"{self.live_system_id}/{self.other}"
+        return f"{self.live_system_id}/{self.own}<{source}"
+
+    def seal(self, secret: Secret) -> str:
+        """A secret as only the source's agent can open it (L9); ``LinkError`` while no such agent is known."""
+        if not self.key:
+            raise LinkError(f"no agent tends {self.other!r} yet: nobody could open a sealed value")
+        return seal(self.watch.note(secret), self.key)
+
+
+@dataclass(slots=True)
+class OutboundLink(Link[S]):
+    """A link seen from its source: ``own`` is the source, ``other`` the target's id."""
+
+    sealing: SealingKey | None = None
+
+    @property
+    def target_id(self) -> str:
+        """The target's id."""
+        return self.other
+
+    @property
+    def mark(self) -> str:
+        """What everything made for this link bears."""
+        return f"{self.live_system_id}/{self.own}>{self.other}"
+
+    def open(self, sealed: Scalar) -> Secret:
+        """Open what the target's agent sealed to this one."""
+        if self.sealing is None:
+            raise LinkError("this agent has no key to open sealed values with")
+        return self.watch.note(self.sealing.open(str(sealed)))
+
+
+Provide = Callable[[Any], "Published | None"]
+Revoke = Callable[[Any], None]
+Verify = Callable[[Sequence[Any]], Iterable[Any]]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Handler(ABC):
+    """One half of a link type for one pair of component types (L6)."""
+
+    half: ClassVar[Half]
+
+    def __init__(
+        self, function: Provide, source: str, target: str, link_type: str, settings: type[LinkSettings]
+    ) -> None:
+        self.function = function
+        self.source = source
+        self.target = target
+        self.link_type = link_type
+        self.settings = settings
+        self.revoke: Revoke | None = None
+        self.verify: Verify | None = None
+        self.__doc__ = function.__doc__
+
+    @property
+    def where(self) -> str:
+        """The place in the code, for messages about registrations."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    def revokes(self, function: F) -> F:
+        """Name the function that takes back what this half provided (L10); what is gone already is success."""
+        self.revoke = function
+        return function
+
+    def verifies(self, function: F) -> F:
+        """Name the function that tells, for many links at once, which are still in place (L14).
+
+        It gets all settled links of one scope and returns those that need nothing, with as few calls as the cloud
+        allows. Without it, the half itself runs in every cycle.
+        """
+        self.verify = function
+        return function
+
+    def check(self) -> None:
+        """Refuse a handler that could not keep the rules."""
+        if not is_link_type(self.link_type):
+            raise RegistrationError(f"{self.where}: link type {self.link_type!r} is not like 'databaseLink'")
+        if self.source == ANY_TYPE and self.target == ANY_TYPE:
+            raise RegistrationError(f"{self.where}: one side of a handler must name a component type")
+        if self.half == "inbound" and self.revoke is None:
+            raise RegistrationError(f"{self.where}: an inbound handler needs a function for @….revokes (L10)")
+
+    def read_settings(self, settings: Mapping[str, Any], source_id: str, target_id: str) -> LinkSettings:
+        """The settings as the handler's model; ``LinkSettingsError`` with source, target and key (L7)."""
+        try:
+            return self.settings.model_validate(settings)
+        except ValidationError as error:
+            schema = self.settings.model_json_schema(by_alias=True)
+            aliases = {name: item.alias or name for name, item in self.settings.model_fields.items()}
+            found = explain(error, settings, schema, aliases)
+            faults = "; ".join(f"{path_text(path).lstrip('.')} {text}" for path, text in found)
+            raise LinkSettingsError(f"the link from {source_id!r} to {target_id!r}: {faults}") from None
+
+    def contract(self) -> LinkContract:
+        """This half as plain data."""
+        schema = self.settings.model_json_schema(by_alias=True)
+        return LinkContract(
+            half=self.half,
+            source=self.source,
+            target=self.target,
+            link_type=self.link_type,
+            settings_schema=schema,
+            required=list(schema.get("required", [])),
+            description=inspect.cleandoc(self.function.__doc__ or ""),
+        )
+
+    def __call__(self, link: Link[Any]) -> dict[str, Scalar] | None:
+        """Run the half; what it returns is checked before anybody sees it."""
+        published = self.function(link)
+        return None if published is None else self._checked(published, link.watch)
+
+    def _checked(self, published: Published, watch: Watch) -> dict[str, Scalar]:
+        for key, value in published.items():
+            if not is_link_key(key):
+                raise LinkError(f"{self.where} published {key!r}: a key is one word like 'secretName'")
+            if not isinstance(value, (str, int, float, bool)):
+                raise LinkError(f"{self.where} published {key!r}, which is no text, number, true or false")
+            why = find_secret(key, value, watch.seen)
+            if why:
+                raise LinkError(
+                    f"{self.where} published {key!r}, which {why}: put it into a store, publish its name (L9)"
+                )
+        return {key: published[key] for key in sorted(published)}
+
+
+class InboundHandler(Handler):
+    """The half that runs when the target is reconciled: it provides access for one source."""
+
+    half = "inbound"
+
+
+class OutboundHandler(Handler):
+    """The half that runs when the source is reconciled: it makes use of what the target published."""
+
+    half = "outbound"
+
+
+def _name_of(component: type[Component] | str) -> str:
+    return component if isinstance(component, str) else component.type
+
+
+def inbound(
+    *, source: type[Component] | str, target: type[Component] | str, link_type: str, settings: type[LinkSettings]
+) -> Callable[[Provide], InboundHandler]:
+    """Make a function the inbound half for a pair of types; ``"*"`` on one side stands for all (L6)."""
+    return lambda function: InboundHandler(function, _name_of(source), _name_of(target), link_type, settings)
+
+
+def outbound(
+    *, source: type[Component] | str, target: type[Component] | str, link_type: str, settings: type[LinkSettings]
+) -> Callable[[Provide], OutboundHandler]:
+    """Make a function the outbound half for a pair of types; ``"*"`` on one side stands for all (L6)."""
+    return lambda function: OutboundHandler(function, _name_of(source), _name_of(target), link_type, settings)
+
+
+class Handlers:
+    """All link handlers of an installation, and which one serves a pair (L15)."""
+
+    def __init__(self) -> None:
+        self._by_claim: dict[tuple[Half, str, str], Handler] = {}
+
+    def add(self, handler: Handler) -> None:
+        """Take a handler in; two with the same claim contradict each other."""
+        handler.check()
+        claim = (handler.half, handler.source, handler.target)
+        other = self._by_claim.setdefault(claim, handler)
+        if other is not handler:
+            raise RegistrationError(
+                f"the {handler.half} half from {handler.source!r} to {handler.target!r} is registered twice, "
+                f"by {other.where} and by {handler.where}: remove one of them"
+            )
+
+    def __iter__(self) -> Iterator[Handler]:
+        return iter(self._by_claim.values())
+
+    def find(self, half: Half, source: str, target: str) -> Handler | None:
+        """The exact pair first; then the side this half runs for, then the other (L15)."""
+        own, far = ((ANY_TYPE, target), (source, ANY_TYPE))
+        if half == "outbound":
+            own, far = far, own
+        for pair in ((source, target), own, far):
+            found = self._by_claim.get((half, *pair))
+            if found is not None:
+                return found
+        return None
+
+
+def is_sealed(value: object) -> bool:
+    """Whether a published value is a sealed box."""
+    return isinstance(value, str) and value.startswith(SEALED_PREFIX)

@@ -1,0 +1,92 @@
+"""Whether declared links are what the handlers of their ends ask for (L7). Nothing but contracts is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract
+from fractal_cloud.model.wording import Path, shown
+from fractal_cloud.offers.parameters import SchemaCheck
+
+HALVES: tuple[Half, ...] = ("inbound", "outbound")
+
+
+class LinkChecks:
+    """The contracts of all halves that are known, and the checks that follow from them."""
+
+    def __init__(self, catalog: Mapping[str, TypeFacts]) -> None:
+        self._catalog = catalog
+        self._checks: dict[tuple[Half, str, str], SchemaCheck] = {}
+
+    def faults(
+        self, source_id: str, target_id: str, types: tuple[object, object], settings: object
+    ) -> Iterator[tuple[Path, str]]:
+        """Everything that is wrong with the settings of one link, by path."""
+        if not isinstance(settings, Mapping):
+            yield ("settings",), f"is {shown(settings)}: must be a flat object"
+            return
+        for name, value in settings.items():
+            if not isinstance(value, (str, int, float, bool)):
+                yield ("settings", name), f"is {shown(value)}: must be text, a number, true or false"
+        source, target = types
+        if not (isinstance(source, str) and isinstance(target, str) and {source, target} <= self._catalog.keys()):
+            return
+        contracts = self._contracts(source, target)
+        for name in dict.fromkeys(name for contract in contracts for name in contract.required):
+            if name not in settings:
+                yield ("settings", name), f"is missing: the link from {source_id!r} to {target_id!r} needs it"
+        for path, text in self._by_contracts(contracts, settings).items():
+            if path[0] in settings:
+                yield ("settings", *path), text
+
+    def warnings(self, declaration: LiveSystemDeclaration) -> Iterator[str]:
+        """Links that nobody who is known here would ever carry out."""
+        types = {component.id: component.type for component in declaration.components}
+        for component in declaration.components:
+            for link in component.links:
+                if not self._contracts(component.type, types[link.target]):
+                    yield (
+                        f"the link from {component.id!r} to {link.target!r} waits: nobody here wires "
+                        f"{component.type} to {types[link.target]}{self._hint(component.type)}"
+                    )
+
+    def _hint(self, source: str) -> str:
+        leads = {contract.target for contract in self._links_of(source)}
+        for name, facts in self._catalog.items():
+            leads |= {name for found in facts.links if found.half == "inbound" and found.source == source}
+        known = sorted(leads - {ANY_TYPE})
+        return f"; it can lead to {', '.join(known)}" if known else ""
+
+    def _links_of(self, component_type: str) -> list[LinkContract]:
+        facts = self._catalog.get(component_type)
+        return facts.links if facts is not None else []
+
+    def _contracts(self, source: str, target: str) -> list[LinkContract]:
+        return [found for half in HALVES if (found := self._contract(half, source, target)) is not None]
+
+    def _by_contracts(self, contracts: list[LinkContract], settings: Mapping[str, Any]) -> dict[Path, str]:
+        found: dict[Path, str] = {}
+        for contract in contracts:
+            claim = (contract.half, contract.source, contract.target)
+            check = self._checks.get(claim)
+            if check is None:
+                check = self._checks[claim] = SchemaCheck(contract.settings_schema, f"setting of {contract.link_type}")
+            for path, text in check.schema_faults(settings).items():
+                found.setdefault(path, text)
+        return found
+
+    def _contract(self, half: Half, source: str, target: str) -> LinkContract | None:
+        """The contract that serves a pair: the exact one, then the side the half runs for, then the other (L15)."""
+        own, far = (ANY_TYPE, target), (source, ANY_TYPE)
+        if half == "outbound":
+            own, far = far, own
+        known = {
+            (contract.source, contract.target): contract
+            for name in (source, target)
+            for contract in self._links_of(name)
+            if contract.half == half
+        }
+        return next((known[pair] for pair in ((source, target), own, far) if pair in known), None)

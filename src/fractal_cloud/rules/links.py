@@ -1,0 +1,45 @@
+"""What links add to a component: when a half has something to do, and what people read of it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fractal_cloud.model.link import LinkStates, LinkWork
+from fractal_cloud.model.status import Status
+
+_MAY_FAIL = frozenset({Status.ACTIVE, Status.MUTATING, Status.INSTANTIATING})
+
+
+def digest(handler: str, link: LinkWork, resource_id: str, own_outputs: Mapping[str, Any]) -> str:
+    """Stands for everything one half of a link is made from: where it is the same, there is nothing to do (L5)."""
+    made_from = (
+        handler,
+        resource_id,
+        dict(own_outputs),
+        link.type,
+        link.settings,
+        link.outputs,
+        link.published,
+        link.key,
+    )
+    text = json.dumps(made_from, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def link_status(status: Status, links: LinkStates) -> Status:
+    """A source whose link cannot be carried out as it is declared is ``Failed`` (L7)."""
+    failed = any(state.failed for state in links.outbound.values())
+    return Status.FAILED if failed and status in _MAY_FAIL else status
+
+
+def link_message(message: str, links: LinkStates) -> str:
+    """A component's message, with the links that still wait and why."""
+    waiting = links.waiting()
+    if not waiting:
+        return message
+    shown = "; ".join(f"link {text}" for text in waiting[:3])
+    more = f"; and {len(waiting) - 3} more links wait" if len(waiting) > 3 else ""
+    return f"{message}; {shown}{more}" if message else f"{shown}{more}"
