@@ -77,6 +77,7 @@ class MutationComponent(Wire):
     generation: int
     observed_generation: int
     waits_for: list[str]
+    links_waiting: list[str]
     resource_id: str | None
 
 
@@ -99,6 +100,7 @@ class Mutation(MutationSummary):
     components: dict[str, MutationComponent]
     held_by_override: list[str]
     waiting: list[str]
+    links_waiting: list[str]
 
 
 class JournalItem(Wire):

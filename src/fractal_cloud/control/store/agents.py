@@ -39,6 +39,7 @@ class Agent:
     cycle_seconds: float
     deadline: datetime
     last_seen: datetime
+    public_key: str
 
     @property
     def reaches(self) -> frozenset[tuple[str, str]]:
@@ -60,6 +61,7 @@ _COLUMNS = (
     agents.c.cycle_seconds,
     agents.c.deadline,
     agents.c.last_seen,
+    agents.c.public_key,
 )
 
 
@@ -78,6 +80,7 @@ def _agent(row: Any) -> Agent:
         cycle_seconds=row.cycle_seconds,
         deadline=row.deadline,
         last_seen=row.last_seen,
+        public_key=row.public_key,
     )
 
 
@@ -126,6 +129,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
                 "types": sorted(facts.type for facts in registration.types),
                 "cycle_seconds": registration.cycle_seconds,
                 "version": registration.version,
+                "public_key": registration.public_key,
                 "last_seen": tx.now,
                 "deadline": tx.now + timedelta(seconds=lease),
                 "read_at": {},

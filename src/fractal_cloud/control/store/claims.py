@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractal_cloud.control.store import agents, plans, scopes, work
+from fractal_cloud.control.store import agents, links, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.wire import Claim
@@ -19,8 +19,14 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
         agent = agents.get(tx, wanted.agent_id, token_id)
         if not _is_anything_to_write(tx, agent, wanted):
             return _answer(tx, agent, wanted, taken=set())
+    answer = _take(database, agent, wanted)
+    _tell_key(database, agent)
+    return answer
+
+
+def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
     with database.write() as tx:
-        agent = agents.get(tx, wanted.agent_id, token_id)
+        agent = agents.get(tx, agent.id, agent.token_id)
         scopes.drop_empty(tx, agent.id)
         taken: set[str] = set()
         if agent.deadline > tx.now:
@@ -33,10 +39,24 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
         return answer
 
 
+def _tell_key(database: Database, agent: agents.Agent) -> None:
+    """Whoever seals values for sources in scopes that were just taken must seal them to the new holder's key (L9).
+
+    Apart from the taking, so that all scopes concerned are held at once and in one order.
+    """
+    with database.write() as tx:
+        keys = scopes.with_another_key(tx, agent.id, agent.public_key)
+        told = links.listeners_to_key(tx, keys)
+        scopes.lock(tx, keys | set(told.values()))
+        scopes.take_key(tx, keys, agent.public_key)
+        scopes.tell_news(tx, told)
+
+
 def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim) -> bool:
     return (
         (agent.deadline > tx.now and bool(scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, 1))))
         or scopes.has_empty(tx, agent.id)
+        or bool(scopes.with_another_key(tx, agent.id, agent.public_key))
         or scopes.has_heard(tx, _heard(tx, agent, wanted))
         or plans.is_any_waiting(tx, agent.reaches)
     )

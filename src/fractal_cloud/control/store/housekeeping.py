@@ -139,12 +139,14 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
     versions = scopes.renew_work(tx, {r.scope_key for r in unsaid if r.scope_key is not None})
     for record in unsaid:
         record.last_updated = tx.now
-        record.work_version = versions.get(record.scope_key or "", 0)
+        record.declared_in(versions.get(record.scope_key or "", 0))
         if _was_never_dealt_with(record):
             before, record.status = record.status, Status.FAILED.value
             record.dealt_generation = record.generation
             tx.record(_status_changed(record, before))
-    update_records(tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version"))
+    update_records(
+        tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version", "declared_version")
+    )
     for live_system_id in sorted({record.live_system_id for record in unsaid}):
         livesystems.end_if_gone(tx, live_system_id)
 
@@ -212,7 +214,7 @@ def expire_requests(database: Database, cycle: timedelta) -> None:
         versions = scopes.renew_work(tx, {r.scope_key for r in expired if r.scope_key is not None})
         for record in expired:
             record.request = None
-            record.work_version = versions.get(record.scope_key or "", 0)
+            record.declared_in(versions.get(record.scope_key or "", 0))
             tx.record(
                 Happening(
                     record.live_system_id,
@@ -222,7 +224,7 @@ def expire_requests(database: Database, cycle: timedelta) -> None:
                     "it was not carried out within two cycles: ask once more",
                 )
             )
-        update_records(tx, expired, ("request", "work_version"))
+        update_records(tx, expired, ("request", "work_version", "declared_version"))
 
 
 def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
-from fractal_cloud.control.store import mutations, scopes
+from fractal_cloud.control.store import links, mutations, scopes
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks, insert_missing
@@ -33,7 +33,7 @@ from fractal_cloud.rules.identify import DeclaredIdentity
 # What a deploy or delete changes in a row that stands; the observed half but for its message is the agent's.
 _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
-    *("request", "message", "last_updated", "work_version", "realm", "scope_key", "identity_key"),
+    *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
     *("realm_name", "declared_realm_name"),
 )
@@ -150,9 +150,11 @@ def _point_at(tx: Tx, live_system_id: str, mutation_id: str) -> None:
 def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
     """Write the rows of a merge, and tell every scope that has or had one of them."""
     keys = {r.scope_key for r in (*before, *merged.all) if r.scope_key is not None}
-    versions = scopes.renew_work(tx, keys)
+    linked = links.elsewhere(tx, before) | links.elsewhere(tx, merged.all)
+    versions = scopes.renew_work(tx, keys | set(linked.values()))
+    scopes.mark_news(tx, linked, versions)
     for record in merged.all:
-        record.work_version = versions.get(record.scope_key or "", 0)
+        record.declared_in(versions.get(record.scope_key or "", 0))
     changed = [r for r in (*merged.kept, *merged.removed) if r.uid not in merged.replaced]
     replaced = [r for r in merged.kept if r.uid in merged.replaced]
     delete_records(tx, (old.uid for old in merged.replaced.values()))

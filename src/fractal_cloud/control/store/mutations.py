@@ -12,6 +12,7 @@ from fractal_cloud.control.store.dialect import upsert
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.control.store.schema import components, live_systems, mutation_components, mutations
+from fractal_cloud.model.link import LinkStates
 from fractal_cloud.model.status import MutationStatus, Status
 from fractal_cloud.rules.mutation import Progress, mutation_status
 
@@ -159,13 +160,15 @@ def _components(rows: Iterable[Any]) -> Json:
             "generation": row.generation,
             "observedGeneration": row.observed_generation,
             "waitsFor": row.waits_for,
+            "linksWaiting": LinkStates.model_validate(row.links).waiting(),
             "resourceId": row.resource_id,
         }
         for row in rows
     }
     held = [name for name, entry in found.items() if entry["status"] == Status.MANUAL_OVERRIDE.value]
     waiting = [name for name, entry in found.items() if entry["waitsFor"]]
-    return {"components": found, "heldByOverride": held, "waiting": waiting}
+    links = [f"link of {name!r} {text}" for name, entry in found.items() for text in entry["linksWaiting"]]
+    return {"components": found, "heldByOverride": held, "waiting": waiting, "linksWaiting": links}
 
 
 def list_of(tx: Tx, live_system_id: str, limit: int) -> list[Json]:

@@ -24,6 +24,7 @@ _PLACED = (
     "scope_key",
     "identity_key",
     "work_version",
+    "declared_version",
     "stance",
     "override",
     "message",
@@ -59,8 +60,8 @@ def _take_new_name(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> Non
     versions = scopes.renew_work(tx, {str(record.scope_key) for record in renamed})
     for record in renamed:
         record.realm_name = name
-        record.work_version = versions[str(record.scope_key)]
-    update_records(tx, renamed, ("realm_name", "work_version"))
+        record.declared_in(versions[str(record.scope_key)])
+    update_records(tx, renamed, ("realm_name", "work_version", "declared_version"))
 
 
 def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) -> None:
@@ -73,7 +74,7 @@ def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) 
     keys = {str(record.scope_key) for record in moved} | {key for key, _ in left}
     versions = scopes.renew_work(tx, keys)
     for record in moved:
-        record.work_version = versions[str(record.scope_key)]
+        record.declared_in(versions[str(record.scope_key)])
     update_records(tx, moved, _PLACED)
     scopes.depart(tx, left, versions)
     rename(tx, {uid: new_id() for _, uid in left})

@@ -74,7 +74,13 @@ class ComponentRecord:
     override: Json | None = None
     waits_for: list[str] = field(default_factory=list)
     overdue: bool = False
+    links: Json = field(default_factory=dict)
     work_version: int = 0
+    declared_version: int = 0
+
+    def declared_in(self, version: int) -> None:
+        """Its desired half changed in that version of its scope's work."""
+        self.work_version = self.declared_version = version
 
     def settle_in(self, realm: str) -> None:
         """Give it the scope and the key that follow from its identity in that realm."""

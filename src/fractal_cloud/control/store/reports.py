@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
-from fractal_cloud.control.store import agents, journal, livesystems, mutations, resources, scopes
+from fractal_cloud.control.store import agents, journal, links, livesystems, mutations, resources, scopes
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import LeaseLost
+from fractal_cloud.control.store.links import Listener
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -48,11 +49,22 @@ _OBSERVED: Final = (
     "intent",
     "override",
     "waits_for",
+    "links",
 )
 _WRITTEN: Final = (
     *_OBSERVED,
     *("request", "dealt_generation", "overdue", "last_updated"),
-    *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key", "work_version"),
+    *(
+        "place",
+        "name",
+        "parent",
+        "realm_name",
+        "realm",
+        "scope_key",
+        "identity_key",
+        "work_version",
+        "declared_version",
+    ),
 )
 
 
@@ -78,7 +90,8 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     known = records_by_uid(tx, known)
     finished = {change.uid for scope in sent.scopes for change in scope.changes if change.finished}
     neighbours = _neighbours(tx, known.values(), finished)
-    _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours))
+    linked = links.listeners(tx, known.values())
+    _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours, linked))
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:
@@ -88,7 +101,7 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
         journal.write(tx, agent.id, scope.journal, known)
     _settle_moves(tx, taken)
     _write(tx, taken)
-    _tell_neighbours(tx, [*taken.republished, *taken.finished], neighbours)
+    _tell_neighbours(tx, [*taken.republished, *taken.finished], neighbours, linked)
     for live_system_id in sorted({record.live_system_id for record in taken.touched}):
         livesystems.end_if_gone(tx, live_system_id)
     return Reported(at=tx.now)
@@ -125,7 +138,7 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
         for uid in about_to:
             if uid not in known or known[uid].scope_key != scope.scope:
                 raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
-            if known[uid].work_version > scope.version:
+            if known[uid].declared_version > scope.version:
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
 
 
@@ -142,7 +155,7 @@ def _take_changes(
         if before is None or before.scope_key != scope.scope:
             continue
         after = _applied(before, change, tx.now)
-        if before.work_version <= scope.version:
+        if before.declared_version <= scope.version:
             after.dealt_generation = before.generation
         if change.finished and not before.deleting:
             after = _begun_anew(before, change)
@@ -182,6 +195,7 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
         intent=None if change.intent is None else change.intent.to_json(),
         override=_override(before.override, change, now),
         waits_for=change.waits_for,
+        links=change.links.to_json(),
         request=None if is_used else before.request,
         overdue=before.overdue and change.overridden and _same_until(before, change),
     )
@@ -213,7 +227,12 @@ def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
 
 
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
-    return before.output_fields != after.output_fields or before.status != after.status
+    return (before.output_fields, before.status, before.stance, before.owner) != (
+        after.output_fields,
+        after.status,
+        after.stance,
+        after.owner,
+    )
 
 
 def _published(record: ComponentRecord) -> Published:
@@ -285,7 +304,7 @@ def _write(tx: Tx, taken: _Taken) -> None:
     keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
-        record.work_version = versions.get(record.scope_key or "", 0)
+        record.declared_in(versions.get(record.scope_key or "", 0))
     update_records(tx, taken.changed, _WRITTEN)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
@@ -338,9 +357,11 @@ def _joined(live_system_id: str, near: ColumnElement[str], far: ColumnElement[st
     )
 
 
-def _elsewhere(tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable[_Neighbour]) -> set[str]:
+def _elsewhere(
+    tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable[_Neighbour], linked: Iterable[Listener]
+) -> set[str]:
     """The scopes beside the reported ones that this report may touch."""
-    keys = {neighbour.scope_key for neighbour in neighbours}
+    keys = {neighbour.scope_key for neighbour in neighbours} | {listener.scope_key for listener in linked}
     moving = [record for record in reported if not record.is_where_declared]
     reached = realms(tx) if moving else {}
     for record in moving:
@@ -350,17 +371,11 @@ def _elsewhere(tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable
     return keys
 
 
-def _tell_neighbours(tx: Tx, news: Sequence[ComponentRecord], neighbours: Sequence[_Neighbour]) -> None:
-    """Tell components in other scopes that what they refer to, or what depends on them, has changed (L11, O10)."""
+def _tell_neighbours(
+    tx: Tx, news: Sequence[ComponentRecord], neighbours: Sequence[_Neighbour], linked: Sequence[Listener]
+) -> None:
+    """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {(record.live_system_id, record.component_id) for record in news}
-    _renew(tx, {n.uid: n.scope_key for n in neighbours if (n.live_system_id, n.of) in fresh})
-
-
-def _renew(tx: Tx, scope_of: Mapping[str, str]) -> None:
-    if not scope_of:
-        return
-    versions = scopes.renew_work(tx, set(scope_of.values()))
-    rows = list(records_by_uid(tx, scope_of).values())
-    for record in rows:
-        record.work_version = versions[str(record.scope_key)]
-    update_records(tx, rows, ("work_version",))
+    uids = {record.uid for record in news}
+    told = {n.uid: n.scope_key for n in neighbours if (n.live_system_id, n.of) in fresh}
+    scopes.tell_news(tx, told | {listener.uid: listener.scope_key for listener in linked if listener.of in uids})

@@ -68,7 +68,8 @@ live_systems: Final = Table(
 # One row per component. ``uid`` is what agents know it by: it is given anew when a deploy moves an identity that was
 # not established, so that a report about the old identity cannot land on the new one.
 # ``dealt_generation``: the newest generation an agent has reported on. ``work_version``: the version of its scope in
-# which the desired half last changed.
+# which its agent was last told something of it; ``declared_version``: in which the desired half last changed.
+# ``links``: what is remembered of its links (``LinkStates``).
 components: Final = Table(
     "components",
     metadata,
@@ -113,7 +114,9 @@ components: Final = Table(
     _json("waits_for"),
     _flag("overdue"),
     _time("last_updated"),
+    _json("links"),
     _count("work_version"),
+    _count("declared_version"),
     UniqueConstraint("live_system_id", "component_id"),
     Index("ix_components_scope_key_work_version", "scope_key", "work_version"),
     Index("ix_components_identity_key", "identity_key"),
@@ -156,6 +159,7 @@ scopes: Final = Table(
     _count("token"),
     _count("version"),
     _count("wake_seq"),
+    Column("public_key", Text, nullable=False, default=""),
     Index("ix_scopes_provider_realm", "provider", "realm"),
     Index("ix_scopes_holder", "holder"),
 )
@@ -179,6 +183,7 @@ agents: Final = Table(
     _json("types"),
     Column("cycle_seconds", Float, nullable=False),
     _text("version"),
+    Column("public_key", Text, nullable=False, default=""),
     _time("last_seen"),
     _time("deadline"),
     _json("read_at"),
@@ -230,6 +235,7 @@ mutation_components: Final = Table(
     _count("generation"),
     _count("observed_generation"),
     _json("waits_for"),
+    _json("links"),
     _text("resource_id", nullable=True),
 )
 

@@ -65,6 +65,33 @@ def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
     return {key: row.version + 1 for key, row in rows.items()}
 
 
+def tell_news(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    """Tell the agents of components (uid to scope) that something beside their declaration changed for them."""
+    if not scope_of:
+        return
+    mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
+
+
+def mark_news(tx: Tx, scope_of: Mapping[str, str], versions: Mapping[str, int]) -> None:
+    """Put the new version of their scope's work on components (uid to scope) for which there is news."""
+    rows = [{"_uid": uid, "_version": versions[key]} for uid, key in scope_of.items()]
+    if rows:
+        statement = update(components).where(components.c.uid == bindparam("_uid"))
+        tx.connection.execute(statement.values(work_version=bindparam("_version")), rows)
+
+
+def with_another_key(tx: Tx, agent_id: str, public_key: str) -> set[str]:
+    """The scopes an agent holds for whose agent values are still sealed to another key."""
+    query = select(scopes.c.key).where(scopes.c.holder == agent_id, scopes.c.public_key != public_key)
+    return set(tx.connection.execute(query).scalars())
+
+
+def take_key(tx: Tx, keys: Iterable[str], public_key: str) -> None:
+    """Note to which key is sealed from now on what is meant for the agent of these scopes."""
+    for some in chunks(keys):
+        tx.connection.execute(update(scopes).where(scopes.c.key.in_(some)).values(public_key=public_key))
+
+
 def wake(tx: Tx, keys: Iterable[str]) -> None:
     """Wake the agents that reach these scopes, though the work is the same (a plan waits, a lease is free)."""
     rows = lock(tx, keys)

@@ -13,10 +13,15 @@ from typing import Any
 
 from sqlalchemy import Select, and_, or_, select
 
+from fractal_cloud.control.store import links
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.links import Links
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
+
+_UNLINKED = Links()
+_NO_STATES: Json = {"inbound": {}, "outbound": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,13 @@ class _Beside:
 
     held_by: Mapping[str, list[str]]
     open_writes: Mapping[str, list[Json]]
+    links: Mapping[str, Links]
 
 
 def full_work(tx: Tx, versions: Mapping[str, int]) -> dict[str, Json]:
     """Everything in these scopes, by scope key."""
     work = {key: empty_work(key, version, full=True) for key, version in versions.items()}
-    beside = _beside(tx, versions)
+    beside = _beside(tx, versions, links.of_scopes(tx, versions))
     for some in chunks(versions):
         for row in tx.connection.execute(_rows().where(components.c.scope_key.in_(some))):
             record = to_record(row)
@@ -45,15 +51,12 @@ def full_work(tx: Tx, versions: Mapping[str, int]) -> dict[str, Json]:
 def changed_work(tx: Tx, key: str, version: int, since: int) -> Json:
     """What changed in a scope after the version its agent has."""
     work = empty_work(key, version, full=False)
-    beside = _beside(tx, [key])
-    identities: list[str] = []
-    uids: set[str] = set()
     changed = _rows().where(components.c.scope_key == key, components.c.work_version > since)
-    for row in tx.connection.execute(changed):
-        record = to_record(row)
-        uids.add(record.uid)
-        identities.append(str(record.identity_key))
-        work["components"].append(_work_component(record, row, beside))
+    rows = [(to_record(row), row) for row in tx.connection.execute(changed)]
+    beside = _beside(tx, [key], links.of_components(tx, [record for record, _ in rows]))
+    uids = {record.uid for record, _ in rows}
+    identities = [str(record.identity_key) for record, _ in rows]
+    work["components"] = [_work_component(record, row, beside) for record, row in rows]
     for some in chunks(identities):
         found = tx.connection.execute(select(resources).where(resources.c.identity_key.in_(some)))
         work["resources"].extend(_known_resource(resource) for resource in found)
@@ -73,10 +76,13 @@ def _rows() -> Select[Any]:
 
 
 def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
+    linked = beside.links.get(record.uid, _UNLINKED)
     return {
         **work_component(record, row.readoption, row.deployed_at),
         "heldBy": beside.held_by.get(record.uid, []),
         "openWrites": beside.open_writes.get(record.uid, []),
+        "linksIn": linked.inbound,
+        "linksOut": linked.outbound,
     }
 
 
@@ -127,6 +133,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
             "intent": record.intent,
             "override": record.override,
             "waitsFor": record.waits_for,
+            "links": record.links or _NO_STATES,
         },
     }
 
@@ -181,7 +188,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
     return {key: list(outside.values()) for key, outside in found.items()}
 
 
-def _beside(tx: Tx, keys: Iterable[str]) -> _Beside:
+def _beside(tx: Tx, keys: Iterable[str], linked: Mapping[str, Links]) -> _Beside:
     held_by: dict[str, list[str]] = defaultdict(list)
     open_writes: dict[str, list[Json]] = defaultdict(list)
     for some in chunks(keys):
@@ -189,7 +196,7 @@ def _beside(tx: Tx, keys: Iterable[str]) -> _Beside:
             held_by[row.uid].append(row.component_id)
         for row in tx.connection.execute(_open_writes(some)):
             open_writes[row.uid].append(_journal_entry(row))
-    return _Beside(held_by, open_writes)
+    return _Beside(held_by, open_writes, linked)
 
 
 def _dependents_elsewhere(keys: list[str]) -> Select[Any]:

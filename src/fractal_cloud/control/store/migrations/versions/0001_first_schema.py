@@ -22,6 +22,7 @@ def upgrade() -> None:
         sa.Column("types", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("cycle_seconds", sa.Float(), nullable=False),
         sa.Column("version", sa.Text(), nullable=False),
+        sa.Column("public_key", sa.Text(), nullable=False),
         sa.Column("last_seen", sa.DateTime(timezone=True), nullable=False),
         sa.Column("deadline", sa.DateTime(timezone=True), nullable=False),
         sa.Column("read_at", sa.JSON(none_as_null=True), nullable=False),
@@ -159,6 +160,7 @@ def upgrade() -> None:
         sa.Column("token", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("wake_seq", sa.BigInteger(), nullable=False),
+        sa.Column("public_key", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_scopes")),
     )
     op.create_index("ix_scopes_holder", "scopes", ["holder"], unique=False)
@@ -221,7 +223,9 @@ def upgrade() -> None:
         sa.Column("waits_for", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("overdue", sa.Boolean(), nullable=False),
         sa.Column("last_updated", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("links", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("work_version", sa.BigInteger(), nullable=False),
+        sa.Column("declared_version", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["live_system_id"],
             ["live_systems.id"],
@@ -245,6 +249,7 @@ def upgrade() -> None:
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("observed_generation", sa.BigInteger(), nullable=False),
         sa.Column("waits_for", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("links", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("resource_id", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["mutation_id"],
