@@ -22,7 +22,7 @@ from fractal_cloud.agent.book import Book
 from fractal_cloud.agent.halves import Done, Halves, Task
 from fractal_cloud.agent.outlook import Outlook
 from fractal_cloud.agent.scope import HeldScope
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, Throttled, Transient, Unreadable
 from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, LinkWork
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.model.status import Stance
@@ -237,7 +237,7 @@ class Wiring:
         """It is tried again: at once where a cloud stood in the way, else when something changes."""
         task = done.task
         failed = done.failed and task.verb == "provide"
-        self.is_unfinished |= not failed
+        self.is_unfinished |= isinstance(done.error, (Transient, Throttled, Unreadable))
         state = _with(task.state, digest=task.digest if failed else "", waits=done.trouble, failed=failed)
         self._remember(task.tracked, task.half, task.other, state)
 

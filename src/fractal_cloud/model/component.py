@@ -23,6 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.model.wording import FACTS, Path, explain, path_text
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
@@ -69,6 +70,7 @@ def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 Link = dict[str, Any]
+Contract = type[LinkSettings]
 
 
 class ComponentError(DeclarationError):
@@ -137,6 +139,22 @@ class Component(BaseModel):
         """Fill the name from the id where none was given, without marking it as declared."""
         if not self.name:
             object.__setattr__(self, "name", self.id)
+
+    def link_to(self, target: Component | str, contract: Contract, **settings: Any) -> Self:
+        """Declare a link to another component; settings that are None are left to the contract's defaults.
+
+        The typed ``link_to_…`` methods of component classes are made of this one.
+        """
+        given = {name: value for name, value in settings.items() if value is not None}
+        try:
+            checked = contract(**given)
+        except ValidationError as error:
+            base = f"{type(self).__name__}[{self.id}].links[{_id_of(target)}]"
+            names = {field.alias or name: name for name, field in contract.model_fields.items()}
+            found = explain(error, given, contract.model_json_schema(by_alias=False), names)
+            raise ComponentError([Fault(base + path_text(path), text) for path, text in found], found) from None
+        self.links.append({"target": _id_of(target), "settings": checked.declared()})
+        return self
 
     @classmethod
     def parameter_fields(cls) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -19,6 +19,7 @@ from fractal_cloud.offers.aws.kinds import Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
 # The vendor's state: our run state, and whether AWS is at work.
@@ -44,7 +45,7 @@ _OUTPUTS: Mapping[str, str] = {
 }
 
 
-class AwsEc2Instance(Component):
+class AwsEc2Instance(WorkloadSource):
     """A virtual machine."""
 
     type = "NetworkAndCompute.IaaS.AwsEc2Instance"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, field_validator, model_validator
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -20,6 +20,7 @@ from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, from_list, protocol_of, same, to_list
+from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
 DESCRIBED_AT_ONCE: Final = 10
@@ -38,7 +39,7 @@ def _with_revision(text: str) -> str:
     return text
 
 
-class AwsEcsService(Component):
+class AwsEcsService(WorkloadSource):
     """Tasks that ECS keeps running in a cluster."""
 
     type = "CustomWorkloads.PaaS.AwsEcsService"

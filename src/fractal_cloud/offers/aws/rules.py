@@ -104,6 +104,11 @@ def flat(rule: Mapping[str, Any]) -> Rule:
 
 def from_permissions(permissions: Iterable[Mapping[str, Any]]) -> list[Rule]:
     """The rules of an answer, one per peer, without those that links made (L17)."""
+    return [rule for rule in rules_with_marks(permissions) if not rule.get("description", "").startswith(LINK_MARK)]
+
+
+def rules_with_marks(permissions: Iterable[Mapping[str, Any]]) -> list[Rule]:
+    """All rules of an answer, one per peer, also those that links made."""
     rules = [rule for permission in permissions for rule in _rules_of(permission)]
     return sorted(rules, key=_key)
 
@@ -116,9 +121,8 @@ def _rules_of(permission: Mapping[str, Any]) -> Iterator[Rule]:
     }
     for name, group, key in _PEERS:
         for peer in permission.get(group) or ():
-            description = peer.get("Description") or ""
-            if peer.get(key) and not description.startswith(LINK_MARK):
-                yield flat({**about, name: peer[key], "description": description})
+            if peer.get(key):
+                yield flat({**about, name: peer[key], "description": peer.get("Description") or ""})
 
 
 def to_permissions(rules: Iterable[Rule]) -> list[dict[str, Any]]:
