@@ -24,8 +24,11 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """Start a server on a free port of the loopback, without care for crashes; yields the address of its database."""
+def server(password: str = "") -> Iterator[str]:
+    """Start a server on a free port of the loopback, without care for crashes; yields the address of its database.
+
+    With a password, nobody gets in without one.
+    """
     where = binaries()
     assert where is not None, "asked for a server where there is none"
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
@@ -33,7 +36,11 @@ def server() -> Iterator[str]:
     os.chown(folder, user.pw_uid, user.pw_gid)
     run_as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
     data = f"{folder}/data"
-    initdb = [str(where / "initdb"), "-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    way = "scram-sha-256" if password else "trust"
+    initdb = [str(where / "initdb"), "-D", data, "-U", "test", "-A", way, "-E", "UTF8", "--no-sync"]
+    if password:
+        Path(folder, "password").write_text(password)
+        initdb.append(f"--pwfile={folder}/password")
     subprocess.run(initdb, check=True, cwd=folder, stdout=subprocess.DEVNULL, **run_as)  # type: ignore[call-overload]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -52,7 +59,7 @@ def server() -> Iterator[str]:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **run_as)  # type: ignore[call-overload]
     try:
         _wait_until_it_answers(port, process, Path(folder, "log"))
-        yield f"postgresql+psycopg://test@127.0.0.1:{port}/postgres"
+        yield f"postgresql+psycopg://test{f':{password}' if password else ''}@127.0.0.1:{port}/postgres"
     finally:
         process.terminate()
         process.wait(30)

@@ -33,6 +33,7 @@ _CURSORS: Final[Mapping[str, tuple[str, str]]] = {
     "ecs": ("nextToken", "nextToken"),
     "eks": ("nextToken", "nextToken"),
     "s3": ("ContinuationToken", "ContinuationToken"),
+    "iam": ("Marker", "Marker"),
     "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
 }
 _READS: Final = ("describe_", "get_", "list_", "head_")

@@ -75,7 +75,7 @@ _INVALID: Final = frozenset(
         "PlatformUnknownException",
     }
 )
-_NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchTagSet", "NotFoundException"})
+_NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchEntity", "NoSuchTagSet", "NotFoundException"})
 _CONFLICT: Final = frozenset(
     {
         "BucketAlreadyOwnedByYou",
@@ -84,6 +84,8 @@ _CONFLICT: Final = frozenset(
         "DBInstanceAlreadyExists",
         "DBSnapshotAlreadyExists",
         "DependencyViolation",
+        "EntityAlreadyExists",
+        "DeleteConflict",
         "IncorrectInstanceState",
         "IncorrectState",
         "InsufficientDBInstanceCapacity",
@@ -98,6 +100,7 @@ _CONFLICT: Final = frozenset(
         "OperationAborted",
         "OperationNotPermitted",
         "PreconditionFailed",
+        "ResourceExistsException",
         "ResourceInUse",
         "ResourceInUseException",
         "ServiceNotActiveException",

@@ -110,7 +110,14 @@ def policy(*, bucket_abac: bool = False) -> dict[str, Any]:
     """The least the agent needs. ``bucket_abac``: all its buckets have ABAC on, so that they too are held by tags."""
     return {
         "Version": "2012-10-17",
-        "Statement": [*_reading(), *_creating(), *_tagging(), *_changing(bucket_abac=bucket_abac), *_helping()],
+        "Statement": [
+            *_reading(),
+            *_creating(),
+            *_tagging(),
+            *_changing(bucket_abac=bucket_abac),
+            *_helping(),
+            *_linking(),
+        ],
     }
 
 
@@ -176,4 +183,19 @@ def _helping() -> list[Statement]:
         _allow("KeysOfMasterPasswords", ["kms:CreateGrant", "kms:DescribeKey"], None, for_aws),
         _allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], None, {"StringEquals": services}),
         _allow("RoleOfClusters", ["iam:GetRole", "iam:PassRole"], ["arn:*:iam::*:role/*"], to_eks),
+    ]
+
+
+def _linking() -> list[Statement]:
+    """What links make: identities below a path of their own, secrets below a name of their own, and nothing else."""
+    users, roles = ["arn:*:iam::*:user/fractal-cloud/*"], ["arn:*:iam::*:role/fractal-cloud/*"]
+    verbs = ("Create{}", "Delete{}", "Get{}", "Tag{}", "Put{}Policy", "Delete{}Policy")
+    keys = ["iam:CreateAccessKey", "iam:DeleteAccessKey", "iam:ListAccessKeys"]
+    secrets = [f"secretsmanager:{verb}" for verb in ("CreateSecret", "DeleteSecret", "PutSecretValue", "TagResource")]
+    return [
+        _allow("ListLinkIdentities", ["iam:ListRoles", "iam:ListUsers"]),
+        _allow("UsersOfLinks", [*(f"iam:{verb.format('User')}" for verb in verbs), *keys], users),
+        _allow("RolesOfLinks", [f"iam:{verb.format('Role')}" for verb in verbs], roles),
+        _allow("SecretsOfLinks", secrets, ["arn:*:secretsmanager:*:*:secret:fractal-cloud/*"]),
+        _allow("ReadMasterPasswords", ["secretsmanager:GetSecretValue"], ["arn:*:secretsmanager:*:*:secret:rds!*"]),
     ]

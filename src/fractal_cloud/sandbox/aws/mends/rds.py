@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from typing import Any
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError
@@ -9,6 +11,7 @@ from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
 from fractal_cloud.sandbox.aws.request import AwsRequest, with_parameters
 from fractal_cloud.sandbox.aws.resources import Ref, exists, find, not_found, ref_from_arn
 from fractal_cloud.sandbox.calls import Call
+from fractal_cloud.sandbox.databases import REAL_POSTGRES
 
 __all__: list[str] = []
 
@@ -23,7 +26,36 @@ _PARKED = (
 )
 
 
-@mend("rds", "CreateDBInstance", "DescribeDBInstances", "StartDBInstance", "StopDBInstance", "RebootDBInstance")
+@mend("rds", "CreateDBInstance")
+def give_it_a_real_database(mending: Mending, request: AwsRequest, call: Call) -> Answer:
+    """moto's databases have an address where nobody answers; ours lead to a real PostgreSQL, where one was named."""
+    answer = mending.dispatch(_lowered(request, call))
+    server = REAL_POSTGRES.get()
+    database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
+    if server is None or database is None or not answer.is_success:
+        return answer
+    if not hasattr(type(database), "leads_to"):
+        database.__class__ = _led(type(database))
+    database.leads_to = server.hostname or "127.0.0.1"
+    database.port = server.port or 5432
+    if database.master_user_secret is not None:
+        database.backend.secretsmanager.put_secret_value(
+            database.master_user_secret.secret_arn,
+            secret_string=json.dumps({"username": server.username, "password": server.password or ""}),
+            secret_binary=None,
+            client_request_token=uuid.uuid4().hex,
+            version_stages=["AWSCURRENT"],
+        )
+    return answer
+
+
+def _led(kind: type[Any]) -> type[Any]:
+    """moto's class of databases, whose address is a property made up from the identifier, with one that can be set."""
+    parts = {"leads_to": "", "address": property(lambda self: self.leads_to), "__module__": kind.__module__}
+    return type(kind.__name__, (kind,), parts)
+
+
+@mend("rds", "DescribeDBInstances", "StartDBInstance", "StopDBInstance", "RebootDBInstance")
 def ignore_the_case_of_identifiers(mending: Mending, request: AwsRequest, call: Call) -> Answer:
     """moto tells `Data` from `data`; AWS stores the identifier in lower case and finds it by any."""
     return mending.dispatch(_lowered(request, call))

@@ -1,0 +1,96 @@
+"""Links to an RDS for PostgreSQL: a role in the database itself, reached with the master password that AWS keeps.
+
+Inside AWS the source's password lies in Secrets Manager; for a source on another cloud it travels sealed (L9).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fractal_cloud.model.errors import Conflict
+from fractal_cloud.offers.aws.rds import AwsRdsPostgres
+from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
+from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
+from fractal_cloud.offers.postgres import Role, Server, server_from_setting
+from fractal_cloud.offers.secret import Secret
+
+STORE: Final = "aws-secrets-manager"
+LINK_TAG: Final = "fractal-cloud-link"
+
+
+@inbound(source="*", target=AwsRdsPostgres, link_type=DATABASE_LINK, settings=DatabaseLink)
+def grant_role(link: InboundLink[DatabaseLink]) -> Published | None:
+    """Make a role for the source in the database; its password goes into a secret, never into an output field."""
+    server = _server_of(link)
+    if server is None:
+        return None
+    return provide(link, server, None if link.is_cross_cloud() else _keep)
+
+
+@grant_role.revokes
+def drop_role(link: InboundLink[DatabaseLink]) -> None:
+    """Drop the role and its secret."""
+    server = _server_of(link)
+    if server is not None:
+        take_back(link, server)
+    link.cloud.find("secretsmanager", "delete_secret", SecretId=_secret_id(link), ForceDeleteWithoutRecovery=True)
+
+
+@grant_role.verifies
+def roles_there(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[DatabaseLink]]:
+    """Those whose role is still in its database."""
+    return still_there(links, _server_of)
+
+
+def _server_of(link: InboundLink[DatabaseLink]) -> Server | None:
+    """How the database is reached: by the agent's own setting, else with the master user's secret; None: not yet."""
+    told = server_from_setting(link.live_system_id, link.own)
+    if told is not None or link.sighting is None:
+        return told
+    outputs = link.sighting.outputs
+    arn, host = outputs.get("masterUserSecretArn"), outputs.get("endpointAddress")
+    if not arn or not host:
+        return None
+    kept = json.loads(link.cloud.call("secretsmanager", "get_secret_value", SecretId=arn)["SecretString"])
+    password = link.keep_secret(str(kept["password"]))
+    return Server(str(host), int(outputs.get("endpointPort", 5432)), str(kept["username"]), password)
+
+
+def _secret_id(link: InboundLink[DatabaseLink]) -> str:
+    source = link.source_id if "/" in link.source_id else f"{link.live_system_id}/{link.source_id}"
+    return f"fractal-cloud/{link.live_system_id}/{link.own}/{source}"
+
+
+def _keep(link: InboundLink[DatabaseLink], password: Secret, server: Server, role: Role) -> str:
+    """Put all that is needed to log in into one secret, in the form in which RDS keeps its own."""
+    name = _secret_id(link)
+    content = {"engine": "postgres", "host": server.host, "port": server.port, "dbname": role.database}
+    text = json.dumps({**content, "username": role.name, "password": password.reveal()})
+    tags = [{"Key": LINK_TAG, "Value": link.mark.replace("<", "=")}]
+    try:
+        link.cloud.call("secretsmanager", "create_secret", Name=name, SecretString=text, Tags=tags)
+    except Conflict:
+        link.cloud.call("secretsmanager", "put_secret_value", SecretId=name, SecretString=text)
+    return f"{STORE}:{link.cloud.region}:{name}"
+
+
+def use_database(link: OutboundLink[DatabaseLink]) -> Published | None:
+    """Tell what runs here where the database is, and which secret opens it."""
+    if "secretName" not in link.published:
+        return None
+    names = ("secretName", "host", "port", "database", "user", "access")
+    return {name: link.published[name] for name in names if name in link.published}
+
+
+ec2_to_database = outbound(
+    source="NetworkAndCompute.IaaS.AwsEc2Instance",
+    target=AwsRdsPostgres,
+    link_type=DATABASE_LINK,
+    settings=DatabaseLink,
+)(use_database)
+ecs_to_database = outbound(
+    source="CustomWorkloads.PaaS.AwsEcsService", target=AwsRdsPostgres, link_type=DATABASE_LINK, settings=DatabaseLink
+)(use_database)

@@ -1,0 +1,36 @@
+"""A real PostgreSQL behind the sandbox's managed databases, in which nobody gets in without a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from fractal_cloud.sandbox.databases import REAL_POSTGRES
+from tests import postgres
+
+MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a server, with its user's password in it."""
+    if postgres.binaries() is None:
+        pytest.skip(MISSING)
+    with postgres.server(password="of-the-master-user") as url:
+        yield url.replace("postgresql+psycopg", "postgresql")
+
+
+@pytest.fixture
+def database(postgres_server: str) -> Iterator[str]:
+    """The same server with two empty databases, `orders` and `invoices`, and no roles of links; behind RDS."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        for name in ("orders", "invoices"):
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            connection.execute(f"CREATE DATABASE {name}")
+        for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'fc\\_%'").fetchall():
+            connection.execute(f"DROP ROLE {role}")
+    REAL_POSTGRES.set(postgres_server)
+    yield postgres_server
+    REAL_POSTGRES.set(None)
