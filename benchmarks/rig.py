@@ -154,7 +154,7 @@ class Bench:
         )
         session = registry.provider("aws").connect()
         scope = Scope.from_key(work.scope)
-        assert session.realm() == scope.realm
+        assert session.realms() == {"": scope.realm}
         self.held = HeldScope(scope, session.at(scope))
         self.take(work)
 

@@ -34,6 +34,9 @@ TOKEN = "admin"
 
 def _facts(name: str, provider: str, place: list[str], **more: Any) -> TypeFacts:
     properties: Json = {"name": {"type": "string"}, "region": {"type": "string"}, "size": {"type": "integer"}}
+    if more.get("realm"):
+        properties["cluster"] = {"type": "string"}
+        properties["space"] = {"type": "string", "default": "default", FACTS: {"enforced": True}}
     if more.get("parent"):
         properties["net"] = {"type": "string", FACTS: {"reference": {"type": "Test.Net", "output": "netId"}}}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -55,6 +58,7 @@ CATALOG: Mapping[str, TypeFacts] = {
         _facts("Test.Box", "test", [], holds_data=True),
         _facts("Test.Mute", "test", ["region"], taggable=False),
         _facts("Other.Thing", "other", []),
+        _facts("Many.Pod", "many", ["space"], realm="cluster"),
     )
 }
 
@@ -87,6 +91,12 @@ def box(component_id: str = "box", **more: Any) -> Json:
 def sub(component_id: str = "sub", of: str = "net", **more: Any) -> Json:
     """A component in a net."""
     return component(component_id, "Test.Sub", {"net": of}, dependencies=[of], **more)
+
+
+def pod(component_id: str = "pod", cluster: str | None = None, **more: Any) -> Json:
+    """A component in one of several realms of its provider."""
+    named = {} if cluster is None else {"cluster": cluster}
+    return component(component_id, "Many.Pod", {**named, **more.pop("parameters", {})}, **more)
 
 
 def component(component_id: str, kind: str, parameters: Json, **more: Any) -> Json:
@@ -169,9 +179,11 @@ class Player:
         cycle: float = 5.0,
         types: tuple[TypeFacts, ...] = tuple(CATALOG.values()),
         token: str = TOKEN,
+        clusters: Mapping[str, str] | None = None,
     ) -> Registered:
-        """Introduce itself."""
+        """Introduce itself; ``clusters`` are realms of the provider that has several, by their names."""
         reaches = [Reach(provider=provider, realm=realm) for provider in providers]
+        reaches += [Reach(provider="many", name=name, realm=reached) for name, reached in (clusters or {}).items()]
         registration = Registration(
             agent_id=self.id, environment=environment, reaches=reaches, types=list(types), cycle_seconds=cycle
         )

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import structlog
@@ -42,6 +42,8 @@ log = structlog.get_logger()
 
 SCOPES_AT_ONCE = 8
 LONGEST_WAIT = 20.0
+LONGEST_SEARCH = 60.0
+"""The longest time, in seconds, until what could not be reached is tried again."""
 
 
 class Clock:
@@ -68,6 +70,23 @@ class _Turn:
     running: Future[CycleResult] | None = None
 
 
+@dataclass(slots=True)
+class _Reached:
+    """What could be reached, by provider and name, and whether that is all that was to be reached."""
+
+    reaches: dict[tuple[str, str], Reach] = field(default_factory=dict)
+    is_complete: bool = True
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for what could not be reached: when to try again, the try under way, news not yet registered."""
+
+    due: float | None = None
+    found: Future[_Reached] | None = None
+    is_news: bool = False
+
+
 class Agent:
     """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it."""
 
@@ -78,6 +97,8 @@ class Agent:
         self._clock = Clock()
         self._stopping = threading.Event()
         self._sessions: dict[str, Session] = {}
+        self._reaches: dict[tuple[str, str], Reach] = {}
+        self._search = _Search()
         self._turns: dict[str, _Turn] = {}
         self._wake = 0
         self._deadline = 0.0
@@ -132,6 +153,7 @@ class Agent:
         """One round: register if need be, say that it lives, claim, start what is due, wait."""
         if not self._registered:
             self._register()
+        self._search_on()
         self._beat_if_due()
         self._claim()
         self._start_due()
@@ -147,24 +169,19 @@ class Agent:
         return [self._run_cycle(turn) for turn in list(self._turns.values())]
 
     def _register(self) -> None:
-        reaches = []
-        for name in self.settings.providers:
-            try:
-                session = self._sessions.get(name) or self._registry.provider(name).connect()
-                reaches.append(Reach(provider=name, realm=session.realm()))
-                self._sessions[name] = session
-            except CloudError as error:
-                log.warning("provider cannot be reached", provider=name, error=error.message)
-        if not reaches and self.settings.providers:
+        self._take_reach(self._reach())
+        if not self._reaches and self.settings.providers:
             names = ", ".join(self.settings.providers)
             raise ControlPlaneUnreachable(f"none of {names} can be reached with these credentials")
-        types = [facts.offer.facts() for facts in self._around.offers.values()]
+        self._introduce()
+
+    def _introduce(self) -> None:
         answer = self._control.register(
             Registration(
                 agent_id=self.settings.agent_id,
                 environment=self.settings.environment,
-                reaches=reaches,
-                types=types,
+                reaches=list(self._reaches.values()),
+                types=[facts.offer.facts() for facts in self._around.offers.values()],
                 cycle_seconds=self.settings.cycle_seconds,
             )
         )
@@ -172,7 +189,49 @@ class Agent:
         self._lease_seconds = answer.lease_seconds
         self._renew()
         self._registered = True
-        log.info("registered", agent=self.settings.agent_id, reaches=[f"{r.provider}/{r.realm}" for r in reaches])
+        reaches = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in self._reaches.values()]
+        log.info("registered", agent=self.settings.agent_id, reaches=reaches)
+
+    def _reach(self) -> _Reached:
+        """Ask every provider what can be reached now; what cannot is named in the log, and keeps nobody waiting."""
+        found = _Reached()
+        for name in self.settings.providers:
+            try:
+                session = self._sessions.get(name) or self._registry.provider(name).connect()
+                realms = session.realms()
+            except CloudError as error:
+                log.warning("provider cannot be reached", provider=name, error=error.message)
+                found.is_complete = False
+                continue
+            self._sessions[name] = session
+            found.reaches.update({(name, c): Reach(provider=name, name=c, realm=r) for c, r in sorted(realms.items())})
+            for called, why in sorted(session.missing().items()):
+                log.warning("realm cannot be reached: trying again", provider=name, realm=called, error=why)
+                found.is_complete = False
+        return found
+
+    def _take_reach(self, found: _Reached) -> bool:
+        """Take in what can be reached; True if that is more than before. What is down for the moment stays known."""
+        known = dict(self._reaches)
+        self._reaches.update(found.reaches)
+        again_in = min(max(self.settings.cycle_seconds, 1.0), LONGEST_SEARCH)
+        self._search.due = None if found.is_complete else time.monotonic() + again_in
+        return self._reaches != known
+
+    def _search_on(self) -> None:
+        """Try again what could not be reached, beside everything else; what is found then is registered.
+
+        A registration takes all leases back. So it waits until no cycle runs, and none begins before it.
+        """
+        search = self._search
+        if search.found is None and search.due is not None and time.monotonic() >= search.due:
+            search.found = self._calls.submit(self._reach)
+        if search.found is not None and search.found.done():
+            found, search.found = search.found, None
+            search.is_news = self._take_reach(found.result()) or search.is_news
+        if search.is_news and all(turn.running is None for turn in self._turns.values()):
+            search.is_news = False
+            self._introduce()
 
     def _claim(self) -> None:
         held = {key: turn.held.version for key, turn in self._turns.items()}
@@ -201,6 +260,8 @@ class Agent:
                 turn.due = 0.0
 
     def _start_due(self) -> None:
+        if self._search.is_news:
+            return
         now = time.monotonic()
         for turn in self._turns.values():
             if turn.running is None and turn.due <= now and not self._stopping.is_set():

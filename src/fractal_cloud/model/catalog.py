@@ -30,6 +30,7 @@ class TypeFacts(Wire):
 
     ``place``: the parameters whose values say where a name is unique (``["region"]``); empty means everywhere.
     ``parent``: the parameter naming the component in whose scope the name is unique (a subnet's VPC).
+    ``realm``: the parameter naming the account (or the like) it is in, where an agent may reach several (a cluster).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
     """
 
@@ -41,6 +42,7 @@ class TypeFacts(Wire):
     outputs: dict[str, str] = Field(default_factory=dict)
     place: list[str] = Field(default_factory=list)
     parent: str | None = None
+    realm: str | None = None
     taggable: bool = True
     holds_data: bool = False
     guard: str = ""
@@ -51,6 +53,16 @@ class TypeFacts(Wire):
         """What the reconciler must know of one parameter (see ``parameter``)."""
         facts: dict[str, Any] = self.parameter_schema.get("properties", {}).get(name, {}).get(FACTS, {})
         return facts
+
+    @property
+    def words(self) -> list[str]:
+        """The parameters that say where a component is: those of its place, and the one that names its realm."""
+        return [*self.place, *([self.realm] if self.realm else [])]
+
+    def default_word(self, name: str) -> str:
+        """What such a parameter says where it is neither declared nor inherited: its enforced default, else nothing."""
+        given = self.parameter_schema.get("properties", {}).get(name, {}).get("default")
+        return given if isinstance(given, str) and self.parameter_facts(name).get("enforced") else ""
 
     def references(self) -> dict[str, tuple[str, str]]:
         """Parameters that name other components: the type they must be of, and the output that stands for them."""

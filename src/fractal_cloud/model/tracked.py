@@ -123,7 +123,10 @@ class Remembered:
 
 @dataclass(slots=True)
 class Tracked:
-    """The desired half of a component, as the control plane told it, and what is remembered of it."""
+    """The desired half of a component, as the control plane told it, and what is remembered of it.
+
+    ``realm_names``: what the account (or the like) is called under which it is looked for, and in the declaration.
+    """
 
     uid: str
     live_system_id: str
@@ -142,12 +145,15 @@ class Tracked:
     request: OperatorRequest | None
     memory: Remembered
     open_writes: tuple[JournalEntry, ...] = ()
+    realm_names: tuple[str, str] = ("", "")
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, copies: Copies) -> Tracked:
         """The compact form of one component of a scope's work."""
         declaration, own = work.declaration, copies.text
-        declared_scope = Scope(scope.provider, scope.realm, own(work.declared_place))
+        # Which realm another name stands for is not known here; that it is another one is all that counts.
+        here, there = own(work.realm_name), own(work.declared_realm_name)
+        declared_scope = Scope(scope.provider, scope.realm if here == there else there, own(work.declared_place))
         identity = Identity(sys.intern(own(declaration.type)), scope, own(work.name), own(work.parent))
         declared = Identity(identity.type, declared_scope, own(work.declared_name), own(work.declared_parent))
         return cls(
@@ -164,6 +170,7 @@ class Tracked:
             generation=work.generation,
             identity=identity,
             declared_identity=identity if declared == identity else declared,
+            realm_names=(here, there),
             deleting=work.deleting,
             request=work.request,
             memory=Remembered.from_wire(work.memory, copies),

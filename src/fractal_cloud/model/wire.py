@@ -110,7 +110,8 @@ class WorkComponent(Wire):
     """One component as the agent of its scope needs it. ``uid`` is stable for the life of the component's row.
 
     ``place`` and ``name`` (and ``parent``) are the identity under which it is looked for; where the declaration now
-    says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18).
+    says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18); so do
+    ``realm_name`` and ``declared_realm_name``, by which declarations call the account (or the like).
     ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
     ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
     """
@@ -125,9 +126,11 @@ class WorkComponent(Wire):
     name: str
     place: str
     parent: str = ""
+    realm_name: str = ""
     declared_name: str
     declared_place: str
     declared_parent: str = ""
+    declared_realm_name: str = ""
     deleting: bool = False
     request: OperatorRequest | None = None
     held_by: list[str] = Field(default_factory=list)
@@ -181,10 +184,15 @@ class Lease(Wire):
 
 
 class Reach(Wire):
-    """A provider an agent serves, and the account (or the like) it really reaches there."""
+    """A provider an agent serves, and an account (or the like) it really reaches there.
+
+    ``name``: what declarations call it, where a provider has several (a cluster); empty for the one that is meant where
+    none is named.
+    """
 
     provider: str
     realm: str
+    name: str = ""
 
 
 class Registration(Wire):

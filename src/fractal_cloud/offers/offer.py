@@ -57,8 +57,15 @@ class Session(ABC):
     """A connection to one provider with the credentials of this process."""
 
     @abstractmethod
-    def realm(self) -> str:
-        """The account (or the like) really reached; asked of the cloud, not of a setting."""
+    def realms(self) -> Mapping[str, str]:
+        """The accounts (or the like) really reached, by the names declarations call them; asked of the cloud.
+
+        The empty name is the one that is meant where a declaration names none. Raises where none is reached.
+        """
+
+    def missing(self) -> Mapping[str, str]:
+        """The names that could not be reached when ``realms`` was last asked, each with the reason; tried again."""
+        return {}
 
     @abstractmethod
     def at(self, scope: Scope) -> Cloud:
@@ -111,6 +118,7 @@ class Offer(ABC, Generic[C, K]):
     service: ClassVar[str] = ""
     place: ClassVar[tuple[str, ...]] = ()
     parent: ClassVar[str | None] = None
+    realm: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True
     holds_data: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
@@ -193,6 +201,7 @@ class Offer(ABC, Generic[C, K]):
             outputs=dict(self.outputs),
             place=list(self.place),
             parent=self.parent,
+            realm=self.realm,
             taggable=self.taggable,
             holds_data=self.holds_data,
             guard=self.guard,

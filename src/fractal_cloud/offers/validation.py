@@ -109,9 +109,9 @@ def _check_identities(
     for fault in unplaced:
         if not _follows_from_another(fault, components, catalog, found, faults):
             faults.add(fault.path, fault.message)
-    first: dict[tuple[str, str, str, str], str] = {}
+    first: dict[tuple[str, ...], str] = {}
     for name, identity in found.items():
-        key = (components[name].type, identity.place, identity.parent, identity.name)
+        key = (components[name].type, identity.realm, identity.place, identity.parent, identity.name)
         other = first.setdefault(key, name)
         if other != name:
             faults.add(

@@ -26,11 +26,12 @@ class ComparedType:
         }
         self.place = frozenset(facts.place)
         self.parent = facts.parent
+        self.realm = facts.realm
 
     @cached_property
     def never_compared(self) -> frozenset[str]:
         """Parameters that are the identity itself: a change of them is told apart (S18)."""
-        return frozenset({"name", *self.place, *([self.parent] if self.parent else [])})
+        return frozenset({"name", *self.place, *(word for word in (self.parent, self.realm) if word)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,13 @@ class DeclaredIdentity:
     """Where a component's resource is found, but for the account: equal ones of one type speak of one resource.
 
     ``parent`` is the path of names from the outermost parent inwards, joined with ``/``; empty without a parent.
+    ``realm`` is what the declaration calls the account (or the like) it is in; empty where it names none.
     """
 
     place: str
     name: str
     parent: str = ""
+    realm: str = ""
 
 
 def identities(declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]) -> dict[str, DeclaredIdentity]:
@@ -56,7 +58,8 @@ def find_identities(
         faults.extend(places.contradictions(component, facts))
         if not missing:
             place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
-            found[component.id] = DeclaredIdentity(place, name_of(component), places.parent_path(component.id))
+            parent = places.parent_path(component.id)
+            found[component.id] = DeclaredIdentity(place, name_of(component), parent, words.get(facts.realm or "", ""))
     return found, faults
 
 
@@ -86,9 +89,10 @@ class _Places:
             return {}
         inherited = [self._known.get(source, {}) for source in self._sources(component)]
         words = {}
-        for word in facts.place:
+        for word in facts.words:
             value = _text(component.parameters.get(word))
             value = value or next((there[word] for there in inherited if word in there), "")
+            value = value or facts.default_word(word)
             if value:
                 words[word] = value
         return words
@@ -105,7 +109,7 @@ class _Places:
         """A fault for each word of its own place by which a component would lie outside its parent."""
         for parent in referenced(component.parameters.get(facts.parent or "")):
             there = self._known.get(parent, {})
-            for word in facts.place:
+            for word in facts.words:
                 here = _text(component.parameters.get(word))
                 if here and there.get(word, here) != here:
                     yield Fault(

@@ -110,6 +110,7 @@ def _moved(tracked: Tracked) -> Drift:
         ("name", there.name, here.name),
         ("place", there.scope.place, here.scope.place),
         ("parent", there.parent, here.parent),
+        ("realm", tracked.realm_names[1], tracked.realm_names[0]),
     )
     return {name: Difference(declared, actual) for name, declared, actual in pairs if declared != actual}
 

@@ -48,7 +48,7 @@ class World:
     def __init__(self, session: AwsSession, person: Person) -> None:
         self.session = session
         self.person = person
-        self.account = session.realm()
+        self.account = session.realms()[""]
         self.seen: dict[str, Sighting] = {}
         self.declared: dict[str, dict[str, Any]] = {}
 

@@ -32,7 +32,7 @@ def test_knowing_the_types_does_not_load_the_sdk() -> None:
 
 
 def test_the_realm_is_the_account_really_reached(session: AwsSession) -> None:
-    assert session.realm() == "123456789012"
+    assert session.realms() == {"": "123456789012"}
 
 
 def test_a_global_scope_uses_the_environments_region(world: World) -> None:

@@ -75,10 +75,9 @@ def _deploy(
     try:
         declaration, identities = checked(document, catalog, expected_id)
         with store.write() as tx:
-            mutation_id = livesystems.deploy(
-                tx, Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
-            )
-            warnings = livesystems.warnings(tx, declaration)
+            wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
+            mutation_id = livesystems.deploy(tx, wanted)
+            warnings = livesystems.warnings(tx, wanted)
     except DeclarationError as error:
         with store.write() as tx:
             refuse(tx, document, expected_id, who.name, error)

@@ -5,12 +5,12 @@ A lease has no deadline of its own: it lives as long as its holder's row here do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import select, update
 
 from fractal_cloud.control.store import scopes, types
 from fractal_cloud.control.store.database import Tx
@@ -23,19 +23,27 @@ from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
 
 MIN_LEASE_SECONDS = 7.0
 
+Name = tuple[str, str]
+"""A provider, and what declarations call one of the realms in it; empty for the one meant where none is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One agent as it registered."""
+    """One agent as it registered; ``realms`` are those it reaches, by their names."""
 
     id: str
     environment: str
     token_id: str
-    reaches: frozenset[tuple[str, str]]
+    realms: Mapping[Name, str]
     types: frozenset[str]
     cycle_seconds: float
     deadline: datetime
     last_seen: datetime
+
+    @property
+    def reaches(self) -> frozenset[tuple[str, str]]:
+        """The realms it reaches, each with its provider."""
+        return frozenset((provider, realm) for (provider, _), realm in self.realms.items())
 
     @property
     def lease_seconds(self) -> float:
@@ -65,7 +73,7 @@ def _agent(row: Any) -> Agent:
         id=row.id,
         environment=row.environment,
         token_id=row.token_id,
-        reaches=frozenset((item["provider"], item["realm"]) for item in row.reaches),
+        realms={(item["provider"], item["name"]): item["realm"] for item in row.reaches},
         types=frozenset(row.types),
         cycle_seconds=row.cycle_seconds,
         deadline=row.deadline,
@@ -78,7 +86,7 @@ def described(agent: Agent, now: datetime) -> Json:
     return {
         "id": agent.id,
         "environment": agent.environment,
-        "reaches": [{"provider": provider, "realm": realm} for provider, realm in sorted(agent.reaches)],
+        "reaches": [{"provider": p, "name": name, "realm": realm} for (p, name), realm in sorted(agent.realms.items())],
         "cycleSeconds": agent.cycle_seconds,
         "lastSeen": agent.last_seen,
         "alive": agent.deadline > now,
@@ -101,11 +109,10 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
     _refuse_name_of_another(tx, registration.agent_id, token_id)
     scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
-    stayed = _keep_realms(tx, registration)
+    reached = {(reach.provider, reach.name): reach.realm for reach in registration.reaches}
+    stayed = _keep_realms(tx, registration, reached)
     place_newly_reached(
-        tx,
-        registration.environment,
-        {reach.provider: stayed.get(reach.provider, reach.realm) for reach in registration.reaches},
+        tx, registration.environment, {name: stayed.get(name, realm) for name, realm in reached.items()}
     )
     upsert(
         tx.connection,
@@ -138,38 +145,34 @@ def _refuse_name_of_another(tx: Tx, agent_id: str, token_id: str) -> None:
         raise Forbidden(f"agent {agent_id!r} is alive and registered with another token: choose another agent id")
 
 
-def _keep_realms(tx: Tx, registration: Registration) -> dict[str, str]:
-    """Where another agent of the environment is alive and reaches another realm, that one stays the environment's."""
-    table = reaches.c
-    known = {
-        row.provider: row.realm
-        for row in tx.connection.execute(select(reaches).where(table.environment == registration.environment))
-    }
+def _keep_realms(tx: Tx, registration: Registration, reached: Mapping[Name, str]) -> dict[Name, str]:
+    """Where another agent of the environment is alive and reaches another realm by a name, that stays that one's."""
+    environment = registration.environment
     others = [
         agent
         for agent in all_agents(tx)
-        if agent.id != registration.agent_id
-        and agent.environment == registration.environment
-        and agent.deadline > tx.now
+        if agent.id != registration.agent_id and agent.environment == environment and agent.deadline > tx.now
     ]
     stayed = {
-        provider: realm for provider, realm in known.items() if any((provider, realm) in o.reaches for o in others)
+        (provider, name): realm
+        for (_, provider, name), realm in realms(tx, environment).items()
+        if any(other.realms.get((provider, name)) == realm for other in others)
     }
     new = [
-        {"environment": registration.environment, "provider": reach.provider, "realm": reach.realm}
-        for reach in registration.reaches
-        if stayed.get(reach.provider, reach.realm) == reach.realm
+        {"environment": environment, "provider": provider, "name": name, "realm": realm}
+        for (provider, name), realm in reached.items()
+        if stayed.get((provider, name), realm) == realm
     ]
     upsert(tx.connection, reaches, new)
     return stayed
 
 
-def realms(tx: Tx, pairs: Iterable[tuple[str, str]] | None = None) -> dict[tuple[str, str], str]:
-    """The realm each (environment, provider) reaches, as far as an agent has said."""
+def realms(tx: Tx, environment: str | None = None) -> dict[tuple[str, str, str], str]:
+    """The realm each (environment, provider, name) reaches, as far as an agent has said."""
     query = select(reaches)
-    if pairs is not None:
-        query = query.where(tuple_(reaches.c.environment, reaches.c.provider).in_(list(pairs)))
-    return {(row.environment, row.provider): row.realm for row in tx.connection.execute(query)}
+    if environment is not None:
+        query = query.where(reaches.c.environment == environment)
+    return {(row.environment, row.provider, row.name): row.realm for row in tx.connection.execute(query)}
 
 
 def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:

@@ -40,6 +40,8 @@ def commands(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[st
 def _values(record: ComponentRecord, facts: TypeFacts | None) -> dict[str, Any]:
     """What may stand in a template: output fields before parameters before the words of the scope."""
     words = dict(zip(facts.place, record.place.split("/"), strict=False)) if facts is not None else {}
+    if facts is not None and facts.realm is not None:
+        words[facts.realm] = record.realm_name
     values = {**words, **record.declaration.get("parameters", {}), **record.output_fields}
     values.update({"name": record.name, "realm": record.realm})
     if record.resource_id is not None:

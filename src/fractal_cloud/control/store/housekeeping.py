@@ -38,9 +38,10 @@ class _Group:
 
     environment: str
     provider: str
+    name: str
     realm: str | None
     type: str
-    words: str
+    words: str = ""
 
 
 def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool = True) -> None:
@@ -69,29 +70,35 @@ def tell_unserved(database: Database, cycle: timedelta) -> None:
 def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     c = components.c
     query = (
-        select(c.environment, c.provider, c.realm, c.type)
+        select(c.environment, c.provider, c.realm_name, c.realm, c.type)
         .join(live_systems, live_systems.c.id == c.live_system_id)
         .where(live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle)
-        .group_by(c.environment, c.provider, c.realm, c.type)
+        .group_by(c.environment, c.provider, c.realm_name, c.realm, c.type)
     )
     alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
     realms = agent_store.realms(tx)
     found = []
-    for environment, provider, realm, component_type in tx.connection.execute(query):
-        reaching = [agent for agent in alive if _reaches(agent, environment, provider, realm)]
-        if not any(component_type in agent.types for agent in reaching):
-            group = _Group(environment, provider, realm, component_type, "")
-            found.append(replace(group, words=_words(group, reaching, realms.get((environment, provider)))))
+    for row in tx.connection.execute(query):
+        group = _Group(*row)
+        reaching = [agent for agent in alive if _reaches(agent, group)]
+        if not any(group.type in agent.types for agent in reaching):
+            realm_now = realms.get((group.environment, group.provider, group.name))
+            served = any(a.environment == group.environment and _serves(a, group.provider) for a in alive)
+            found.append(replace(group, words=_words(group, reaching, realm_now, is_served=served)))
     return found
 
 
-def _reaches(agent: Agent, environment: str, provider: str, realm: str | None) -> bool:
-    if realm is not None:
-        return (provider, realm) in agent.reaches
-    return agent.environment == environment and any(reached == provider for reached, _ in agent.reaches)
+def _serves(agent: Agent, provider: str) -> bool:
+    return any(reached == provider for reached, _ in agent.realms)
 
 
-def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None) -> str:
+def _reaches(agent: Agent, group: _Group) -> bool:
+    if group.realm is not None:
+        return (group.provider, group.realm) in agent.reaches
+    return agent.environment == group.environment and (group.provider, group.name) in agent.realms
+
+
+def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None, *, is_served: bool) -> str:
     if reaching:
         names = ", ".join(agent.id for agent in reaching)
         return (
@@ -99,8 +106,8 @@ def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None) -> s
             "install its package where an agent runs"
         )
     if group.realm is not None and realm_now is not None and realm_now != group.realm:
-        return foreign_message(group.environment, group.provider, group.realm, realm_now)
-    return livesystems.unserved_message(group.provider, group.environment)
+        return foreign_message(group.environment, group.provider, group.realm, realm_now, group.name)
+    return livesystems.unserved_message(group.provider, group.environment, group.name if is_served else "")
 
 
 def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
@@ -113,6 +120,7 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.environment == group.environment,
             c.provider == group.provider,
             c.type == group.type,
+            c.realm_name == group.name,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
             c.message != group.words,
             live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,

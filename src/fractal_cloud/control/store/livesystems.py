@@ -35,6 +35,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
+    *("realm_name", "declared_realm_name"),
 )
 
 
@@ -299,20 +300,28 @@ def _status(counts: Mapping[str, int], *, deleting: bool) -> str:
     return gravest([*statuses, Status.DELETING] if deleting else statuses).value
 
 
-def warnings(tx: Tx, declaration: LiveSystemDeclaration) -> list[str]:
-    """What a deployer should know at once: which of the providers no running agent serves."""
+def warnings(tx: Tx, wanted: Deploy) -> list[str]:
+    """What a deployer should know at once: which providers, or realms in them, no agent serves."""
+    declaration = wanted.declaration
     served = {
-        provider
+        name
         for agent in all_agents(tx)
         if agent.environment == declaration.environment and agent.deadline > tx.now
-        for provider, _ in agent.reaches
+        for name in agent.realms
     }
-    wanted = {component.provider for component in declaration.components}
-    return [unserved_message(provider, declaration.environment) for provider in sorted(wanted - served)]
+    providers = {provider for provider, _ in served}
+    unserved = {(c.provider, wanted.identities[c.id].realm) for c in declaration.components} - served
+    told = sorted({(provider, realm if provider in providers else "") for provider, realm in unserved})
+    return [unserved_message(provider, declaration.environment, name) for provider, name in told]
 
 
-def unserved_message(provider: str, environment: str) -> str:
-    """That nobody serves a provider, and what to do (S21)."""
+def unserved_message(provider: str, environment: str, name: str = "") -> str:
+    """That nobody serves a provider, or reaches the realm that declarations call so, and what to do (S21)."""
+    if name:
+        return (
+            f"no running agent in environment {environment!r} reaches {name!r} of {provider!r}: "
+            "start one that does, or see in the log of the agents why they do not"
+        )
     return (
         f"no running agent serves {provider!r} in environment {environment!r}: "
         f"start one with `fractal agent --provider {provider} --environment {environment}`"

@@ -5,7 +5,7 @@ A deploy writes the result; a plan hands the same result to the agents and forge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -45,7 +45,7 @@ class Target:
 
     declaration: LiveSystemDeclaration
     identities: Mapping[str, DeclaredIdentity]
-    realms: Mapping[tuple[str, str], str]
+    realms: Mapping[tuple[str, str, str], str]
     generation: int
     now: datetime
 
@@ -62,6 +62,7 @@ def merge(standing: Sequence[ComponentRecord], target: Target) -> Merge:
             result.faults.append(_type_changed(component, record))
         else:
             result.kept.append(_redeclared(record, component, position, target, result))
+    result.faults.extend(_declared_twice([*result.added, *result.kept]))
     matched = {record.uid for record in matches.values()}
     result.removed = [_taken_out(r, target, result) for r in standing if r.uid not in matched]
     return result
@@ -69,11 +70,10 @@ def merge(standing: Sequence[ComponentRecord], target: Target) -> Merge:
 
 def _matches(standing: Sequence[ComponentRecord], target: Target) -> dict[str, ComponentRecord]:
     """The row each declared component goes on with; one that only changed its id is handed over, not deleted."""
-    by_identity = {(r.type, r.place, r.name, r.parent): r for r in standing}
+    by_identity = {(r.type, DeclaredIdentity(r.place, r.name, r.parent, r.realm_name)): r for r in standing}
     found: dict[str, ComponentRecord] = {}
     for component in target.declaration.components:
-        identity = target.identities[component.id]
-        record = by_identity.pop((component.type, identity.place, identity.name, identity.parent), None)
+        record = by_identity.pop((component.type, target.identities[component.id]), None)
         if record is not None:
             found[component.id] = record
     taken = {record.uid for record in found.values()}
@@ -90,6 +90,19 @@ def _type_changed(component: ComponentDeclaration, record: ComponentRecord) -> F
         f"is {component.type!r}, but {record.resource_id or record.name!r} of type {record.type!r} stands under this "
         "id: declare the new one under another id",
     )
+
+
+def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[Fault]:
+    """Two names may stand for one realm: only here it shows that two components speak of one resource (O16)."""
+    first: dict[str, ComponentRecord] = {}
+    for record in declared:
+        other = first.setdefault(record.identity_key or record.uid, record)
+        if other is not record and other.realm_name != record.realm_name:
+            yield Fault(
+                f"components[{record.component_id}]",
+                f"speaks of the same resource as components[{other.component_id}], because {other.realm_name!r} and "
+                f"{record.realm_name!r} are both {record.realm!r}: declare it once",
+            )
 
 
 def _new(component: ComponentDeclaration, position: int, target: Target) -> ComponentRecord:
@@ -110,6 +123,8 @@ def _new(component: ComponentDeclaration, position: int, target: Target) -> Comp
         declared_place=identity.place,
         declared_name=identity.name,
         declared_parent=identity.parent,
+        realm_name=identity.realm,
+        declared_realm_name=identity.realm,
         last_updated=target.now,
     )
     _settle(record, target)
@@ -117,9 +132,11 @@ def _new(component: ComponentDeclaration, position: int, target: Target) -> Comp
 
 
 def _settle(record: ComponentRecord, target: Target) -> None:
-    realm = target.realms.get((record.environment, record.provider))
+    realm = target.realms.get((record.environment, record.provider, record.realm_name))
     if realm is not None:
         record.settle_in(realm)
+    else:
+        record.unsettle()
 
 
 def _redeclared(
@@ -138,6 +155,7 @@ def _redeclared(
         declared_place=identity.place,
         declared_name=identity.name,
         declared_parent=identity.parent,
+        declared_realm_name=identity.realm,
         deleting=False,
         last_updated=target.now,
     )
@@ -151,6 +169,8 @@ def _redeclared(
         if old.scope_key is not None and record.identity_key != old.identity_key:
             record.uid = new_id()
             result.replaced[record.uid] = old
+    elif record.realm == target.realms.get((record.environment, record.provider, identity.realm)):
+        record.realm_name = identity.realm  # another name for where it is
     return record
 
 

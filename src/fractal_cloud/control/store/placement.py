@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 
 from fractal_cloud.control.store import scopes
 from fractal_cloud.control.store.database import Tx
@@ -37,21 +37,30 @@ def lock_live_systems(tx: Tx, live_system_ids: Iterable[str]) -> None:
         tx.connection.execute(query.with_for_update())
 
 
-def place_newly_reached(tx: Tx, environment: str, realms: Mapping[str, str]) -> None:
-    """An agent said which realm each provider reaches: settle there what is not established elsewhere."""
-    for provider, realm in realms.items():
-        query = select_records().where(
-            components.c.environment == environment,
-            components.c.provider == provider,
-            or_(components.c.realm.is_(None), components.c.realm != realm),
-        )
-        found = records(tx, query)
+def place_newly_reached(tx: Tx, environment: str, realms: Mapping[tuple[str, str], str]) -> None:
+    """An agent said which realm each (provider, name) reaches: settle there what is not established elsewhere."""
+    c = components.c
+    for (provider, name), realm in realms.items():
+        here = and_(c.environment == environment, c.provider == provider)
+        elsewhere = and_(c.realm_name == name, or_(c.realm.is_(None), c.realm != realm))
+        renamed = and_(c.declared_realm_name == name, c.realm_name != name, c.realm == realm)
+        found = records(tx, select_records().where(here, or_(elsewhere, renamed)))
         if not found:
             continue
         lock_live_systems(tx, (record.live_system_id for record in found))
-        movable = [r for r in found if r.realm is None or not r.established]
+        movable = [r for r in found if r.realm is None or (r.realm != realm and not r.established)]
         move(tx, movable, dict.fromkeys((r.uid for r in movable), realm))
-        _explain_foreign(tx, [r for r in found if r.realm is not None and r.established], realm)
+        _take_new_name(tx, [r for r in found if r.realm == realm and r.realm_name != name], name)
+        _explain_foreign(tx, [r for r in found if r.realm not in (None, realm) and r.established], realm)
+
+
+def _take_new_name(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> None:
+    """What a declaration calls by another name than before turned out to be where it always was."""
+    versions = scopes.renew_work(tx, {str(record.scope_key) for record in renamed})
+    for record in renamed:
+        record.realm_name = name
+        record.work_version = versions[str(record.scope_key)]
+    update_records(tx, renamed, ("realm_name", "work_version"))
 
 
 def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) -> None:
@@ -104,13 +113,16 @@ def forget_left(tx: Tx, identity_keys: Iterable[str]) -> None:
 def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> None:
     """Say of what stays in another realm why nobody tends it any more."""
     for record in foreign:
-        record.message = foreign_message(record.environment, record.provider, str(record.realm), realm)
+        record.message = foreign_message(
+            record.environment, record.provider, str(record.realm), realm, record.realm_name
+        )
     update_records(tx, foreign, ("message",))
 
 
-def foreign_message(environment: str, provider: str, realm: str, realm_now: str) -> str:
-    """Why what is established in one realm is not touched by an agent that reaches another (S18)."""
+def foreign_message(environment: str, provider: str, realm: str, realm_now: str, name: str = "") -> str:
+    """Why what is established in one realm is not touched by an agent that reaches another by that name (S18)."""
+    now = f"{realm_now!r}" + (f" as {name!r}" if name else "")
     return (
-        f"it is in {provider} {realm!r}, but the agent of environment {environment!r} now reaches {realm_now!r}: "
+        f"it is in {provider} {realm!r}, but the agent of environment {environment!r} now reaches {now}: "
         f"run an agent that reaches {realm!r}, or declare it in another environment"
     )

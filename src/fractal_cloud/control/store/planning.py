@@ -49,7 +49,10 @@ def ask(tx: Tx, declaration: LiveSystemDeclaration, identities: Mapping[str, Dec
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
     for row in asked.rows:
         if row.realm is None or (row.provider, row.realm) not in served:
-            asked.unanswered[row.uid] = livesystems.unserved_message(row.provider, row.environment)
+            served_here = {name for name, _ in served}
+            asked.unanswered[row.uid] = livesystems.unserved_message(
+                row.provider, row.environment, row.realm_name if row.provider in served_here else ""
+            )
     tasks = _tasks(tx, declaration, asked)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plans.store_tasks(tx, asked.plan_id, tasks)

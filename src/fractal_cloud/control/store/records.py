@@ -51,6 +51,8 @@ class ComponentRecord:
     declared_name: str
     declared_parent: str
     last_updated: datetime
+    realm_name: str = ""
+    declared_realm_name: str = ""
     position: int = 0
     dealt_generation: int = 0
     deleting: bool = False
@@ -81,17 +83,23 @@ class ComponentRecord:
         self.scope_key = scope.key
         self.identity_key = Identity(self.type, scope, self.name, self.parent).key
 
+    def unsettle(self) -> None:
+        """Nobody has said yet which realm is meant: it is in no scope, and nobody tends it."""
+        self.realm = self.scope_key = self.identity_key = None
+
     def take_declared_identity(self) -> None:
         """Look for it from now on where its declaration says."""
         self.place, self.name, self.parent = self.declared_place, self.declared_name, self.declared_parent
+        self.realm_name = self.declared_realm_name
 
     @property
     def is_where_declared(self) -> bool:
         """Whether it is looked for where its declaration says."""
-        return (self.place, self.name, self.parent) == (
+        return (self.place, self.name, self.parent, self.realm_name) == (
             self.declared_place,
             self.declared_name,
             self.declared_parent,
+            self.declared_realm_name,
         )
 
     def references(self) -> set[tuple[str, str]]:

@@ -52,7 +52,7 @@ _OBSERVED: Final = (
 _WRITTEN: Final = (
     *_OBSERVED,
     *("request", "dealt_generation", "overdue", "last_updated"),
-    *("place", "name", "parent", "realm", "scope_key", "identity_key", "work_version"),
+    *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key", "work_version"),
 )
 
 
@@ -266,16 +266,26 @@ def _settle_moves(tx: Tx, taken: _Taken) -> None:
     reached = realms(tx)
     for record in moving:
         left = str(record.scope_key)
+        realm = _declared_realm(record, reached)
         record.take_declared_identity()
-        record.settle_in(reached.get((record.environment, record.provider), str(record.realm)))
+        if realm is not None:
+            record.settle_in(realm)
+        else:
+            record.unsettle()
         taken.moved.append((left, record.uid, record))
 
 
+def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, str], str]) -> str | None:
+    """Where its declaration says it is, as far as an agent has said; a name that did not change stays what it was."""
+    here = record.realm if record.realm_name == record.declared_realm_name else None
+    return reached.get((record.environment, record.provider, record.declared_realm_name), here)
+
+
 def _write(tx: Tx, taken: _Taken) -> None:
-    keys = {key for left, _, record in taken.moved for key in (left, str(record.scope_key))}
+    keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
-        record.work_version = versions[str(record.scope_key)]
+        record.work_version = versions.get(record.scope_key or "", 0)
     update_records(tx, taken.changed, _WRITTEN)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
@@ -334,8 +344,9 @@ def _elsewhere(tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable
     moving = [record for record in reported if not record.is_where_declared]
     reached = realms(tx) if moving else {}
     for record in moving:
-        realm = reached.get((record.environment, record.provider), str(record.realm))
-        keys.add(Scope(record.provider, realm, record.declared_place).key)
+        realm = _declared_realm(record, reached)
+        if realm is not None:
+            keys.add(Scope(record.provider, realm, record.declared_place).key)
     return keys
 
 

@@ -91,6 +91,9 @@ components: Final = Table(
     _text("declared_place"),
     _text("declared_name"),
     _text("declared_parent"),
+    # what declarations call the account (or the like), and the one it really is
+    _text("realm_name"),
+    _text("declared_realm_name"),
     _text("realm", nullable=True),
     _text("scope_key", nullable=True),
     _text("identity_key", nullable=True),
@@ -187,6 +190,7 @@ reaches: Final = Table(
     metadata,
     Column("environment", Text, primary_key=True),
     Column("provider", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
     _text("realm"),
 )
 

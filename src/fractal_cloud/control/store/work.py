@@ -109,6 +109,8 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
         "declaredName": record.declared_name,
         "declaredPlace": record.declared_place,
         "declaredParent": record.declared_parent,
+        "realmName": record.realm_name,
+        "declaredRealmName": record.declared_realm_name,
         "deleting": record.deleting,
         "request": record.request,
         "memory": {

@@ -79,9 +79,9 @@ class AwsSession(Session):
         """The region for what has none: the environment's own, else the partition's first."""
         return self._session.region_name or HOME_REGION
 
-    def realm(self) -> str:
-        """The id of the account these credentials really reach."""
-        return str(self.call(self.home_region, "sts", "get_caller_identity")["Account"])
+    def realms(self) -> Mapping[str, str]:
+        """The id of the one account these credentials really reach."""
+        return {"": str(self.call(self.home_region, "sts", "get_caller_identity")["Account"])}
 
     def at(self, scope: Scope) -> Aws:
         """The cloud of one account and region."""

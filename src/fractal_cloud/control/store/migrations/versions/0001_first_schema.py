@@ -134,8 +134,9 @@ def upgrade() -> None:
         "reaches",
         sa.Column("environment", sa.Text(), nullable=False),
         sa.Column("provider", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
         sa.Column("realm", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("environment", "provider", name=op.f("pk_reaches")),
+        sa.PrimaryKeyConstraint("environment", "provider", "name", name=op.f("pk_reaches")),
     )
     op.create_table(
         "resources",
@@ -200,6 +201,8 @@ def upgrade() -> None:
         sa.Column("declared_place", sa.Text(), nullable=False),
         sa.Column("declared_name", sa.Text(), nullable=False),
         sa.Column("declared_parent", sa.Text(), nullable=False),
+        sa.Column("realm_name", sa.Text(), nullable=False),
+        sa.Column("declared_realm_name", sa.Text(), nullable=False),
         sa.Column("realm", sa.Text(), nullable=True),
         sa.Column("scope_key", sa.Text(), nullable=True),
         sa.Column("identity_key", sa.Text(), nullable=True),

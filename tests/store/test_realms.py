@@ -1,0 +1,178 @@
+"""Several realms of one provider: clusters that declarations call by a name, reached by one agent or by several."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from fractal_cloud.control.store import glass, housekeeping, livesystems, planning
+from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.rules.identify import identities
+from tests.store.playing import CATALOG, Json, Player, World, net, pod
+
+BLUE = "many/uid-blue/default"
+GREEN = "many/uid-green/default"
+
+
+def agent(world: World, agent_id: str = "a1", /, **clusters: str) -> Player:
+    """An agent that reaches clusters; ``current`` is the one meant where none is named."""
+    named = {"" if name == "current" else name: realm for name, realm in clusters.items()}
+    return world.agent(agent_id, clusters=named)
+
+
+def scope(world: World, component_id: str) -> str | None:
+    found: str | None = world.component("ls-a", component_id)["scope"]
+    return found
+
+
+def deploying(*parts: Json) -> Deploy:
+    declaration = LiveSystemDeclaration.model_validate({"id": "ls-a", "components": list(parts)})
+    return Deploy(declaration, identities(declaration, CATALOG), "ann")
+
+
+def test_a_component_is_settled_in_the_cluster_its_declaration_names(world: World) -> None:
+    world.deploy("ls-a", pod("one", "blue"), pod("two", "green"), pod("three"))
+    agent(world, current="uid-blue", blue="uid-blue", green="uid-green")
+    assert [scope(world, name) for name in ("one", "two", "three")] == [BLUE, GREEN, BLUE]
+
+
+def test_a_cluster_nobody_reaches_leaves_its_components_unsettled(world: World) -> None:
+    agent(world, current="uid-blue")
+    world.deploy("ls-a", pod("one", "red"), pod("two"))
+    assert [scope(world, name) for name in ("one", "two")] == [None, BLUE]
+
+
+def test_agents_that_each_reach_a_cluster_of_their_own_get_the_scopes_of_no_other(world: World) -> None:
+    world.deploy("ls-a", pod("one", "blue"), pod("two", "green"))
+    first, second = agent(world, "a1", blue="uid-blue"), agent(world, "a2", green="uid-green")
+    assert [lease.scope for lease in first.claim().leases] == [BLUE]
+    assert [lease.scope for lease in second.claim().leases] == [GREEN]
+    assert [part.realm_name for part in second.work.values()] == ["green"]
+
+
+@pytest.mark.rule("S18")
+def test_only_the_same_name_with_another_cluster_is_foreign(world: World) -> None:
+    world.deploy("ls-a", pod("one", "blue"), pod("two", "green"))
+    first = agent(world, "a1", blue="uid-blue", green="uid-green")
+    first.settle()
+    first.register(clusters={"blue": "uid-other", "green": "uid-green"})
+    one, two = world.component("ls-a", "one"), world.component("ls-a", "two")
+    assert one["scope"] == BLUE
+    assert "now reaches 'uid-other' as 'blue'" in one["message"]
+    assert two["message"] == ""
+
+
+def test_while_an_agent_reaches_a_cluster_by_a_name_nobody_takes_the_name_away(world: World) -> None:
+    agent(world, "a1", blue="uid-blue")
+    agent(world, "a2", blue="uid-other", green="uid-green")
+    world.deploy("ls-a", pod("one", "blue"), pod("two", "green"))
+    assert [scope(world, name) for name in ("one", "two")] == [BLUE, GREEN]
+
+
+@pytest.mark.rule("S18")
+def test_what_is_established_stays_in_its_cluster_when_another_is_declared(world: World) -> None:
+    player = agent(world, blue="uid-blue", green="uid-green")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    world.deploy("ls-a", pod(cluster="green"))
+    player.claim()
+    [part] = player.work.values()
+    assert scope(world, "pod") == BLUE
+    assert (part.realm_name, part.declared_realm_name) == ("blue", "green")
+
+
+def test_another_name_for_the_same_cluster_moves_nothing(world: World) -> None:
+    player = agent(world, blue="uid-blue", sky="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    world.deploy("ls-a", pod(cluster="sky"))
+    player.claim()
+    [part] = player.work.values()
+    assert scope(world, "pod") == BLUE
+    assert (part.realm_name, part.declared_realm_name) == ("sky", "sky")
+
+
+def test_another_name_that_is_reached_only_later_moves_nothing_either(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    world.deploy("ls-a", pod(cluster="sky"))
+    player.register(clusters={"sky": "uid-blue"})
+    player.claim()
+    assert [(part.realm_name, part.declared_realm_name) for part in player.work.values()] == [("sky", "sky")]
+
+
+def test_what_was_never_established_goes_where_it_is_declared_now(world: World) -> None:
+    player = agent(world, blue="uid-blue", green="uid-green")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.claim()
+    world.deploy("ls-a", pod(cluster="green"))
+    assert scope(world, "pod") == GREEN
+    world.deploy("ls-a", pod(cluster="red"))
+    assert scope(world, "pod") is None
+    assert not player.claim().leases
+
+
+@pytest.mark.parametrize(("cluster", "expected"), [("green", GREEN), ("red", None)])
+def test_what_is_gone_follows_its_declaration_into_another_cluster(
+    world: World, cluster: str, expected: str | None
+) -> None:
+    player = agent(world, blue="uid-blue", green="uid-green")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    world.deploy("ls-a", pod(cluster=cluster))
+    player.claim()
+    player.report(player.says("ls-a", "pod", established=False, resource_id=None))
+    assert scope(world, "pod") == expected
+
+
+@pytest.mark.rule("O16")
+def test_one_resource_under_two_names_of_its_cluster_is_refused(world: World) -> None:
+    agent(world, current="uid-blue", blue="uid-blue")
+    same = {"name": "web"}
+    with pytest.raises(DeclarationError, match="'' and 'blue' are both 'uid-blue': declare it once"):
+        world.deploy("ls-a", pod("one", parameters=same), pod("two", "blue", parameters=same))
+
+
+@pytest.mark.rule("S21")
+def test_a_cluster_nobody_reaches_is_named_to_the_deployer_and_on_the_component(world: World) -> None:
+    agent(world, current="uid-blue")
+    world.deploy("ls-a", pod(cluster="red"), pod("fine"))
+    with world.store.read() as tx:
+        warnings = livesystems.warnings(tx, deploying(pod(cluster="red"), pod("fine")))
+    assert len(warnings) == 1
+    assert "no running agent in environment 'default' reaches 'red' of 'many'" in warnings[0]
+    world.clock.advance(8)
+    housekeeping.tell_unserved(world.store.database, timedelta(seconds=5))
+    assert world.component("ls-a", "pod")["status"] == "Failed"
+    assert "reaches 'red'" in world.component("ls-a", "pod")["message"]
+
+
+@pytest.mark.rule("C6")
+def test_a_plan_says_which_cluster_nobody_reaches(world: World) -> None:
+    agent(world, current="uid-blue")
+    wanted = deploying(pod(cluster="red"), pod("fine"))
+    with world.store.write() as tx:
+        asked = planning.ask(tx, wanted.declaration, wanted.identities)
+    assert [message for message in asked.unanswered.values() if "reaches 'red'" in message]
+    assert asked.scopes == {BLUE}
+
+
+def test_a_component_of_a_provider_with_one_realm_needs_no_name(world: World) -> None:
+    world.deploy("ls-a", net())
+    player = world.agent()
+    player.claim()
+    assert [part.realm_name for part in player.work.values()] == [""]
+
+
+def test_the_name_of_the_cluster_may_stand_in_the_commands(world: World) -> None:
+    agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    catalog = dict(CATALOG)
+    commands = CATALOG["Test.Net"].glass.model_copy(update={"break_glass": ["untag --context {cluster} -n {space}"]})
+    catalog["Many.Pod"] = CATALOG["Many.Pod"].model_copy(update={"glass": commands})
+    with world.store.read() as tx:
+        assert glass.commands(tx, "ls-a", "pod", catalog)["break"] == ["untag --context blue -n default"]
