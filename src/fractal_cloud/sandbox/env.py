@@ -5,13 +5,25 @@ People and the agent use different keys, because the safety monitor judges only 
 
 from __future__ import annotations
 
-__all__ = ["AGENT_ACCESS_KEY", "PERSON_ACCESS_KEY", "REGION", "SECRET_KEY", "agent_env", "sandbox_env"]
+__all__ = [
+    "AGENT_ACCESS_KEY",
+    "AGENT_TOKEN",
+    "PERSON_ACCESS_KEY",
+    "PERSON_TOKEN",
+    "REGION",
+    "SECRET_KEY",
+    "agent_env",
+    "sandbox_env",
+]
 
 # Twenty capitals and digits each, the shape of a real key id. They open nothing but the sandbox.
 PERSON_ACCESS_KEY = "SANDBOXPERSON0000000"
 AGENT_ACCESS_KEY = "SANDBOXAGENT00000000"
 SECRET_KEY = "sandbox"
 REGION = "eu-central-1"
+# The bearer tokens of Kubernetes.
+PERSON_TOKEN = "sandbox-person"
+AGENT_TOKEN = "sandbox-agent"
 
 
 def sandbox_env(url: str) -> dict[str, str]:
