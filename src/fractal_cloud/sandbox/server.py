@@ -13,6 +13,7 @@ from types import TracebackType
 
 from fractal_cloud.sandbox.aws import AwsCloud
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
+from fractal_cloud.sandbox.env import CLUSTERS
 from fractal_cloud.sandbox.kubernetes import KubernetesCloud
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
 
@@ -34,8 +35,8 @@ class Sandbox:
         self._paths: dict[str, Cloud] = {}
         self.kubernetes = KubernetesCloud()
         self.kubernetes_2 = KubernetesCloud()
-        self.mount("kubernetes", "/kubernetes", self.kubernetes)
-        self.mount("kubernetes-2", "/kubernetes-2", self.kubernetes_2)
+        self.mount("kubernetes", CLUSTERS["sandbox"], self.kubernetes)
+        self.mount("kubernetes-2", CLUSTERS["sandbox-2"], self.kubernetes_2)
         self._host = host
         self._wanted_port = port
         self._server: HttpServer | None = None
