@@ -26,6 +26,7 @@ from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, 
 from fractal_cloud.sandbox.kubernetes.networking import Addresses
 from fractal_cloud.sandbox.kubernetes.reading import Reading
 from fractal_cloud.sandbox.kubernetes.request import KubeRequest, actor_of, parse, split_actor
+from fractal_cloud.sandbox.kubernetes.scaling import scale_of
 from fractal_cloud.sandbox.kubernetes.store import Store
 from fractal_cloud.sandbox.kubernetes.watching import watch
 from fractal_cloud.sandbox.kubernetes.writing import Writing
@@ -166,7 +167,7 @@ class KubernetesCloud:
 
     def _answer(self, request: KubeRequest) -> tuple[_Answer, list[Object]]:
         """Return the answer and the objects it shows."""
-        kind, form = request.target.kind, form_of(request.accept)
+        kind, form = request.target.kind, form_of(request.accept, is_list=request.verb == "list")
         if request.verb == "watch":
             lines = watch(request, self._store, self._controllers.settle)
             return _Answer(200, Stream(lines)), []
@@ -177,6 +178,8 @@ class KubernetesCloud:
             status, item = 200, self._reading.one(request)
         else:
             status, item = self._write(request)
+        if request.target.subresource == "scale":
+            return _Answer(status, scale_of(item)), [item]
         return _Answer(status, shown_object(kind, item, form, request.query)), [item]
 
     def _write(self, request: KubeRequest) -> tuple[int, Object]:
@@ -186,7 +189,7 @@ class KubernetesCloud:
             self._watching.judge_refused(request)
             raise
         if request.query.get("dryRun"):
-            return 200, plan.after or plan.before or {}
+            return 201 if plan.verb == "create" else 200, self._writing.rehearsed(plan)
         lost_races = self._watching.judge(request, plan)
         status, item = self._writing.carry_out(plan)
         self.monitor.confirm(lost_races)

@@ -102,9 +102,11 @@ def _resources(group: str, version: str, kinds: Kinds) -> dict[str, Any]:
             **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
         }
         resources.append(whole)
-        if kind.has_status:
-            part = {**whole, "name": f"{kind.plural}/status", "singularName": "", "verbs": ["get", "patch", "update"]}
+        for name in kind.subresources:
+            part = {**whole, "name": f"{kind.plural}/{name}", "singularName": "", "verbs": ["get", "patch", "update"]}
             part.pop("shortNames", None)
+            if name == "scale":
+                part |= {"group": "autoscaling", "version": "v1", "kind": "Scale"}
             resources.append(part)
     return {
         "kind": "APIResourceList",

@@ -6,6 +6,7 @@ When something is refused is decided elsewhere.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +20,18 @@ __all__ = [
     "already_exists",
     "bad_request",
     "conflict",
+    "failed_precondition",
     "forbidden",
     "gone",
     "invalid",
     "method_not_allowed",
+    "no_such_resource",
+    "not_acceptable",
     "not_found",
     "rejected_patch",
     "stale",
     "unauthorized",
+    "unreadable_patch",
     "unsupported_patch",
 ]
 
@@ -56,7 +61,7 @@ class ApiError(Exception):
             "details": self.details,
             "code": self.code,
         }
-        if not self.details and self.code != 422:
+        if not self.details and self.code not in (404, 405, 422):
             del status["details"]
         return status
 
@@ -75,12 +80,21 @@ class Cause:
 
     @classmethod
     def wrong(cls, field: str, value: Any, why: str) -> Cause:
-        shown = f'"{value}"' if isinstance(value, str) else str(value)
+        shown = _as_go(value)
         return cls(field, f"Invalid value: {shown}: {why}")
 
     @classmethod
     def prohibited(cls, field: str, why: str) -> Cause:
         return cls(field, f"Forbidden: {why}", "FieldValueForbidden")
+
+
+def _as_go(value: Any) -> str:
+    """Return a value as Go's %#v shows it, as far as values come up here."""
+    if isinstance(value, dict):
+        return "map[string]string{" + ", ".join(f"{_as_go(key)}:{_as_go(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[]string{" + ", ".join(_as_go(inner) for inner in value) + "}"
+    return json.dumps(value)
 
 
 def _about(kind: Kind, name: str) -> dict[str, Any]:
@@ -96,9 +110,33 @@ def already_exists(kind: Kind, name: str) -> ApiError:
     return ApiError(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', _about(kind, name))
 
 
+def no_such_resource() -> ApiError:
+    """Refuse a path inside a built-in group that names none of its kinds; unknown groups are `PageNotFound`."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
 def conflict(kind: Kind, name: str, why: str) -> ApiError:
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
     return ApiError(409, "Conflict", message, _about(kind, name))
+
+
+def failed_precondition(kind: Kind, name: str, wanted: Mapping[str, str], found: Mapping[str, Any]) -> ApiError | None:
+    """Refuse a deletion whose precondition does not hold; None where all do."""
+    whose = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    about = {**_about(kind, name), "kind": kind.kind}
+    words = {"uid": ("UID", "deleted and then recreated"), "resourceVersion": ("ResourceVersion", "modified")}
+    for field, (word, fate) in words.items():
+        if wanted.get(field) and wanted[field] != found[field]:
+            message = (
+                f'Operation cannot be fulfilled on {whose} "{name}": the {word} in the precondition ({wanted[field]}) '
+                f"does not match the {word} in record ({found[field]}). The object might have been {fate}"
+            )
+            return ApiError(409, "Conflict", message, about)
+    return None
+
+
+def not_acceptable(message: str) -> ApiError:
+    return ApiError(406, "NotAcceptable", message)
 
 
 def stale(kind: Kind, name: str) -> ApiError:
@@ -112,7 +150,7 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> ApiError:
     shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     whose = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     details = {
-        "name": name,
+        **({"name": name} if name else {}),
         **({"group": kind.group} if kind.group else {}),
         "kind": kind.kind,
         "causes": [{"reason": one.reason, "message": one.message, "field": one.field} for one in causes],
@@ -123,6 +161,13 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> ApiError:
 def rejected_patch() -> ApiError:
     """Refuse a patch that cannot be applied, a failed `test` among them: the real server says no more than this."""
     return ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
+
+
+def unreadable_patch(fault: str) -> ApiError:
+    """Refuse a patch whose outcome cannot be read as an object of its kind."""
+    cause = Cause("patch", f"Invalid value: {fault}")
+    causes = [{"reason": cause.reason, "message": cause.message, "field": cause.field}]
+    return ApiError(422, "Invalid", f' "" is invalid: {cause.field}: {cause.message}', {"causes": causes})
 
 
 def bad_request(message: str) -> ApiError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from fractal_cloud.sandbox.kubernetes.errors import not_acceptable
 from fractal_cloud.sandbox.kubernetes.kinds import Kind, Object
 from fractal_cloud.sandbox.kubernetes.reading import Page
 from fractal_cloud.sandbox.kubernetes.tables import table
@@ -17,8 +18,10 @@ __all__ = ["Form", "form_of", "shown_list", "shown_object"]
 Form = Literal["whole", "metadata", "table"]
 
 
-def form_of(accept: str) -> Form:
+def form_of(accept: str, *, is_list: bool) -> Form:
     """Return the first form in an `Accept` header that this server can give; whole objects where none is named."""
+    if not accept:
+        return "whole"
     for media_range in accept.split(","):
         media, *parameters = (part.strip() for part in media_range.split(";"))
         words = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
@@ -26,11 +29,11 @@ def form_of(accept: str) -> Form:
             continue
         if words.get("as") == "Table" and words.get("v") in ("v1", None):
             return "table"
-        if words.get("as", "").startswith("PartialObjectMetadata"):
+        if words.get("as") == ("PartialObjectMetadataList" if is_list else "PartialObjectMetadata"):
             return "metadata"
         if "as" not in words:
             return "whole"
-    return "whole"
+    raise not_acceptable("406: Not Acceptable")
 
 
 def shown_object(kind: Kind, item: Object, form: Form, query: Mapping[str, str]) -> Object:
@@ -38,7 +41,7 @@ def shown_object(kind: Kind, item: Object, form: Form, query: Mapping[str, str])
         return item
     item = _in_version(kind, item)
     if form == "table":
-        return table(kind, [item], {"resourceVersion": item["metadata"]["resourceVersion"]}, query)
+        return table(kind, [item], {"resourceVersion": item["metadata"].get("resourceVersion", "")}, query)
     return _metadata_only(item) if form == "metadata" else item
 
 

@@ -40,6 +40,11 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def subresources(self) -> tuple[str, ...]:
+        found = ("status",) if self.has_status else ()
+        return (*found, "scale") if self.resource == "deployments.apps" else found
+
+    @property
     def singular(self) -> str:
         return self.kind.lower()
 

@@ -46,7 +46,7 @@ def complete_service(item: Object, before: Object | None, addresses: Addresses) 
         timeout.setdefault("timeoutSeconds", 10800)
     for port in spec.get("ports", []):
         port.setdefault("protocol", "TCP")
-        if spec["type"] != "ExternalName" and not port.get("targetPort"):
+        if not port.get("targetPort"):
             port["targetPort"] = port.get("port")
     if spec["type"] == "ExternalName":
         _drop_unchanged(spec, old, ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"))
@@ -56,6 +56,8 @@ def complete_service(item: Object, before: Object | None, addresses: Addresses) 
 
 
 def _complete_cluster_ip(spec: Object, old: Object, addresses: Addresses) -> None:
+    if not spec.get("clusterIP") and spec.get("clusterIPs"):
+        spec["clusterIP"] = spec["clusterIPs"][0]
     if not spec.get("clusterIP"):
         kept = old.get("clusterIP", "") if old.get("type") != "ExternalName" else ""
         spec["clusterIP"] = kept or addresses.cluster_ip()

@@ -13,7 +13,7 @@ __all__ = ["canonical", "is_quantity", "value_of"]
 
 _QUANTITY: Final = re.compile(r"(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL: Final = (("E", 18), ("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("", 0), ("m", -3), ("u", -6))
+_DECIMAL: Final = (("E", 18), ("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("", 0), ("m", -3))
 
 
 def is_quantity(text: Any) -> bool:
@@ -28,7 +28,7 @@ def value_of(text: Any) -> Decimal:
     number, unit = Decimal(found["number"]), found["unit"] or ""
     if unit in _BINARY:
         return number * Decimal(1024) ** _BINARY.index(unit)
-    exponents = {**dict(_DECIMAL), "n": -9}
+    exponents = {**dict(_DECIMAL), "u": -6, "n": -9}
     exponent = exponents[unit] if unit in exponents else int(unit[1:])
     return number.scaleb(exponent)
 
@@ -55,11 +55,12 @@ def _binary(value: int) -> str:
 
 
 def _decimal(value: Decimal) -> str:
+    value = value.scaleb(3).to_integral_value(ROUND_CEILING).scaleb(-3)  # nothing is finer than milli
     for unit, exponent in _DECIMAL:
         scaled = value.scaleb(-exponent)
         if scaled == scaled.to_integral_value() and (scaled or not unit):
             return f"{int(scaled)}{unit}"
-    return f"{int(value.scaleb(9).to_integral_value(ROUND_CEILING))}n"
+    raise AssertionError("every number of thousandths has a unit")
 
 
 def _scientific(value: Decimal) -> str:

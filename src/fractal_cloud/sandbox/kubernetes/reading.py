@@ -73,7 +73,7 @@ class Reading:
         raise not_found(target.kind, target.name)
 
     def page(self, request: KubeRequest, cap: int | None) -> Page:
-        limit = request.number("limit") or 0
+        limit = max(request.number("limit") or 0, 0)
         token = request.query.get("continue", "")
         selection = selection_of(request)
         if token:
@@ -85,6 +85,8 @@ class Reading:
         size = min(sizes) if sizes and limit else len(items)  # who asks for no pages gets none
         shown, left = items[:size], items[size:]
         metadata: dict[str, Any] = {"resourceVersion": version}
+        if request.target.kind.is_custom:
+            metadata["continue"] = ""  # the real server writes it for custom resources only
         if left:
             metadata["continue"] = self._token(_Bookmark(request.target.kind.resource, number + 1, version, left))
             if selection.is_empty:
@@ -122,4 +124,4 @@ def _id_in(token: str) -> str:
         words = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         return str(words["start"])
     except (binascii.Error, ValueError, KeyError, TypeError):
-        raise bad_request("continue key is not valid: illegal base64 data at input byte 0") from None
+        raise bad_request("invalid continue token: continue key is not valid: illegal base64 data") from None

@@ -16,15 +16,21 @@ import yaml
 
 from fractal_cloud.sandbox.calls import Actor, Call, Origin
 from fractal_cloud.sandbox.env import AGENT_TOKEN, PERSON_TOKEN
-from fractal_cloud.sandbox.kubernetes.errors import PageNotFound, bad_request, method_not_allowed, unauthorized
-from fractal_cloud.sandbox.kubernetes.kinds import NAMESPACE, Kind, Kinds
+from fractal_cloud.sandbox.kubernetes.errors import (
+    PageNotFound,
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    not_found,
+    unauthorized,
+)
+from fractal_cloud.sandbox.kubernetes.kinds import BUILT_IN, Kind, Kinds
 from fractal_cloud.sandbox.wire import Environ
 
 __all__ = ["KubeRequest", "Target", "actor_of", "parse", "split_actor"]
 
 _ACTORS: Final[dict[str, Actor]] = {PERSON_TOKEN: "person", AGENT_TOKEN: "agent"}
 _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_SUBRESOURCES: Final = ("status",)
 
 
 @dataclass(frozen=True)
@@ -132,20 +138,23 @@ def _target(path: str, kinds: Kinds) -> Target:
     else:
         raise PageNotFound
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and not (not group and rest[2] in ("status", "finalize")):
+    if rest[0] == "namespaces" and len(rest) > 2 and not (not group and rest[2] == "status"):
         namespace, rest = rest[1], rest[2:]
     kind = kinds.find(group, version, rest[0])
     if kind is None or len(rest) > 3 or (namespace and not kind.is_namespaced):
-        raise PageNotFound
+        raise _unknown(group, version)
     name = rest[1] if len(rest) > 1 else ""
     if kind.is_namespaced and name and not namespace:
-        raise PageNotFound
+        raise _unknown(group, version)
     subresource = rest[2] if len(rest) > 2 else ""
-    if subresource and not (kind.has_status and subresource in _SUBRESOURCES):
-        if kind is NAMESPACE and subresource == "finalize":
-            return Target(kind, namespace, name, subresource)
-        raise PageNotFound
+    if subresource and subresource not in kind.subresources:
+        raise not_found(kind, name) if kind.is_custom else no_such_resource()
     return Target(kind, namespace, name, subresource)
+
+
+def _unknown(group: str, version: str) -> Exception:
+    is_built_in = any((kind.group, kind.version) == (group, version) for kind in BUILT_IN)
+    return no_such_resource() if is_built_in else PageNotFound()
 
 
 def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:

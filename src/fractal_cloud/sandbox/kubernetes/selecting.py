@@ -81,5 +81,5 @@ def _field_requirement(term: str) -> _Requirement:
         raise bad_request(f"invalid field selector {term!r}; can't understand it")
     key, how, value = found.groups()
     if key not in _FIELDS:
-        raise bad_request(f"field label not supported: {key}")
+        raise bad_request(f'"{key}" is not a known field selector: only "metadata.name", "metadata.namespace"')
     return _Requirement(key, frozenset([value]), how == "!=")

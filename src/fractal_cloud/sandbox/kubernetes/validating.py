@@ -5,8 +5,6 @@ Pure. Only the rules that a provider of ours can run into; the words are the rea
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Callable
@@ -14,13 +12,36 @@ from typing import Any, Final
 
 from fractal_cloud.sandbox.kubernetes.errors import Cause, invalid
 from fractal_cloud.sandbox.kubernetes.kinds import Kind, Object
-from fractal_cloud.sandbox.kubernetes.quantities import is_quantity, value_of
+from fractal_cloud.sandbox.kubernetes.quantities import value_of
 
 __all__ = ["validate", "validate_change"]
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PATTERNS: Final = {
+    _DNS_LABEL: (
+        (
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+            "end with an alphanumeric character"
+        ),
+        "'my-name',  or '123-abc'",
+    ),
+    _DNS_1035: (
+        (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character"
+        ),
+        "'my-name',  or 'abc-123'",
+    ),
+    _SUBDOMAIN: (
+        (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+            "start and end with an alphanumeric character"
+        ),
+        "'example.com'",
+    ),
+}
 _NAME_PART: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _ANNOTATIONS: Final = 256 * 1024
@@ -64,25 +85,17 @@ def _metadata(kind: Kind, metadata: Object) -> list[Cause]:
 
 def _name(kind: Kind, name: str) -> list[Cause]:
     if kind.kind == "Service" and not kind.is_custom:
-        pattern, limit, what = (
-            _DNS_1035,
-            63,
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-'",
-        )
-    elif kind.kind == "Namespace":
-        pattern, limit, what = (
-            _DNS_LABEL,
-            63,
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'",
-        )
-    else:
-        pattern, limit = _SUBDOMAIN, 253
-        what = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
+        return _name_by(_DNS_1035, 63, name)
+    return _name_by(_DNS_LABEL, 63, name) if kind.kind == "Namespace" else _name_by(_SUBDOMAIN, 253, name)
+
+
+def _name_by(pattern: re.Pattern[str], limit: int, name: str, field: str = "metadata.name") -> list[Cause]:
     if len(name) > limit:
-        return [Cause.wrong("metadata.name", name, f"must be no more than {limit} characters")]
-    if not pattern.fullmatch(name):
-        return [Cause.wrong("metadata.name", name, f"{what} (regex used for validation is '{pattern.pattern}')")]
-    return []
+        return [Cause.wrong(field, name, f"must be no more than {limit} characters")]
+    if pattern.fullmatch(name):
+        return []
+    what, example = _PATTERNS[pattern]
+    return [Cause.wrong(field, name, f"{what} (e.g. {example}, regex used for validation is '{pattern.pattern}')")]
 
 
 def _label(field: str, key: str, value: Any) -> list[Cause]:
@@ -93,7 +106,8 @@ def _label(field: str, key: str, value: Any) -> list[Cause]:
     if text and not _NAME_PART.fullmatch(text):
         why = (
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-            "start and end with an alphanumeric character"
+            "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+            "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
         )
         found.append(Cause.wrong(field, text, why))
     return found
@@ -102,7 +116,12 @@ def _label(field: str, key: str, value: Any) -> list[Cause]:
 def _qualified(field: str, key: str) -> list[Cause]:
     prefix, _, name = key.rpartition("/")
     if not _NAME_PART.fullmatch(name) or len(name) > 63:
-        return [Cause.wrong(field, key, "name part must consist of alphanumeric characters, '-', '_' or '.'")]
+        why = (
+            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+        )
+        return [Cause.wrong(field, key, why)]
     if "/" in key and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > 253):
         return [
             Cause.wrong(field, key, "prefix part a lowercase RFC 1123 subdomain must consist of lower case letters")
@@ -126,9 +145,12 @@ def _deployment(item: Object) -> list[Cause]:
         found.append(Cause.required("spec.selector"))
     elif not selector and not spec["selector"].get("matchExpressions"):
         found.append(Cause.wrong("spec.selector", "{}", "empty selector is invalid for deployment"))
-    if any(labels.get(key) != value for key, value in selector.items()):
+    if "selector" not in spec or any(labels.get(key) != value for key, value in selector.items()):
         why = "`selector` does not match template `labels`"
-        found.append(Cause("spec.template.metadata.labels", f"Invalid value: {json.dumps(labels)}: {why}"))
+        found.append(Cause.wrong("spec.template.metadata.labels", labels, why))
+    if spec["strategy"]["type"] == "Recreate" and "rollingUpdate" in spec["strategy"]:
+        why = "may not be specified when strategy `type` is 'Recreate'"
+        found.append(Cause.prohibited("spec.strategy.rollingUpdate", why))
     if spec["template"]["spec"]["restartPolicy"] != "Always":
         why = f'Unsupported value: "{spec["template"]["spec"]["restartPolicy"]}": supported values: "Always"'
         found.append(Cause("spec.template.spec.restartPolicy", why, "FieldValueNotSupported"))
@@ -150,10 +172,8 @@ def _pod_spec(path: str, spec: Object) -> list[Cause]:
         name = container.get("name", "")
         if not name:
             found.append(Cause.required(f"{at}.name"))
-        elif not _DNS_LABEL.fullmatch(name) or len(name) > 63:
-            found.append(
-                Cause.wrong(f"{at}.name", name, "a lowercase RFC 1123 label must consist of lower case letters")
-            )
+        elif wrong := _name_by(_DNS_LABEL, 63, name, f"{at}.name"):
+            found += wrong
         elif name in names:
             found.append(Cause(f"{at}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate"))
         names.add(name)
@@ -174,19 +194,12 @@ def _port(field: str, port: Any) -> list[Cause]:
 
 
 def _resources(path: str, resources: Object) -> list[Cause]:
-    found = []
-    for name in ("requests", "limits"):
-        for key, value in (resources.get(name) or {}).items():
-            if not is_quantity(value):
-                found.append(
-                    Cause.wrong(f"{path}.{name}[{key}]", value, "quantities must match the regular expression")
-                )
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for key in sorted(requests.keys() & limits.keys()):
-        if not found and value_of(requests[key]) > value_of(limits[key]):
-            why = f"must be less than or equal to {key} limit"
-            found.append(Cause.wrong(f"{path}.requests", requests[key], why))
-    return found
+    return [
+        Cause.wrong(f"{path}.requests", requests[key], f"must be less than or equal to {key} limit")
+        for key in sorted(requests.keys() & limits.keys())
+        if value_of(requests[key]) > value_of(limits[key])
+    ]
 
 
 def _service(item: Object) -> list[Cause]:
@@ -208,6 +221,8 @@ def _service(item: Object) -> list[Cause]:
     for index, port in enumerate(ports):
         at = f"spec.ports[{index}]"
         found += _port(f"{at}.port", port.get("port"))
+        if isinstance(port.get("targetPort"), int):
+            found += _port(f"{at}.targetPort", port["targetPort"])
         name = port.get("name", "")
         if not name and len(ports) > 1:
             found.append(Cause.required(f"{at}.name"))
@@ -227,32 +242,22 @@ def _claim(item: Object) -> list[Cause]:
     storage = (spec["resources"].get("requests") or {}).get("storage")
     if storage is None:
         found.append(Cause.required("spec.resources[storage]"))
-    elif not is_quantity(storage) or value_of(storage) <= 0:
+    elif value_of(storage) <= 0:
         found.append(Cause.wrong("spec.resources[storage]", storage, "must be greater than zero"))
     return found
 
 
 def _data(item: Object) -> list[Cause]:
-    found = []
-    for field in ("data", "binaryData"):
-        for key, value in (item.get(field) or {}).items():
-            if not _DATA_KEY.fullmatch(key) or len(key) > 253:
-                found.append(
-                    Cause.wrong(f"{field}[{key}]", key, "a valid config key must consist of alphanumeric characters")
-                )
-            if not isinstance(value, str):
-                found.append(Cause.wrong(f"{field}[{key}]", value, "must be a string"))
-            elif item["kind"] == "Secret" and not _is_base64(value):
-                found.append(Cause.wrong(f"{field}[{key}]", "…", "illegal base64 data"))
-    return found
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return False
-    return True
+    why = (
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME', "
+        f" or 'key-name', regex used for validation is '{_DATA_KEY.pattern}')"
+    )
+    return [
+        Cause.wrong(f"{field}[{key}]", key, why)
+        for field in ("data", "binaryData")
+        for key in item.get(field) or {}
+        if not _DATA_KEY.fullmatch(key) or len(key) > 253
+    ]
 
 
 def _network_policy(item: Object) -> list[Cause]:
@@ -267,10 +272,10 @@ def _network_policy(item: Object) -> list[Cause]:
                 if not peer:
                     at = f"spec.{direction}[{index}].{'from' if direction == 'ingress' else 'to'}[{place}]"
                     found.append(Cause.required(at, "must specify a peer"))
-    for kind in spec["policyTypes"]:
+    for index, kind in enumerate(spec["policyTypes"]):
         if kind not in ("Ingress", "Egress"):
-            why = f'Unsupported value: "{kind}": supported values: "Egress", "Ingress"'
-            found.append(Cause("spec.policyTypes", why, "FieldValueNotSupported"))
+            why = f'Unsupported value: "{kind}": supported values: "Ingress", "Egress"'
+            found.append(Cause(f"spec.policyTypes[{index}]", why, "FieldValueNotSupported"))
     return found
 
 

@@ -78,7 +78,7 @@ class _Lines:
     def __init__(self, request: KubeRequest) -> None:
         self._kind = request.target.kind
         self._query = request.query
-        self._form = form_of(request.accept)
+        self._form = form_of(request.accept, is_list=False)
         self._is_first = True
 
     def line(self, kind: str, item: Object) -> bytes:

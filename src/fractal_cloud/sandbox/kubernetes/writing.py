@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import secrets
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -15,12 +16,14 @@ from typing import Any, Final, Literal
 from fractal_cloud.sandbox.kubernetes import errors
 from fractal_cloud.sandbox.kubernetes.applying import Applying
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
+from fractal_cloud.sandbox.kubernetes.decoding import check_types
 from fractal_cloud.sandbox.kubernetes.defaults import complete
 from fractal_cloud.sandbox.kubernetes.errors import Cause
 from fractal_cloud.sandbox.kubernetes.kinds import NAMESPACE, Kind, Object
 from fractal_cloud.sandbox.kubernetes.networking import Addresses
 from fractal_cloud.sandbox.kubernetes.patching import json_patch, merge_patch, strategic_merge_patch
 from fractal_cloud.sandbox.kubernetes.request import KubeRequest, Target
+from fractal_cloud.sandbox.kubernetes.scaling import scale_of, scaled
 from fractal_cloud.sandbox.kubernetes.store import Store, now
 from fractal_cloud.sandbox.kubernetes.validating import validate, validate_change
 
@@ -30,6 +33,7 @@ _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
+_SHOWN_WHEN_DELETED: Final = ("CustomResourceDefinition", "PersistentVolumeClaim", "Pod", "ServiceAccount")
 # What only the server writes.
 _OF_THE_SERVER: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "uid")
 
@@ -92,6 +96,16 @@ class Writing:
         self._controllers.modified(plan.kind, item, plan.before)
         return 200, item
 
+    def rehearsed(self, plan: Plan) -> Object:
+        """Return the object that the answer to a dry run shows; nothing is kept."""
+        if plan.after is None:
+            assert plan.before is not None
+            return _success(plan.kind, plan.before)
+        if plan.before is not None:
+            return plan.after
+        metadata = {**plan.after["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now()}
+        return {**plan.after, "metadata": metadata}
+
     # Create
 
     def _plan_create(self, request: KubeRequest) -> Plan:
@@ -114,6 +128,7 @@ class Writing:
         item = {"apiVersion": kind.api_version, "kind": kind.kind, **content, "metadata": metadata}
         if kind.has_status:
             item.pop("status", None)
+        check_types(kind, item)
         self._check_namespace(target)
         if self._store.get(kind, target.namespace, metadata["name"]) is not None:
             raise errors.already_exists(kind, metadata["name"])
@@ -135,8 +150,14 @@ class Writing:
 
     def _plan_update(self, request: KubeRequest) -> Plan:
         target = request.target
-        content = _checked(request, request.content())
+        content = request.content()
         before = self._existing(target)
+        if target.subresource == "scale":
+            return self._scaled(target, before, content)
+        content = _checked(request, content)
+        if not content["metadata"].get("name"):
+            why = "name must be provided"
+            raise errors.bad_request(f"the name of the object ({target.name} based on URL) was undeterminable: {why}")
         metadata = content["metadata"]
         version = metadata.get("resourceVersion")
         if metadata.get("uid") and metadata["uid"] != before["metadata"]["uid"]:
@@ -158,37 +179,43 @@ class Writing:
         if form == _APPLY:
             return self._plan_apply(request, patch)
         before = self._existing(target)
-        if form == _JSON_PATCH:
-            patched = json_patch(before, patch)
-        elif not isinstance(patch, dict):
-            raise errors.bad_request("json: cannot unmarshal array into Go value of type map[string]interface {}")
-        else:
-            patched = (merge_patch if form == _MERGE_PATCH else strategic_merge_patch)(before, patch)
-        return self._patched(target, before, patched)
+        if target.subresource == "scale":
+            return self._scaled(target, before, _apply_patch(form, scale_of(before), patch))
+        return self._patched(target, before, _apply_patch(form, before, patch))
+
+    def _scaled(self, target: Target, before: Object, scale: Any) -> Plan:
+        wanted = scaled(before, scale)
+        version = (scale.get("metadata") or {}).get("resourceVersion")
+        if version and version != before["metadata"]["resourceVersion"]:
+            raise errors.stale(target.kind, target.name)
+        return self._update(replace(target, subresource=""), before, wanted)
 
     def _patched(self, target: Target, before: Object, patched: Object) -> Plan:
         metadata = patched.get("metadata")
         if not isinstance(metadata, dict) or patched.get("kind") != before["kind"]:
-            raise errors.bad_request("the patched object is not of the kind it was")
+            raise errors.unreadable_patch("the patched object is not of the kind it was")
         version = metadata.get("resourceVersion") or before["metadata"]["resourceVersion"]
         if version != before["metadata"]["resourceVersion"]:
             raise errors.stale(target.kind, target.name)
+        check_types(target.kind, patched, is_patched=True)
         return self._update(target, before, patched)
 
     def _plan_apply(self, request: KubeRequest, config: Any) -> Plan:
         target = request.target
         manager = request.query.get("fieldManager", "")
         if not manager:
-            cause = Cause.required("fieldManager", "is required for apply patch")
-            raise errors.ApiError(
-                422, "Invalid", f"PatchOptions.meta.k8s.io is invalid: {cause.field}: {cause.message}"
-            )
+            options = Kind("meta.k8s.io", "v1", "PatchOptions", "patchoptions")
+            raise errors.invalid(options, "", [Cause.required("fieldManager", "is required for apply patch")])
         config = _checked(request, config)
+        if config["metadata"].get("managedFields"):
+            raise errors.bad_request("metadata.managedFields must be nil")
         before = self._store.get(target.kind, target.namespace, target.name)
         self._applying.note(target, manager, config)
         if before is None:
-            if config["metadata"].get("uid"):
-                raise errors.conflict(target.kind, target.name, "uid mismatch: the object does not exist")
+            uid = config["metadata"].get("uid")
+            if uid:
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise errors.conflict(target.kind, target.name, why)
             metadata = {key: value for key, value in config["metadata"].items() if key != "resourceVersion"}
             return self._create(target, {**config, "metadata": {**metadata, "name": target.name}})
         return self._patched(target, before, self._applying.merged(target, manager, before, config))
@@ -202,15 +229,17 @@ class Writing:
         causes = []
         if metadata.get("uid", old["uid"]) != old["uid"]:
             causes.append(Cause.wrong("metadata.uid", metadata["uid"], "field is immutable"))
-        for name in ("name", "namespace"):
+        for name, where in (("name", "URL"), ("namespace", "request")):
             if metadata.get(name, old.get(name)) != old.get(name):
-                raise errors.bad_request(f"the {name} of the object does not match the {name} on the URL")
+                found = f"the {name} of the object ({metadata[name]})"
+                raise errors.bad_request(f"{found} does not match the {name} on the {where} ({old[name]})")
         for name in ("name", "namespace", "resourceVersion", "generateName", *_OF_THE_SERVER):
             metadata.pop(name, None)
             if name in old:
                 metadata[name] = old[name]
         item = {**content, "apiVersion": before["apiVersion"], "kind": before["kind"], "metadata": metadata}
         item = self._kept_apart(target, before, item)
+        check_types(kind, item)
         item = complete(kind, copy.deepcopy(item), before, self._addresses)
         validate(kind, item, causes)
         if not target.subresource:
@@ -242,23 +271,17 @@ class Writing:
         options = request.content() if request.body.strip() else {}
         before = self._existing(target)
         wanted = (options.get("preconditions") or {}) if isinstance(options, dict) else {}
-        uid, version = wanted.get("uid"), wanted.get("resourceVersion")
-        if uid and uid != before["metadata"]["uid"]:
-            raise errors.conflict(target.kind, target.name, _wrong_uid(uid, before))
-        current = before["metadata"]["resourceVersion"]
-        if version and version != current:
-            why = (
-                f"Precondition failed: ResourceVersion in precondition: {version}, "
-                f"ResourceVersion in object meta: {current}"
-            )
-            raise errors.conflict(target.kind, target.name, why)
+        refused = errors.failed_precondition(target.kind, target.name, wanted, before["metadata"])
+        if refused is not None:
+            raise refused
         return Plan(target.kind, "delete", before, None)
 
     def _delete(self, kind: Kind, before: Object, _: Object | None) -> Object:
         stays = self._controllers.deleted(kind, before) or bool(before["metadata"].get("finalizers"))
         if not stays:
-            self._controllers.removed(kind, self._store.remove(kind.resource, before))
-            return _success(kind, before)
+            last = self._store.remove(kind.resource, before)
+            self._controllers.removed(kind, last)
+            return last if kind.kind in _SHOWN_WHEN_DELETED and not kind.is_custom else _success(kind, before)
         if before["metadata"].get("deletionTimestamp"):
             return before
         metadata = {**before["metadata"], "deletionTimestamp": now(), "deletionGracePeriodSeconds": 0}
@@ -270,20 +293,34 @@ class Writing:
         return self._store.replace(kind.resource, dying)
 
 
+def _apply_patch(form: str, target: Object, patch: Any) -> Object:
+    if form == _JSON_PATCH:
+        return json_patch(target, patch)
+    if not isinstance(patch, dict):
+        raise errors.bad_request("json: cannot unmarshal array into Go value of type map[string]interface {}")
+    patched = (merge_patch if form == _MERGE_PATCH else strategic_merge_patch)(target, patch)
+    assert isinstance(patched, dict)
+    return patched
+
+
 def _checked(request: KubeRequest, content: Any) -> Object:
     """Return a body that is an object of the kind and name in the path; metadata is always there."""
     target = request.target
     if not isinstance(content, dict):
         raise errors.bad_request("the body of the request is not an object")
     kind = target.kind
-    if content.get("kind", kind.kind) != kind.kind or content.get("apiVersion", kind.api_version) != kind.api_version:
-        raise errors.bad_request(
-            f"{content.get('kind')} in version {content.get('apiVersion')!r} cannot be handled as a {kind.kind}: "
-            f"the API version in the data ({content.get('apiVersion')}) does not match "
-            f"the expected API version ({kind.api_version})"
-        )
     if kind.is_custom and not (content.get("kind") and content.get("apiVersion")):
         raise errors.bad_request("Object 'Kind' is missing in the request's body")
+    if content.get("apiVersion", kind.api_version) != kind.api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({content['apiVersion']}) does not match "
+            f"the expected API version ({kind.api_version})"
+        )
+    if content.get("kind", kind.kind) != kind.kind and kind.is_custom:
+        name = str((content.get("metadata") or {}).get("name", ""))
+        raise errors.invalid(kind, name, [Cause.wrong("kind", content["kind"], f"must be {kind.kind}")])
+    if content.get("kind", kind.kind) != kind.kind:
+        raise errors.bad_request(f"{content['kind']} in version {kind.version!r} cannot be handled as a {kind.kind}")
     metadata = content.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise errors.bad_request("json: cannot unmarshal metadata into Go struct field of type v1.ObjectMeta")
@@ -301,7 +338,10 @@ def _checked(request: KubeRequest, content: Any) -> Object:
 def _content(item: Object, kind: Kind) -> Object:
     """Return what generation counts the changes of."""
     apart = ("metadata", "status") if kind.has_status else ("metadata",)
-    return {key: value for key, value in item.items() if key not in apart}
+    content = {key: value for key, value in item.items() if key not in apart}
+    if kind.resource == "deployments.apps":  # its annotations reach its ReplicaSets
+        content["annotations"] = item["metadata"].get("annotations")
+    return content
 
 
 def _same(one: Object, other: Object) -> bool:
