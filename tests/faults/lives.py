@@ -177,7 +177,7 @@ def live(
             world.effects.arm()
             phase.verify()
             world.assert_safe()
-            races = world.sandbox.aws.monitor.lost_races
+            races = world.cloud.monitor.lost_races
             assert not races, "\n".join(map(str, races))
             if not phase.can_be_left_out:
                 world.assert_silent()
@@ -220,7 +220,7 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
             expected = "Active" if title == "create" else None
             assert set(statuses) == {expected}, f"{title}, effect {at} of {happened[title]}, {fault}: {statuses}"
             world.assert_safe()
-            assert not world.sandbox.aws.monitor.lost_races, f"{title}, effect {at}, {fault}"
+            assert not world.cloud.monitor.lost_races, f"{title}, effect {at}, {fault}"
             assert len(example.hands.find(example.declaration["id"])) == (1 if title == "create" else 0)
         return happened
 
