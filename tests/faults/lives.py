@@ -77,7 +77,9 @@ class Life:
         self._deploy()
 
     def _edit(self) -> None:
-        """Edit a parameter away from what is declared."""
+        """Edit a parameter away from what is declared, if one can be brought back."""
+        if not self._example.editable():
+            return
         name = self._example.editable()[:2][-1]
         one, other = self._example.declaration["parameters"][name], self._example.changes[name]
         value = one if self._declaration["parameters"][name] == other else other

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
@@ -16,8 +16,8 @@ from fractal_cloud.offers.kubernetes.service import ingress_of
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.offer import Wanted
 
-# Emissary's own way to say which Service stands in front of a Host; external-dns reads it too.
-GATEWAY: Final = "external-dns.ambassador-service"
+# The label that Emissary puts on the Service through which the world comes in.
+FRONT: Final = "app.kubernetes.io/component=ambassador-service"
 
 
 class Ambassador(ObjectComponent):
@@ -41,13 +41,6 @@ class Ambassador(ObjectComponent):
     ambassador_id: list[str] | None = parameter(
         None, compare="unordered", min_length=1, description="Which installations of Emissary serve it; `default`."
     )
-    gateway_service: str | None = parameter(
-        None,
-        pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$",
-        description="The Service in front of Emissary, as name.namespace: its outside address is published.",
-        examples=["emissary-ingress.emissary"],
-    )
-
     _check_name = field_validator("name")(object_name)
 
 
@@ -62,7 +55,7 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
         "hostname": "the name under which it is reached",
         "ambassadorId": "the installations of Emissary that serve it",
         "state": "what Emissary says of it",
-        "address": "address or name at which the world reaches it, where `gatewayService` says how to find it",
+        "address": "address or name at which the world reaches Emissary, where that can be told",
     }
     glass = glass(HOST)
 
@@ -76,7 +69,6 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
             "insecureAction": policy.get("action"),
             "acmeAuthority": (spec.get("acmeProvider") or {}).get("authority"),
             "ambassadorId": spec.get("ambassador_id"),
-            "gatewayService": (item["metadata"].get("annotations") or {}).get(GATEWAY),
         }
 
     def apply(self, item: Object, wanted: Wanted[Ambassador], names: Collection[str]) -> None:
@@ -94,13 +86,14 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
             spec["acmeProvider"] = {**(spec.get("acmeProvider") or {}), "authority": declared.acme_authority}
         if "ambassadorId" in names:
             spec["ambassador_id"] = declared.ambassador_id
-        if "gatewayService" in names:
-            metadata = item["metadata"]
-            metadata["annotations"] = {**(metadata.get("annotations") or {}), GATEWAY: declared.gateway_service}
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def beside(self, cloud: Kubernetes, items: Sequence[Object]) -> list[Object]:
+        """The Services through which the world comes in, in whichever namespace Emissary is."""
+        return readable(lambda: cloud.select(SERVICE, FRONT)) if items else []
+
+    def state(self, item: Object, beside: Any) -> State:
         """What Emissary says; where it says nothing, the Host is as good as it gets."""
-        del cloud
+        del beside
         status = item.get("status") or {}
         if status.get("state") == "Error":
             return Condition.BROKEN, str(status.get("errorReason") or "Emissary says Error")
@@ -109,10 +102,10 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
             return Condition.CHANGING, f"Emissary is at work: {phase}"
         return SETTLED
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """How it is reached."""
         spec = item["spec"]
-        address = _address(cloud, item)
+        address = _address(item, beside)
         return {
             "hostname": spec.get("hostname", "*"),
             "ambassadorId": spec.get("ambassador_id") or ["default"],
@@ -121,10 +114,9 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
         }
 
 
-def _address(cloud: Kubernetes, item: Object) -> str:
-    """The outside address of the Service in front of it; none while that cannot be told."""
-    named = (item["metadata"].get("annotations") or {}).get(GATEWAY, "")
-    name, _, namespace = named.partition(".")
-    service = readable(lambda: cloud.find(SERVICE, name, namespace)) if name and namespace else None
-    ingress = ingress_of(service) if service else []
+def _address(item: Object, fronts: Sequence[Object]) -> str:
+    """The outside address of the Service in front of a Host: that of its own namespace, or the only one there is."""
+    near = [front for front in fronts if front["metadata"]["namespace"] == item["metadata"]["namespace"]]
+    chosen = near or list(fronts)
+    ingress = ingress_of(chosen[0]) if len(chosen) == 1 else []
     return ingress[0] if ingress else ""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from fractal_cloud import __version__
@@ -25,6 +25,7 @@ LIST_ATTEMPTS: Final = 3
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+Objects = list[Object]
 _acting: ContextVar[Act | None] = ContextVar("fractal_cloud_kubernetes_act", default=None)
 
 
@@ -96,20 +97,27 @@ class Kubernetes(Cloud):
 
     # --- reading
 
-    def list(self, kind: ObjectKind) -> list[Object]:
+    def list(self, kind: ObjectKind) -> Objects:
         """Everything of a kind in the namespace, 500 a call. Raises rather than end early."""
+        return self._list(kind, kind.path(self.namespace), {})
+
+    def select(self, kind: ObjectKind, labels: str) -> Objects:
+        """Everything of a kind that has these labels, in all namespaces. Raises rather than end early."""
+        return self._list(kind, replace(kind, is_namespaced=False).path(""), {"labelSelector": labels})
+
+    def _list(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Objects:
         for _ in range(LIST_ATTEMPTS):
             try:
-                return [item for page in self._pages(kind) for item in page]
+                return [item for page in self._pages(kind, path, query) for item in page]
             except Expired:
                 continue
         raise Unreadable(f"{kind.plural} change faster than they can be listed: they are read again")
 
-    def _pages(self, kind: ObjectKind) -> Iterator[Sequence[Object]]:
+    def _pages(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Iterator[Sequence[Object]]:
         cursor = ""
         while True:
-            query = {"limit": str(PAGE), **({"continue": cursor} if cursor else {})}
-            answer = self._send(Call("GET", kind.path(self.namespace), query), kind)
+            here = {**query, "limit": str(PAGE), **({"continue": cursor} if cursor else {})}
+            answer = self._send(Call("GET", path, here), kind)
             if answer.status == GONE:
                 raise Expired("the list expired")
             body = self._good(answer, kind).body()

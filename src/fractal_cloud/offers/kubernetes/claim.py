@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
@@ -86,14 +86,21 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
         }
         spec.update({name: value for name, value in values.items() if name in names})
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def beside(self, cloud: Kubernetes, items: Sequence[Object]) -> frozenset[str]:
+        """The classes of storage that are given only when a pod uses them, where a claim may be waiting for that."""
+        if all((item.get("status") or {}).get("phase") == "Bound" for item in items):
+            return frozenset()
+        classes = readable(lambda: cloud.list(STORAGE_CLASS))
+        return frozenset(one["metadata"]["name"] for one in classes if one.get("volumeBindingMode") == _WAITS)
+
+    def state(self, item: Object, beside: frozenset[str]) -> State:
         """Bound, or on its way; a class that waits for the first pod that uses it is no fault."""
         status = item.get("status") or {}
         phase = status.get("phase", "Pending")
         if phase == "Lost":
             return Condition.BROKEN, "its volume is lost"
         if phase != "Bound":
-            if _waits_for_a_pod(cloud, item["spec"].get("storageClassName")):
+            if item["spec"].get("storageClassName") in beside:
                 return Condition.SETTLED, "is bound once a pod uses it"
             return Condition.CREATING, "is not bound to a volume yet"
         wanted, has = self.actual(item)["storage"], (status.get("capacity") or {}).get("storage")
@@ -102,9 +109,9 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
             return Condition.CHANGING, f"grows from {has} to {wanted}"
         return SETTLED
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """What it is bound to."""
-        del cloud
+        del beside
         status = item.get("status") or {}
         values = {
             "phase": status.get("phase"),
@@ -130,7 +137,7 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
 
 
 def _users(cloud: Kubernetes, claim: str) -> Iterator[str]:
-    for pod in readable(lambda: cloud.list(POD), []):
+    for pod in readable(lambda: cloud.list(POD)):
         volumes = (pod.get("spec") or {}).get("volumes") or []
         if any((one.get("persistentVolumeClaim") or {}).get("claimName") == claim for one in volumes):
             yield f"pod {pod['metadata']['name']!r}"
@@ -145,10 +152,3 @@ def _policy(cloud: Kubernetes, volume: str) -> str:
             raise
         return ""
     return str((found or {}).get("spec", {}).get("persistentVolumeReclaimPolicy", ""))
-
-
-def _waits_for_a_pod(cloud: Kubernetes, storage_class: str | None) -> bool:
-    if not storage_class:
-        return False
-    found = readable(lambda: cloud.find(STORAGE_CLASS, storage_class))
-    return found is not None and found.get("volumeBindingMode") == _WAITS

@@ -7,15 +7,16 @@ tagged, guarded and deleted is the same for all of them, and stands here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
 from fractal_cloud.model.component import Component, parameter
-from fractal_cloud.model.errors import CloudError, NotFound, Overtaken
+from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
+from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import (
@@ -76,14 +77,19 @@ class ObjectOffer(Offer[C, Kubernetes]):
         del wanted
         return {"spec": {}}
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def beside(self, cloud: Kubernetes, items: Sequence[Object]) -> Any:
+        """What else must be read to understand these objects: once for all of them, and None where nothing must."""
+        del cloud, items
+        return None
+
+    def state(self, item: Object, beside: Any) -> State:
         """What the object's status means."""
-        del cloud, item
+        del item, beside
         return SETTLED
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """The outputs beside those that every object has."""
-        del cloud, item
+        del item, beside
         return {}
 
     def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
@@ -94,24 +100,26 @@ class ObjectOffer(Offer[C, Kubernetes]):
     def sightings(self, cloud: Kubernetes, look: Look) -> Iterator[Sighting]:
         """All objects of the kind in the namespace, 500 a call."""
         del look
-        for item in cloud.list(self.object_kind):
-            yield self.sighting(cloud, item)
+        items = cloud.list(self.object_kind)
+        beside = self.beside(cloud, items)
+        for item in items:
+            yield self.sighting(cloud, item, beside)
 
     def read(self, cloud: Kubernetes, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One object by name; one of that name that was made anew is another one."""
         del sweep
         item = self._find(cloud, resource_id)
-        return None if item is None else self.sighting(cloud, item)
+        return None if item is None else self.sighting(cloud, item, self.beside(cloud, [item]))
 
     def _find(self, cloud: Kubernetes, resource_id: str) -> Object | None:
         name, uid = split_id(resource_id)
         item = cloud.find(self.object_kind, name)
         return item if item is not None and item["metadata"]["uid"] == uid else None
 
-    def sighting(self, cloud: Kubernetes, item: Object) -> Sighting:
+    def sighting(self, cloud: Kubernetes, item: Object, beside: Any) -> Sighting:
         """What an object shows."""
         metadata = item["metadata"]
-        condition, detail = _dying(metadata) or self.state(cloud, item)
+        condition, detail = _dying(metadata) or self.state(item, beside)
         context = {"context": cloud.context} if cloud.context else {}
         labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
         return Sighting(
@@ -126,7 +134,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
                 "namespace": metadata["namespace"],
                 "uid": metadata["uid"],
                 **context,
-                **self.shown(cloud, item),
+                **self.shown(item, beside),
             },
             condition=condition,
             revision=metadata["resourceVersion"],
@@ -146,7 +154,8 @@ class ObjectOffer(Offer[C, Kubernetes]):
         }
         item = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **self.new(wanted)}
         self.apply(item, wanted, self._given(wanted.component))
-        return self.sighting(cloud, cloud.create(kind, item))
+        made = cloud.create(kind, item)
+        return self.sighting(cloud, made, self.beside(cloud, [made]))
 
     def _given(self, component: C) -> frozenset[str]:
         """The parameters that have a value: declared, or by default (a default acts at creation)."""
@@ -210,9 +219,16 @@ def _dying(metadata: Mapping[str, Any]) -> State | None:
     return Condition.DYING, "is being deleted" + (f", and waits for {', '.join(waits)}" if waits else "")
 
 
-def readable(read: Any, otherwise: Any = None) -> Any:
-    """What a read beside the main one shows; another value where it may not be read or is not there."""
+def readable(read: Callable[[], list[Object]]) -> list[Object]:
+    """What a list beside the main one shows; nothing where it may not be read, or the cluster has no such kind.
+
+    Any other failure is one of the main list too: what stands there is unknown, not nothing (S0).
+    """
     try:
         return read()
-    except CloudError:
-        return otherwise
+    except Denied:
+        return []
+    except Unreadable as error:
+        if error.code != NO_SUCH_KIND:
+            raise
+        return []

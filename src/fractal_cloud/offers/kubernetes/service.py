@@ -9,7 +9,6 @@ from pydantic import field_validator, model_validator
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.kinds import SERVICE, Labels, Object, Port, Selected, service_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
@@ -88,16 +87,16 @@ class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
             if name in names and isinstance(pods, dict):
                 spec["selector"] = dict(pods)
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def state(self, item: Object, beside: Any) -> State:
         """A load balancer takes its time."""
-        del cloud
+        del beside
         if item["spec"].get("type") != "LoadBalancer" or ingress_of(item):
             return SETTLED
         return Condition.CREATING, "the cluster has not given it an outside address yet"
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """Where it is reached."""
-        del cloud
+        del beside
         metadata, first = item["metadata"], _first(item["spec"])
         ingress = ingress_of(item)
         return {

@@ -118,9 +118,9 @@ class KubernetesVirtualMachineOffer(ObjectOffer[KubernetesVirtualMachine]):
             if name in names and value is not None:
                 _put_disk(guest, {kind: {key: value}})
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def state(self, item: Object, beside: Any) -> State:
         """What KubeVirt says."""
-        del cloud
+        del beside
         status = item.get("status") or {}
         shown = str(status.get("printableStatus", ""))
         if shown in _AT_REST:
@@ -129,9 +129,9 @@ class KubernetesVirtualMachineOffer(ObjectOffer[KubernetesVirtualMachine]):
             return Condition.BROKEN, f"KubeVirt says {shown}{_reason(status)}"
         return (Condition.CHANGING if status.get("created") else Condition.CREATING), shown or "is not taken up yet"
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """How it is doing."""
-        del cloud
+        del beside
         status = item.get("status") or {}
         restart = any(
             one.get("type") == "RestartRequired" and one.get("status") == "True"

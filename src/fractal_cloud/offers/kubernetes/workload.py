@@ -9,7 +9,6 @@ from pydantic import field_validator
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.containers import (
     LINKED,
     EnvironmentName,
@@ -111,9 +110,9 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
             container["env"] = with_env(container, declared.env or {}, keep=linked_names(item))
         linked_env(item, wanted)
 
-    def state(self, cloud: Kubernetes, item: Object) -> State:
+    def state(self, item: Object, beside: Any) -> State:
         """What `kubectl rollout status` would say."""
-        del cloud
+        del beside
         spec, status = item["spec"], item.get("status") or {}
         conditions = {one["type"]: one for one in status.get("conditions") or []}
         for kind, bad in (("Progressing", "False"), ("ReplicaFailure", "True")):
@@ -131,9 +130,9 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
         told = f"{available} of {wanted} replicas are available"
         return (Condition.CREATING if is_new else Condition.CHANGING), told
 
-    def shown(self, cloud: Kubernetes, item: Object) -> dict[str, Any]:
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """What others need to reach its pods, and how many there are."""
-        del cloud
+        del beside
         status = item.get("status") or {}
         linked = sorted(linked_names(item))
         return {
