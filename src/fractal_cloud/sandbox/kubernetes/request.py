@@ -25,6 +25,7 @@ from fractal_cloud.sandbox.kubernetes.errors import (
     unauthorized,
 )
 from fractal_cloud.sandbox.kubernetes.kinds import BUILT_IN, Kind, Kinds
+from fractal_cloud.sandbox.kubernetes.protobuf import MEDIA_TYPE, decode
 from fractal_cloud.sandbox.wire import Environ
 
 __all__ = ["KubeRequest", "Target", "actor_of", "parse", "split_actor"]
@@ -61,6 +62,8 @@ class KubeRequest:
     def content(self) -> Any:
         """Return what the body says, in JSON or YAML; raises the server's own refusal where it says nothing."""
         try:
+            if self.content_type == MEDIA_TYPE:
+                return decode(self.body)
             return json.loads(self.body) if "yaml" not in self.content_type else yaml.safe_load(self.body)
         except (ValueError, yaml.YAMLError) as fault:
             raise bad_request(f"the object provided is unrecognized (must be of type {self._kind}): {fault}") from fault
@@ -82,8 +85,13 @@ def split_actor(path: str) -> tuple[Actor | None, str]:
     for actor in ("person", "agent"):
         prefix = f"/as/{actor}"
         if path == prefix or path.startswith(f"{prefix}/"):
-            return actor, path.removeprefix(prefix) or "/"
-    return None, path
+            return actor, _plain(path.removeprefix(prefix))
+    return None, _plain(path)
+
+
+def _plain(path: str) -> str:
+    """Return a path without slashes at its end: the Python client asks for `/version/`."""
+    return path.rstrip("/") or "/"
 
 
 def actor_of(environ: Environ) -> Actor | None:
