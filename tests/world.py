@@ -85,7 +85,9 @@ class Person:
 
 
 class World:
-    """One sandbox, one control plane, one agent at a time."""
+    """One sandbox, one control plane, one agent at a time; ``providers`` are those the agent serves."""
+
+    providers: tuple[str, ...] = ("aws",)
 
     def __init__(self, sandbox: Sandbox, folder: Path, cycle_seconds: float = CYCLE, **agent: Any) -> None:
         self.sandbox = sandbox
@@ -94,6 +96,11 @@ class World:
         self._agent_settings: dict[str, Any] = {"visibility_seconds": 3 * cycle_seconds, **agent}
         self.person = Person(sandbox.url)
         self.open_control_plane()
+
+    @property
+    def cloud(self) -> Any:
+        """The sandbox's cloud whose monitor and knobs are meant."""
+        return self.sandbox.aws
 
     # --- the processes
 
@@ -117,7 +124,7 @@ class World:
     def start_agent(self, control: Callable[[ControlPlane], ControlPlane] = lambda plane: plane) -> Agent:
         """A new agent process, with nothing kept of any other; ``control`` may wrap its way to the control plane."""
         settings = AgentSettings(
-            providers=("aws",), cycle_seconds=self.cycle_seconds, token=ADMIN_TOKEN, **self._agent_settings
+            providers=self.providers, cycle_seconds=self.cycle_seconds, token=ADMIN_TOKEN, **self._agent_settings
         )
         plane = control(ControlPlane("http://testserver", ADMIN_TOKEN, client=self.api))
         self.agent = Agent(settings, plane)
@@ -207,7 +214,7 @@ class World:
 
     def assert_safe(self) -> None:
         """SAFETY: the monitor saw no write that was forbidden already at the agent's last read (S16)."""
-        violations = self.sandbox.aws.monitor.violations
+        violations = self.cloud.monitor.violations
         assert not violations, "\n".join(map(str, violations))
 
 

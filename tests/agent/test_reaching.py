@@ -32,7 +32,7 @@ class Clusters(Session):
         return up
 
     def missing(self) -> Mapping[str, str]:
-        return {name: "it does not answer" for name in self.down}
+        return dict.fromkeys(self.down, "it does not answer")
 
     def at(self, scope: Scope) -> Cloud:
         raise AssertionError(f"nobody has components in {scope.key}")

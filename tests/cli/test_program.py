@@ -107,11 +107,13 @@ def test_the_agents_policy_is_json(fractal: Fractal) -> None:
     assert fractal("agent", "policy", "--provider", "../x").code == 2
 
 
-def test_sandbox_env_prints_exports(fractal: Fractal) -> None:
-    ran = fractal("sandbox", "env", "--sandbox-port", "8999")
+def test_sandbox_env_prints_exports(fractal: Fractal, tmp_path: Path) -> None:
+    ran = fractal("sandbox", "env", "--sandbox-port", "8999", "--data-dir", str(tmp_path))
     assert ran.code == 0
     assert "export AWS_ENDPOINT_URL=http://127.0.0.1:8999\n" in ran.out
     assert all(line.startswith("export ") for line in ran.out.splitlines())
+    assert f"export KUBECONFIG={tmp_path / 'kubeconfig-person'}\n" in ran.out
+    assert "http://127.0.0.1:8999/kubernetes/" in (tmp_path / "kubeconfig-person").read_text()
 
 
 def test_the_sample_is_a_good_declaration() -> None:

@@ -15,7 +15,7 @@ import pytest
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.offers.aws.cloud import AwsSession, is_read
-from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.knobs import Knobs
 
 
 class Fault(StrEnum):
@@ -34,8 +34,8 @@ class Killed(BaseException):
 class Effects:
     """Counts the effects of the running agent; the armed fault happens at the effect of the armed number, once."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, knobs: Knobs) -> None:
+        self._knobs = knobs
         self._lock = threading.Lock()
         self._after_intents: Callable[[], None] | None = None
         self.reports = 0
@@ -73,19 +73,19 @@ class Effects:
 
     # --- the two kinds of effects
 
-    def write(self, session: AwsSession, region: str, service: str, operation: str, /, **parameters: Any) -> Any:
-        """A writing call to AWS."""
-        fault = self._next(f"{service}:{operation}")
+    def write(self, name: str, call: Callable[[], Any]) -> Any:
+        """A writing call to a cloud."""
+        fault = self._next(name)
         match fault:
             case Fault.KILLED_BEFORE:
                 raise Killed
             case Fault.ANSWER_LOST:
-                self._sandbox.aws.knobs.fail(when="after", cut=True, actor="agent", writes_only=True)
+                self._knobs.fail(when="after", cut=True, actor="agent", writes_only=True)
             case Fault.CALL_LOST:
-                self._sandbox.aws.knobs.fail(when="before", cut=True, actor="agent", writes_only=True)
+                self._knobs.fail(when="before", cut=True, actor="agent", writes_only=True)
             case _:
                 pass
-        answer = _call(session, region, service, operation, **parameters)
+        answer = call()
         if fault is Fault.KILLED_AFTER:
             raise Killed
         return answer
@@ -138,7 +138,7 @@ def gate(patch: pytest.MonkeyPatch, effects: Effects) -> None:
     def call(session: AwsSession, region: str, service: str, operation: str, /, **parameters: Any) -> Any:
         if is_read(operation):
             return _call(session, region, service, operation, **parameters)
-        return effects.write(session, region, service, operation, **parameters)
+        return effects.write(f"{service}:{operation}", lambda: _call(session, region, service, operation, **parameters))
 
     def connect(session: AwsSession) -> None:
         if not kept:

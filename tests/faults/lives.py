@@ -77,7 +77,9 @@ class Life:
         self._deploy()
 
     def _edit(self) -> None:
-        """Edit a parameter away from what is declared."""
+        """Edit a parameter away from what is declared, if one can be brought back."""
+        if not self._example.editable():
+            return
         name = self._example.editable()[:2][-1]
         one, other = self._example.declaration["parameters"][name], self._example.changes[name]
         value = one if self._declaration["parameters"][name] == other else other
@@ -177,7 +179,7 @@ def live(
             world.effects.arm()
             phase.verify()
             world.assert_safe()
-            races = world.sandbox.aws.monitor.lost_races
+            races = world.cloud.monitor.lost_races
             assert not races, "\n".join(map(str, races))
             if not phase.can_be_left_out:
                 world.assert_silent()
@@ -220,7 +222,7 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
             expected = "Active" if title == "create" else None
             assert set(statuses) == {expected}, f"{title}, effect {at} of {happened[title]}, {fault}: {statuses}"
             world.assert_safe()
-            assert not world.sandbox.aws.monitor.lost_races, f"{title}, effect {at}, {fault}"
+            assert not world.cloud.monitor.lost_races, f"{title}, effect {at}, {fault}"
             assert len(example.hands.find(example.declaration["id"])) == (1 if title == "create" else 0)
         return happened
 

@@ -70,7 +70,7 @@ class FaultyWorld(World):
         return None if found["status"] == "Deleted" else found
 
     def writes(self) -> list[Write]:
-        calls = self.sandbox.aws.calls.find(actor="agent", writes_only=True)
+        calls = self.cloud.calls.find(actor="agent", writes_only=True)
         return [
             Write(one.origin.live_system, one.origin.component, one.origin.reason, f"{one.service}:{one.operation}")
             for one in calls
@@ -85,15 +85,15 @@ class FaultyWorld(World):
 
     @contextmanager
     def slow_creation(self, seconds: float) -> Iterator[None]:
-        knob = self.sandbox.aws.knobs.slow_creation(seconds=seconds)
+        knob = self.cloud.knobs.slow_creation(seconds=seconds)
         try:
             yield
         finally:
-            self.sandbox.aws.knobs.remove(knob)
+            self.cloud.knobs.remove(knob)
 
     def start_over(self) -> None:
         self.close()
-        self.sandbox.aws.reset()
+        self.cloud.reset()
         self.effects.arm()
         self._databases += 1
         self.open_control_plane(f"control-{self._databases}.db")
@@ -106,7 +106,7 @@ def faulty_world(sandbox: Sandbox, folder: Path, kind: type[W], **settings: Any)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in agent_env(sandbox.url).items():
             patch.setenv(name, value)
-        effects = Effects(sandbox)
+        effects = Effects(sandbox.aws.knobs)
         gate(patch, effects)
         made = kind(sandbox, folder, effects, **settings)
         try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,14 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferContract
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers.aws.examples import EXAMPLES
-from tests.offers.cases import CASES, example_of, prepare
+from tests.offers import cases as aws
+from tests.offers.aws.examples import EXAMPLES as AWS_EXAMPLES
+from tests.offers.kubernetes import hands as kubernetes
+from tests.offers.kubernetes.examples import EXAMPLES as KUBERNETES_EXAMPLES
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
+CASES: dict[type[Component], Any] = {**aws.CASES, **kubernetes.CASES}
+EXAMPLES: dict[type[Component], Any] = {**AWS_EXAMPLES, **KUBERNETES_EXAMPLES}
 KINDS = {kind.__name__: kind for kind in CASES}
 
 
@@ -38,7 +45,7 @@ class ContractWorld(FaultyWorld):
 
     def start_over(self) -> None:
         super().start_over()
-        prepare(self.kind, self.person.client)
+        aws.prepare(self.kind, self.person.client)
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +53,24 @@ def contract(
     request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OfferContract]:
     """The contract of one offer, in a world of its own."""
-    kind = KINDS[request.param]
-    with faulty_world(session_sandbox, tmp_path_factory.mktemp("contract"), ContractWorld) as world:
+    kind, folder = KINDS[request.param], tmp_path_factory.mktemp("contract")
+    make = _on_kubernetes if kind.provider == "kubernetes" else _on_aws
+    with make(session_sandbox, folder, kind) as made:
+        yield made
+
+
+@contextmanager
+def _on_aws(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[OfferContract]:
+    with faulty_world(sandbox, folder, ContractWorld) as world:
         world.kind = kind
-        prepare(kind, world.person.client)
-        yield OfferContract(installed()[kind.type], example_of(kind, world.person.client), world)
+        aws.prepare(kind, world.person.client)
+        yield OfferContract(installed()[kind.type], aws.example_of(kind, world.person.client), world)
+
+
+@contextmanager
+def _on_kubernetes(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[OfferContract]:
+    with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
+        yield OfferContract(installed()[kind.type], kubernetes.example_of(kind, world.kube), world)
 
 
 @pytest.mark.parametrize("component_type", [offer.type for offer in installed()])

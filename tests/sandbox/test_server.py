@@ -94,7 +94,7 @@ def test_a_sandbox_that_does_not_run_has_no_port_and_says_so() -> None:
 
 def test_knobs_calls_and_reset_are_reached_over_http(sandbox: Sandbox, person: Tools) -> None:
     surface = f"{sandbox.url}/_sandbox"
-    assert http("GET", surface) == {"clouds": ["aws"]}
+    assert http("GET", surface) == {"clouds": ["aws", "kubernetes", "kubernetes-2"]}
     shown = http("PUT", f"{surface}/aws/knobs", {"pageSize": 5, "fail": [{"operation": "CreateVpc", "status": 500}]})
     assert shown["pageSize"] == 5
     assert http("GET", f"{surface}/aws/knobs") == shown
@@ -139,7 +139,7 @@ def test_a_mounted_cloud_answers_below_its_path_and_aws_stays_at_the_root(person
     sandbox.mount("echo", "/echo", Echo())
     with sandbox:
         assert http("GET", f"{sandbox.url}/echo/v1/servers") == "/v1/servers"
-        assert http("GET", f"{sandbox.url}/_sandbox") == {"clouds": ["aws", "echo"]}
+        assert http("GET", f"{sandbox.url}/_sandbox") == {"clouds": ["aws", "echo", "kubernetes", "kubernetes-2"]}
         tools = agent_tools(sandbox)
         assert tools.ec2.describe_vpcs()["Vpcs"]
         tools.close()

@@ -34,6 +34,7 @@ from fractal_cloud.model.wire import (
     Report,
     ScopeReport,
     Wait,
+    Woken,
 )
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import Registry, installed
@@ -43,6 +44,8 @@ log = structlog.get_logger()
 
 SCOPES_AT_ONCE = 8
 LONGEST_WAIT = 20.0
+WATCH_PAUSE = 2.0
+"""The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
 LONGEST_SEARCH = 60.0
 """The longest time, in seconds, until what could not be reached is tried again."""
 
@@ -64,11 +67,24 @@ class Clock:
 
 @dataclass(slots=True)
 class _Turn:
-    """When a scope is due, and the cycle that is running for it, if any."""
+    """When a scope is due, the cycle that is running for it, if any, and who watches it between two cycles.
+
+    ``woken``: something changed in the scope; set by whoever watches it, from any thread.
+    """
 
     held: HeldScope
     due: float = 0.0
     running: Future[CycleResult] | None = None
+    begun: float = 0.0
+    woken: threading.Event = field(default_factory=threading.Event)
+    watched: frozenset[str] = frozenset()
+    unwatch: Callable[[], None] | None = None
+
+    def stop_watching(self) -> None:
+        """Nobody has to be woken any more."""
+        if self.unwatch is not None:
+            self.unwatch()
+        self.unwatch, self.watched = None, frozenset()
 
 
 @dataclass(slots=True)
@@ -107,6 +123,9 @@ class Agent:
         self._lease_seconds = 10.0
         self._registered = False
         self._last_beat = 0.0
+        self._alarm = threading.Event()
+        self._poll: Future[Woken] | None = None
+        self._polls = ThreadPoolExecutor(1, thread_name_prefix="news")
         self._calls = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="cloud")
         self._cycles = ThreadPoolExecutor(SCOPES_AT_ONCE, thread_name_prefix="scope")
         self._around = self._surroundings()
@@ -154,12 +173,19 @@ class Agent:
     def stop(self) -> None:
         """End cleanly: writes under way are finished, no new one begins, scopes are given back."""
         self._stopping.set()
+        self._alarm.set()
 
     def close(self) -> None:
         """End without a word to anybody: threads are let go, leases run out by themselves."""
         self._stopping.set()
+        self._stop_watching()
         self._cycles.shutdown(wait=True, cancel_futures=True)
         self._calls.shutdown(wait=True, cancel_futures=True)
+        self._polls.shutdown(wait=False, cancel_futures=True)
+
+    def _stop_watching(self) -> None:
+        for turn in self._turns.values():
+            turn.stop_watching()
 
     def step(self) -> None:
         """One round: register if need be, say that it lives, claim, start what is due, wait."""
@@ -260,7 +286,7 @@ class Agent:
         kept = {lease.scope for lease in claimed.leases}
         for key in [key for key in self._turns if key not in kept]:
             log.warning("scope lost", scope=key)
-            del self._turns[key]
+            self._turns.pop(key).stop_watching()
         for lease in claimed.leases:
             turn = self._turns.get(lease.scope)
             if turn is None:
@@ -272,14 +298,36 @@ class Agent:
             if lease.work is not None:
                 turn.held.take(lease.work, self._around.offers)
                 turn.due = 0.0
+                self._watch(turn)
+
+    def _watch(self, turn: _Turn) -> None:
+        """Have the scope watched for the types that are in it now, where its provider can do that."""
+        types = frozenset(tracked.type for tracked in turn.held.tracked.values())
+        if types == turn.watched:
+            return
+        turn.stop_watching()
+        turn.watched = types
+        offers = [self._around.offers[component_type].offer for component_type in sorted(types)]
+
+        def wake() -> None:
+            turn.woken.set()
+            self._alarm.set()
+
+        turn.unwatch = self._sessions[turn.held.scope.provider].watch(turn.held.scope, offers, wake)
 
     def _start_due(self) -> None:
         if self._search.is_news:
             return
         now = time.monotonic()
         for turn in self._turns.values():
-            if turn.running is None and turn.due <= now and not self._stopping.is_set():
+            if turn.running is None and self._due(turn) <= now and not self._stopping.is_set():
+                turn.begun = now
+                turn.woken.clear()
                 turn.running = self._cycles.submit(self._run_cycle, turn)
+
+    def _due(self, turn: _Turn) -> float:
+        """When the next cycle of a scope begins: sooner where it was woken, but not again and again."""
+        return min(turn.due, turn.begun + WATCH_PAUSE) if turn.woken.is_set() else turn.due
 
     def _run_cycle(self, turn: _Turn) -> CycleResult:
         held = turn.held
@@ -316,7 +364,7 @@ class Agent:
             self._collect()
             return
         now = time.monotonic()
-        next_due = min((turn.due for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
+        next_due = min((self._due(turn) for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
         next_beat = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
         seconds = max(0.0, min(next_due, next_beat, now + LONGEST_WAIT) - now)
         seconds = min(seconds, self._lease_seconds / 4)
@@ -325,8 +373,26 @@ class Agent:
         if seconds < 0.05:
             self._stopping.wait(seconds)
             return
+        if any(turn.unwatch is not None for turn in self._turns.values()):
+            self._sleep(seconds)
+            return
         woken = self._control.wait(Wait(agent_id=self.settings.agent_id, wake=self._wake, seconds=seconds))
         self._wake = woken.wake
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait for news of the control plane, for whoever watches a scope, or until the time is over.
+
+        News is waited for in a thread of its own; that goes on while this one has been woken by somebody else.
+        """
+        if self._poll is None:
+            asked = Wait(agent_id=self.settings.agent_id, wake=self._wake, seconds=seconds)
+            self._poll = self._polls.submit(self._control.wait, asked)
+            self._poll.add_done_callback(lambda _: self._alarm.set())
+        self._alarm.wait(seconds)
+        self._alarm.clear()
+        if self._poll.done():
+            poll, self._poll = self._poll, None
+            self._wake = poll.result().wake
 
     def _beat_if_due(self) -> None:
         due = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
@@ -342,7 +408,9 @@ class Agent:
         self._last_beat = asked_at
         self._deadline = asked_at + self._lease_seconds
         for key in beat.lost:
-            self._turns.pop(key, None)
+            lost = self._turns.pop(key, None)
+            if lost is not None:
+                lost.stop_watching()
 
     def _renew(self) -> None:
         self._deadline = time.monotonic() + self._lease_seconds
@@ -369,6 +437,8 @@ class Agent:
             log.warning("plan not answered", plan=task.id, error=str(error))
 
     def _let_go(self) -> None:
+        self._stop_watching()
+        self._polls.shutdown(wait=False, cancel_futures=True)
         self._cycles.shutdown(wait=True)
         self._calls.shutdown(wait=True)
         try:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.scope import HeldScope, Refusal
 from fractal_cloud.agent.writing import Outcome
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Overtaken, Protected, Throttled, Transient
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules.judge import Judgement, Verb
@@ -81,7 +81,7 @@ class Troubles:
         return judgement
 
     def _status(self, tracked: Tracked, judgement: Judgement, verb: Verb, error: CloudError) -> Status | None:
-        if isinstance(error, Throttled | Transient) or verb is Verb.UNTAG:
+        if isinstance(error, Throttled | Transient | Overtaken) or verb is Verb.UNTAG:
             return judgement.status
         if isinstance(error, Conflict) and tracked.deleting:
             keeps = isinstance(error, Protected) or self._offers[tracked.type].traits.holds_data
@@ -94,6 +94,7 @@ class Troubles:
 
 
 def was_taken_over(outcome: Outcome) -> bool:
-    """A denied write to what somebody took over is no error: it is S7 (S21)."""
+    """A write that was refused because somebody took the resource over is no error: it is S7 (S16, S21)."""
     sighting = outcome.view.sighting if outcome.view is not None else None
-    return isinstance(outcome.error, Denied) and sighting is not None and not sighting.protocol.is_managed
+    refused = isinstance(outcome.error, Denied | Overtaken)
+    return refused and sighting is not None and not sighting.protocol.is_managed

@@ -161,13 +161,21 @@ def sandbox(
 
 
 @sandbox_app.command("env")
-def sandbox_env(host: Host = DEFAULT_HOST, sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT) -> None:
-    """Print the exports that point the vendors' own tools at the sandbox: eval "$(fractal sandbox env)"."""
+def sandbox_env(
+    host: Host = DEFAULT_HOST,
+    sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
+    """Print the exports that point the vendors' own tools at the sandbox: eval "$(fractal sandbox env)".
+
+    kubectl wants a file: it is written into the data folder.
+    """
     try:
         from fractal_cloud.sandbox import sandbox_env as made
     except ModuleNotFoundError as error:
         raise without_sandbox(error) from None
-    for name, value in made(url_of(host, sandbox_port)).items():
+    make_folder(data_dir)
+    for name, value in made(url_of(host, sandbox_port), data_dir).items():
         typer.echo(f"export {name}={shlex.quote(value)}")
 
 

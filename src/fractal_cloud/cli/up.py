@@ -184,7 +184,7 @@ def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        **agent_env(plan.sandbox_url),
+        **agent_env(plan.sandbox_url, plan.data_dir),
     }
 
 
@@ -252,7 +252,7 @@ def _greet(plan: _Plan) -> None:
     facts = [
         ("dashboard", f"{plan.url}/ui?token={plan.token}"),
         ("API", f"{plan.url} (described at /openapi.json)"),
-        ("sandbox", f"{plan.sandbox_url} (AWS)") if plan.sandbox else ("clouds", "the real ones"),
+        ("sandbox", f"{plan.sandbox_url} (AWS, Kubernetes)") if plan.sandbox else ("clouds", "the real ones"),
         ("token", plan.token),
         ("logs", f"{plan.data_dir}/*.log"),
     ]

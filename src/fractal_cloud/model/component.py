@@ -26,7 +26,7 @@ from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.model.wording import FACTS, Path, explain, path_text
 
-Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs"]
+Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity"]
 COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
 
 

@@ -8,7 +8,8 @@ FractalError
 └── CloudError              a cloud's answer that is not what was asked for
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
-    ├── Conflict            the cloud refuses for now: busy, in use, precondition lost
+    ├── Conflict            the cloud refuses for now: busy, in use
+    │   ├── Overtaken       somebody was faster: the precondition no longer holds, nothing was done
     │   └── Protected       it is protected from deletion: a person must switch that off
     ├── Denied              the credentials may not do this
     ├── Invalid             the cloud will never accept this request as it is
@@ -76,6 +77,10 @@ class Unreadable(CloudError):
 
 class Conflict(CloudError):
     """The cloud refuses for now: busy, in use by another resource, or a precondition no longer holds."""
+
+
+class Overtaken(Conflict):
+    """The write carried a precondition that no longer holds: somebody was faster, and nothing was done (S16)."""
 
 
 class Protected(Conflict):

@@ -28,6 +28,7 @@ class Sighting:
     parameters by their declared (camelCase) names; a parameter that this look did not tell is not in it.
     ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
     ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
+    ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 
     type: str
@@ -41,3 +42,11 @@ class Sighting:
     condition: Condition = Condition.SETTLED
     revision: str | None = None
     detail: str = ""
+    is_open: bool = False
+
+    @property
+    def takes_changes(self) -> bool:
+        """Whether a write makes sense now: never to what dies, to what is at work only where the cloud allows it."""
+        if self.condition is Condition.DYING:
+            return False
+        return self.is_open or self.condition is Condition.SETTLED

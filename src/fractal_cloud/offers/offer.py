@@ -71,6 +71,15 @@ class Session(ABC):
     def at(self, scope: Scope) -> Cloud:
         """The cloud of one scope."""
 
+    def watch(self, scope: Scope, offers: Iterable[AnyOffer], wake: Callable[[], None]) -> Callable[[], None] | None:
+        """Call ``wake`` soon after something of these types changed in a scope, from any thread, until it is stopped.
+
+        Returns what stops it, or None where the provider cannot do this. It may miss changes and wake for nothing:
+        a cycle is only begun earlier for it, never left out.
+        """
+        del scope, offers, wake
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
+
+_UNITS: Final[Mapping[str, Decimal]] = {
+    **{
+        unit: Decimal(10) ** (3 * power)
+        for power, unit in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+    },
+    **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)},
+}
 
 
 class ComparedType:
@@ -77,6 +86,8 @@ def _normal(how: str, value: Any) -> Any:
             return _network(value)
         case "cidrs":
             return sorted({_network(item) for item in value}) if isinstance(value, list | tuple | set) else value
+        case "quantity":
+            return quantity(value)
     return (isinstance(value, bool), value)  # True is not 1, though Python calls them equal
 
 
@@ -84,6 +95,16 @@ def _network(value: Any) -> Any:
     try:
         return str(ip_network(value, strict=False))
     except (ValueError, TypeError):
+        return value
+
+
+def quantity(value: Any) -> Any:
+    """An amount as Kubernetes writes it, as a number: ``500m`` is ``0.5``, ``1Gi`` is ``1024Mi``; else as it is."""
+    text = str(value)
+    number = text.rstrip("".join({letter for unit in _UNITS for letter in unit}))
+    try:
+        return Decimal(number) * _UNITS[text[len(number) :]]
+    except (InvalidOperation, KeyError):
         return value
 
 

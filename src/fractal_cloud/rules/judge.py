@@ -227,7 +227,7 @@ def _readoption(
     if sighting.protocol.owner is None:
         owner = ProtocolTags(owner=tracked.live_system_id)
         return with_step(Step(Verb.STAMP, "handshake", add=owner), words.reconciling(drift))
-    if sighting.condition is not Condition.SETTLED:
+    if not sighting.takes_changes:
         return with_step(None, words.at_work(sighting))
     changes = mutable(around.compared, drift)
     if changes:
@@ -282,9 +282,9 @@ def _reconciliation(
             answer=answer,
         )
     reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
-    settled = sighting.condition is Condition.SETTLED
-    step = Step(Verb.UPDATE, reason, drift=changes) if settled else None
-    message = words.reconciling(changes) if settled else words.at_work(sighting)
+    is_open = sighting.takes_changes
+    step = Step(Verb.UPDATE, reason, drift=changes) if is_open else None
+    message = words.reconciling(changes) if is_open else words.at_work(sighting)
     working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
     status, message = _standing(tracked, sighting, around, drift, working, message)
     return Judgement(decision.rule, status, decision.stance, message, drift, step, in_progress=True, answer=answer)
@@ -372,7 +372,12 @@ def _deletion(
             return waiting(words.deletion_waits(around.dependents))
         case Fate.NOTICE:
             return waiting(words.deletion_noticed(around.cycle))
-        case _ if _sighted(view).condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING):
+        case _ if _is_busy(_sighted(view)):
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
+
+
+def _is_busy(sighting: Sighting) -> bool:
+    """Whether a deletion has to wait for what the cloud is doing; what is broken can be deleted."""
+    return sighting.condition is not Condition.BROKEN and not sighting.takes_changes

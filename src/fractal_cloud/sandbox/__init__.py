@@ -6,12 +6,12 @@ meets these clouds only over HTTP, as it meets the real ones.
 
 from typing import TYPE_CHECKING, Any
 
-from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY, agent_env, sandbox_env
+from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY, agent_env, kubeconfig, sandbox_env
 
 if TYPE_CHECKING:
     from fractal_cloud.sandbox.server import Sandbox
 
-__all__ = ["AGENT_ACCESS_KEY", "PERSON_ACCESS_KEY", "Sandbox", "agent_env", "sandbox_env"]
+__all__ = ["AGENT_ACCESS_KEY", "PERSON_ACCESS_KEY", "Sandbox", "agent_env", "kubeconfig", "sandbox_env"]
 
 
 def __getattr__(name: str) -> Any:

@@ -59,7 +59,7 @@ def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken
     if owner is not None and owner != origin.live_system:
         return Broken("S6", f"the resource is owned by {owner!r}, not by {origin.live_system!r}")
     if change.kind == "replace-tags":
-        return Broken("T10", "the whole set of tags was written: S3 has single-tag calls")
+        return Broken("T10", "the whole set of tags was written: write single tags, or carry a precondition")
     if change.kind == "tag":
         return _forbidden_tagging(change, tags, origin)
     return _not_managed(tags)

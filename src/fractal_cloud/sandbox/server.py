@@ -13,6 +13,8 @@ from types import TracebackType
 
 from fractal_cloud.sandbox.aws import AwsCloud
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
+from fractal_cloud.sandbox.env import CLUSTERS
+from fractal_cloud.sandbox.kubernetes import KubernetesCloud
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
 
 __all__ = ["Sandbox", "main"]
@@ -23,14 +25,18 @@ DEFAULT_PORT = 4566
 class Sandbox:
     """All sandbox clouds of this process, served on one port of `host`. Port 0 takes a free one.
 
-    Use it as a context manager, or `start()` and `stop()` it. It starts empty. Clouds beside AWS are mounted with
-    `mount`, before it starts.
+    Use it as a context manager, or `start()` and `stop()` it. It starts empty. Clouds beside AWS and the two clusters
+    of Kubernetes are mounted with `mount`, before it starts.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.aws = AwsCloud()
         self._clouds: dict[str, Cloud] = {"aws": self.aws}
         self._paths: dict[str, Cloud] = {}
+        self.kubernetes = KubernetesCloud()
+        self.kubernetes_2 = KubernetesCloud()
+        self.mount("kubernetes", CLUSTERS["sandbox"], self.kubernetes)
+        self.mount("kubernetes-2", CLUSTERS["sandbox-2"], self.kubernetes_2)
         self._host = host
         self._wanted_port = port
         self._server: HttpServer | None = None

@@ -2,24 +2,26 @@
 
 It exists because werkzeug's own server closes every connection after one answer and gives an application no way to
 cut a connection without any answer, which is what a lost answer looks like. Nothing here knows about clouds: an
-application gets the usual WSGI environment, its body already read into memory, and may raise `ConnectionCut`.
+application gets the usual WSGI environment, its body already read into memory, and may raise `ConnectionCut`, or return
+a `Stream`, which is sent piece by piece as it comes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import select
 import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-__all__ = ["ConnectionCut", "Environ", "HttpServer", "StartResponse", "WsgiApp"]
+__all__ = ["ConnectionCut", "Environ", "HttpServer", "StartResponse", "Stream", "WsgiApp"]
 
 Environ: TypeAlias = dict[str, Any]
 StartResponse: TypeAlias = Callable[[str, list[tuple[str, str]]], object]
@@ -28,6 +30,21 @@ WsgiApp: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 class ConnectionCut(Exception):
     """Raised by an application: the client gets no answer, only a closed connection."""
+
+
+class Stream:
+    """Returned by an application: an answer without a known end. An empty piece asks whether anybody still listens."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._pieces
+
+    def close(self) -> None:
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
 
 
 class HttpServer(ThreadingMixIn, TCPServer):
@@ -42,6 +59,7 @@ class HttpServer(ThreadingMixIn, TCPServer):
         self.app = app
         self._connections: set[socket.socket] = set()
         self._connections_lock = threading.Lock()
+        self.is_stopped = False
         super().__init__((host, port), _Handler)
 
     @property
@@ -62,6 +80,7 @@ class HttpServer(ThreadingMixIn, TCPServer):
         self.server_close()
         with self._connections_lock:
             connections = list(self._connections)
+        self.is_stopped = True
         for connection in connections:
             _close(connection)
 
@@ -103,7 +122,10 @@ class _Handler(BaseHTTPRequestHandler):
             # Whatever went wrong in an application, its client must get an answer that shows it.
             traceback.print_exc()
             status, headers, body = "500 Internal Server Error", [], traceback.format_exc().encode()
-        self._write(status, headers, body)
+        if isinstance(body, Stream):
+            self._stream(status, headers, body)
+        else:
+            self._write(status, headers, body)
 
     def _read_body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
@@ -147,19 +169,50 @@ class _Handler(BaseHTTPRequestHandler):
         environ.pop("HTTP_TRANSFER_ENCODING", None)
         return environ
 
-    def _run(self, environ: Environ) -> tuple[str, list[tuple[str, str]], bytes]:
+    def _run(self, environ: Environ) -> tuple[str, list[tuple[str, str]], bytes | Stream]:
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], _: object = None) -> None:
             started.append((status, headers))
 
         chunks = self.server.app(environ, start_response)
+        if isinstance(chunks, Stream):
+            return *started[-1], chunks
         body = b"".join(chunks)
         close = getattr(chunks, "close", None)
         if close is not None:
             close()
         status, headers = started[-1]
         return status, headers, body
+
+    def _stream(self, status: str, headers: list[tuple[str, str]], stream: Stream) -> None:
+        """Send an answer in chunks until it ends, the client goes away, or the server stops."""
+        code, _, phrase = status.partition(" ")
+        self.send_response(int(code), phrase)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+        try:
+            for piece in stream:
+                if self.server.is_stopped or (not piece and self._is_abandoned()):
+                    self.close_connection = True
+                    return
+                if piece:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True  # whoever stops watching just hangs up
+        finally:
+            stream.close()
+
+    def _is_abandoned(self) -> bool:
+        """Tell whether the client has hung up: it sends nothing while it waits for an answer."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 
     def _write(self, status: str, headers: list[tuple[str, str]], body: bytes) -> None:
         code, _, phrase = status.partition(" ")

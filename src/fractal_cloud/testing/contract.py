@@ -152,8 +152,7 @@ class OfferContract(Trial):
     def lets_a_person_win_before_an_update(self) -> None:
         """S16: managed-by removed between the agent's look and its write: the write does not happen."""
         with self._subject() as subject:
-            name = self.example.editable()[0]
-            self._edit(subject, name)
+            name = self._make_drift(subject)
             before = len(self._writes_for(subject))
             self.env.before_next_write(lambda: self._untag(subject, MANAGED_BY))
             self.env.cycle()
@@ -177,11 +176,10 @@ class OfferContract(Trial):
     def breaks_the_glass_and_is_handed_back(self) -> None:
         """G1, G3, G7, S11, T6: hands off within a cycle, drift shown, and back only by both tags."""
         with self._subject() as subject:
-            name = self.example.editable()[0]
             self._untag(subject, MANAGED_BY)
             self.env.cycle()
             self._shows(subject, "ManualOverride")
-            self._edit(subject, name)
+            name = self._make_drift(subject)
             before = len(self._writes_for(subject))
             self.env.cycle()
             shown = self._shown(subject)

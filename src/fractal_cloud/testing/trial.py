@@ -119,6 +119,16 @@ class Trial:
             value = self._resolved(name, self.example.changes[name])
             self.example.hands.edit(subject.found.resource_id, name, value)
 
+    def _make_drift(self, subject: Subject) -> str:
+        """Let declared and actual differ: by a person's edit, or, where everything only grows, by a new declaration."""
+        for name in self.example.editable()[:1]:
+            self._edit(subject, name)
+            return name
+        name = next(iter(self.example.changes))
+        subject.declaration = subject.declared(**{name: self.example.changes[name]})
+        self.env.deploy(LIVE_SYSTEM, *self.example.parents, subject.declaration)
+        return name
+
     def _tag(self, subject: Subject, tags: Mapping[str, str]) -> None:
         self.example.hands.tag(subject.found, tags)
         subject.tags.update({key: value for key, value in tags.items() if key != RECONCILE})

@@ -54,17 +54,8 @@ _OBSERVED: Final = (
 _WRITTEN: Final = (
     *_OBSERVED,
     *("request", "dealt_generation", "overdue", "last_updated"),
-    *(
-        "place",
-        "name",
-        "parent",
-        "realm_name",
-        "realm",
-        "scope_key",
-        "identity_key",
-        "work_version",
-        "declared_version",
-    ),
+    *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key"),
+    *("work_version", "declared_version"),
 )
 
 

@@ -1,0 +1,228 @@
+"""A namespace of a cluster, as offers see it: the few requests there are, and what their refusals mean.
+
+How a request is sent is cloud.py's business; what an object must look like is the offers'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from fractal_cloud import __version__
+from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Unreadable
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.kubernetes.faults import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
+from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
+from fractal_cloud.offers.kubernetes.patching import holds
+from fractal_cloud.offers.offer import Act, Cloud
+
+PAGE: Final = 500
+LIST_ATTEMPTS: Final = 3
+JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+Objects = list[Object]
+_acting: ContextVar[Act | None] = ContextVar("fractal_cloud_kubernetes_act", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. ``seconds``: other time limits than usual, to connect and to answer."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    content_type: str = JSON
+    seconds: tuple[float, float] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it only reads."""
+        return self.method == "GET"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Stream(Protocol):
+    """An answer that is read line by line, as it comes; raises ``Unreadable`` where it breaks off."""
+
+    def __iter__(self) -> Iterator[str]:
+        """The lines."""
+
+    def close(self) -> None:
+        """End it, from any thread."""
+
+
+class Server(Protocol):
+    """An API server to which requests are sent."""
+
+    @property
+    def context(self) -> str:
+        """What people call it."""
+
+    def send(self, call: Call) -> Answer:
+        """Send one request."""
+
+    def open(self, call: Call) -> Stream:
+        """Send a request whose answer is read line by line."""
+
+
+class Kubernetes(Cloud):
+    """One namespace of one cluster."""
+
+    def __init__(self, server: Server, scope: Scope) -> None:
+        self.scope = scope
+        self.namespace = scope.place
+        self.server = server
+
+    @property
+    def context(self) -> str:
+        """The name under which the agent reaches the cluster."""
+        return self.server.context
+
+    @contextmanager
+    def acting(self, act: Act) -> Iterator[Act]:
+        """Sign every call this thread makes inside with who it is for and why; collect the request ids of writes."""
+        token = _acting.set(act)
+        try:
+            yield act
+        finally:
+            _acting.reset(token)
+
+    # --- reading
+
+    def list(self, kind: ObjectKind) -> Objects:
+        """Everything of a kind in the namespace, 500 a call. Raises rather than end early."""
+        return self._list(kind, kind.path(self.namespace), {})
+
+    def select(self, kind: ObjectKind, labels: str) -> Objects:
+        """Everything of a kind that has these labels, in all namespaces. Raises rather than end early."""
+        return self._list(kind, replace(kind, is_namespaced=False).path(""), {"labelSelector": labels})
+
+    def _list(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Objects:
+        for _ in range(LIST_ATTEMPTS):
+            try:
+                return [item for page in self._pages(kind, path, query) for item in page]
+            except Expired:
+                continue
+        raise Unreadable(f"{kind.plural} change faster than they can be listed: they are read again")
+
+    def _pages(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Iterator[Sequence[Object]]:
+        cursor = ""
+        while True:
+            here = {**query, "limit": str(PAGE), **({"continue": cursor} if cursor else {})}
+            answer = self._send(Call("GET", path, here), kind)
+            if answer.status == GONE:
+                raise Expired("the list expired")
+            body = self._good(answer, kind).body()
+            yield body.get("items") or []  # some versions say null where there are none
+            following = str(body.get("metadata", {}).get("continue") or "")
+            if not following:
+                return
+            if following == cursor:
+                raise Unreadable(f"{kind.plural} answer the same page again and again: they cannot be read to the end")
+            cursor = following
+
+    def get(self, kind: ObjectKind, name: str, namespace: str | None = None) -> Object:
+        """One object; raises ``NotFound`` where there is none."""
+        place = self.namespace if namespace is None else namespace
+        return self._good(self._send(Call("GET", kind.path(place, name)), kind), kind).body()
+
+    def find(self, kind: ObjectKind, name: str, namespace: str | None = None) -> Object | None:
+        """One object, or None where the server says that it is not there."""
+        try:
+            return self.get(kind, name, namespace)
+        except NotFound:
+            return None
+
+    # --- writing: each is one request, sent once
+
+    def create(self, kind: ObjectKind, body: Object) -> Object:
+        """Make an object; raises ``Conflict`` where the name is taken."""
+        return self._good(self._send(Call("POST", kind.path(self.namespace), body=body), kind), kind).body()
+
+    def patch(self, kind: ObjectKind, name: str, operations: Sequence[Object]) -> None:
+        """Change an object by a JSON Patch: all of it or nothing, and nothing unless its tests hold.
+
+        A refusal does not say which operation failed. So the object is read again: where a test no longer holds,
+        somebody was faster (``Overtaken``); else the server does not take the change itself (``Invalid``).
+        """
+        call = Call("PATCH", kind.path(self.namespace, name), body=list(operations), content_type=JSON_PATCH)
+        answer = self._send(call, kind)
+        if answer.status != 422:
+            self._good(answer, kind)
+            return
+        refused = error_of(answer)
+        try:
+            there = self.get(kind, name)
+        except NotFound as gone:
+            raise gone from refused
+        except CloudError:
+            raise Overtaken(f"{refused.message}; what stands there now cannot be read") from refused
+        failed = [op["path"] for op in operations if op["op"] == "test" and not holds(there, op)]
+        if failed:
+            raise made(Overtaken, f"{name!r} was changed by somebody else at {', '.join(failed)}", answer) from refused
+        raise refused
+
+    def merge(self, kind: ObjectKind, name: str, body: Object) -> None:
+        """Change an object by a merge patch, which must carry the resourceVersion it rests on."""
+        if "resourceVersion" not in body["metadata"]:
+            raise AssertionError("a merge patch without resourceVersion would overwrite what nobody has seen")
+        call = Call("PATCH", kind.path(self.namespace, name), body=body, content_type=MERGE_PATCH)
+        self._good(self._send(call, kind), kind)
+
+    def delete(self, kind: ObjectKind, name: str, uid: str, revision: str | None) -> None:
+        """Delete this very object, as it was read; absent is success."""
+        conditions = {"uid": uid, **({"resourceVersion": revision} if revision else {})}
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": conditions,
+            "propagationPolicy": "Background",
+        }
+        answer = self._send(Call("DELETE", kind.path(self.namespace, name), body=body), kind)
+        if answer.status != 404 or is_unknown_kind(answer):
+            self._good(answer, kind)
+
+    # --- how
+
+    def _send(self, call: Call, kind: ObjectKind) -> Answer:
+        answer = self.server.send(call)
+        if is_unknown_kind(answer):
+            raise no_such_kind(answer, kind.kind, kind.product)
+        return answer
+
+    def _good(self, answer: Answer, kind: ObjectKind) -> Answer:
+        if answer.is_good:
+            return answer
+        if answer.status == 404 and answer.call.startswith("POST "):
+            raise made(Invalid, f"there is no namespace {self.namespace!r} for {kind.plural}: make it first", answer)
+        raise error_of(answer)
+
+
+def note(request_id: str, *, is_read: bool) -> None:
+    """Keep the id of a writing request for the journal (C7)."""
+    act = _acting.get()
+    if act is not None and request_id and not is_read:
+        act.request_ids.append(request_id)
+
+
+def _token(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text) or "-"
+
+
+def purpose() -> str:
+    """The user agent of this thread's calls: who they are for and why; the cluster's audit log shows it."""
+    act = _acting.get()
+    if act is None:
+        return f"fractal-cloud/{__version__} reason/read"
+    return (
+        f"fractal-cloud/{__version__} ls/{_token(act.live_system_id)} "
+        f"component/{_token(act.component_id)} reason/{_token(act.reason)}"
+    )

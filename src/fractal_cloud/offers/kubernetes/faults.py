@@ -1,0 +1,119 @@
+"""What an API server's answers mean in our closed set of errors. How an answer is got belongs in cloud.py."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Overtaken,
+    Throttled,
+    Transient,
+    Unreadable,
+)
+
+_BY_STATUS: Final[dict[int, type[CloudError]]] = {
+    401: Denied,
+    403: Denied,
+    404: NotFound,
+    409: Conflict,
+    429: Throttled,
+}
+_READABLE: Final = (Throttled, Denied, NotFound)
+_ADVICE: Final[dict[type[CloudError], str]] = {
+    Throttled: "it is tried again later",
+    Unreadable: "nothing is decided from it, and it is read again",
+    Conflict: "it is tried again",
+    Overtaken: "nothing was written, and it is tried again",
+    Denied: "allow it to the agent: `fractal agent policy --provider kubernetes` prints what it needs",
+    Invalid: "correct the declaration and deploy again",
+    NotFound: "it is looked for again",
+    Transient: "whether it took effect is unknown until the next look",
+}
+GONE: Final = 410
+NO_SUCH_KIND: Final = "NoSuchKind"
+
+
+class Expired(Unreadable):
+    """The list was read too slowly: the server has forgotten how to continue it, and it must be begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an API server answered. ``status`` is 0 where there was no answer at all; ``call`` says what was asked."""
+
+    status: int
+    text: str
+    request_id: str
+    call: str
+    is_read: bool
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it was carried out."""
+        return 200 <= self.status < 300
+
+    def body(self) -> dict[str, Any]:
+        """The object it holds; raises where that cannot be understood."""
+        try:
+            found = json.loads(self.text)
+        except ValueError:
+            found = None
+        if isinstance(found, dict):
+            return found
+        raise error_of(
+            Answer(0, f"the answer is no object: {self.text[:80]!r}", self.request_id, self.call, self.is_read)
+        )
+
+    @property
+    def said(self) -> dict[str, Any] | None:
+        """The ``Status`` object of a refusal; None where the server did not say one."""
+        try:
+            found = json.loads(self.text)
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) and found.get("kind") == "Status" else None
+
+
+def error_of(answer: Answer) -> CloudError:
+    """The error to raise: the server's cause first, its reason and the call for whoever looks it up, what follows."""
+    said = answer.said or {}
+    reason = str(said.get("reason") or "")
+    return made(_kind_of(answer, reason), str(said.get("message") or answer.text[:300]), answer, reason)
+
+
+def made(kind: type[CloudError], cause: str, answer: Answer, reason: str = "") -> CloudError:
+    """An error with a cause of our own words for an answer."""
+    cause = " ".join(cause.split()).rstrip(". ") or "no reason was given"
+    where = ", ".join(part for part in (reason or str(answer.status or ""), answer.call) if part)
+    return kind(f"{cause} ({where}): {_ADVICE[kind]}", code=reason or str(answer.status), request_id=answer.request_id)
+
+
+def no_such_kind(answer: Answer, kind: str, product: str) -> CloudError:
+    """The cluster does not know the kind: a person must install what brings it (only this type is affected)."""
+    remedy = f"install {product}" if product else "its API server is too old"
+    found = Unreadable if answer.is_read else Invalid
+    return found(f"the cluster has no {kind}: {remedy}", code=NO_SUCH_KIND, request_id=answer.request_id)
+
+
+def is_unknown_kind(answer: Answer) -> bool:
+    """Whether a 404 speaks of the path itself: those come as plain text, those of an object as a ``Status``."""
+    return answer.status == 404 and answer.said is None
+
+
+def _kind_of(answer: Answer, reason: str) -> type[CloudError]:
+    if answer.is_read and answer.status == GONE:
+        return Unreadable
+    if answer.status == 0 or answer.status >= 500:
+        kind: type[CloudError] = Transient
+    elif answer.status == 409 and reason != "AlreadyExists":
+        kind = Overtaken
+    else:
+        kind = _BY_STATUS.get(answer.status, Invalid)
+    return Unreadable if answer.is_read and kind not in _READABLE else kind

@@ -1,0 +1,234 @@
+"""What all offers of Kubernetes share: one kind of object, read in bulk, changed by guarded patches.
+
+An offer says how declared parameters stand in its kind of object, and what its status means. How objects are found,
+tagged, guarded and deleted is the same for all of them, and stands here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.kubernetes.calls import Kubernetes
+from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
+from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
+from fractal_cloud.offers.kubernetes.patching import difference
+from fractal_cloud.offers.kubernetes.tags import (
+    GUARD,
+    RECONCILE,
+    annotations_of,
+    guard,
+    labels_of,
+    paths_of,
+    protocol_of,
+)
+from fractal_cloud.offers.offer import C, Look, Offer, Wanted
+
+OUTPUTS: Mapping[str, str] = {
+    "name": "its name",
+    "namespace": "namespace it lies in",
+    "context": "what the agent calls the cluster: a context of its kubeconfig",
+    "uid": "the cluster's own id of it",
+}
+State = tuple[Condition, str]
+"""Whether the cluster is still at work on an object, and what it says about it."""
+SETTLED: State = (Condition.SETTLED, "")
+
+
+class ObjectComponent(Component):
+    """What all components that become an object in a namespace declare."""
+
+    provider = "kubernetes"
+
+    cluster: str | None = parameter(
+        None, immutable=True, description="Context of the agent's kubeconfig; its current one if not given."
+    )
+    namespace: Namespace = parameter(
+        "default", immutable=True, enforced=True, description="Namespace it lies in, which must exist."
+    )
+
+
+class ObjectOffer(Offer[C, Kubernetes]):
+    """How one kind of object is read and changed."""
+
+    object_kind: ClassVar[ObjectKind]
+    place = ("namespace",)
+    realm = "cluster"
+    guard = GUARD
+
+    # --- what each offer says of its kind
+
+    @abstractmethod
+    def actual(self, item: Object) -> dict[str, Any]:
+        """The actual values of the parameters an object shows, as people declare them; None where it has none."""
+
+    @abstractmethod
+    def apply(self, item: Object, wanted: Wanted[C], names: Collection[str]) -> None:
+        """Write the declared values of these parameters into an object: a new one, or a copy of the one that is."""
+
+    def new(self, wanted: Wanted[C]) -> Object:
+        """What an object of this kind begins with, but for its metadata and the declared parameters."""
+        del wanted
+        return {"spec": {}}
+
+    def beside(self, cloud: Kubernetes, items: Sequence[Object]) -> Any:
+        """What else must be read to understand these objects: once for all of them, and None where nothing must."""
+        del cloud, items
+        return None
+
+    def state(self, item: Object, beside: Any) -> State:
+        """What the object's status means."""
+        del item, beside
+        return SETTLED
+
+    def shown(self, item: Object, beside: Any) -> dict[str, Any]:
+        """The outputs beside those that every object has."""
+        del item, beside
+        return {}
+
+    def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
+        """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for."""
+
+    # --- what is the same for all
+
+    def sightings(self, cloud: Kubernetes, look: Look) -> Iterator[Sighting]:
+        """All objects of the kind in the namespace, 500 a call."""
+        del look
+        items = cloud.list(self.object_kind)
+        beside = self.beside(cloud, items)
+        for item in items:
+            yield self.sighting(cloud, item, beside)
+
+    def read(self, cloud: Kubernetes, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One object by name; one of that name that was made anew is another one."""
+        del sweep
+        item = self._find(cloud, resource_id)
+        return None if item is None else self.sighting(cloud, item, self.beside(cloud, [item]))
+
+    def _find(self, cloud: Kubernetes, resource_id: str) -> Object | None:
+        name, uid = split_id(resource_id)
+        item = cloud.find(self.object_kind, name)
+        return item if item is not None and item["metadata"]["uid"] == uid else None
+
+    def sighting(self, cloud: Kubernetes, item: Object, beside: Any) -> Sighting:
+        """What an object shows."""
+        metadata = item["metadata"]
+        condition, detail = _dying(metadata) or self.state(item, beside)
+        context = {"context": cloud.context} if cloud.context else {}
+        labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+        return Sighting(
+            type=self.type,
+            name=metadata["name"],
+            resource_id=resource_id(metadata),
+            protocol=protocol_of(item),
+            tags={**labels, **({RECONCILE: annotations[RECONCILE]} if RECONCILE in annotations else {})},
+            actual=self.actual(item),
+            outputs={
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "uid": metadata["uid"],
+                **context,
+                **self.shown(item, beside),
+            },
+            condition=condition,
+            revision=metadata["resourceVersion"],
+            detail=detail,
+            is_open=True,
+        )
+
+    def create(self, cloud: Kubernetes, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
+        """Create it with its tags in the call."""
+        kind = self.object_kind
+        annotations = annotations_of(tags)
+        metadata = {
+            "name": wanted.component.name,
+            "namespace": cloud.namespace,
+            "labels": labels_of(tags),
+            **({"annotations": annotations} if annotations else {}),
+        }
+        item = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **self.new(wanted)}
+        self.apply(item, wanted, self._given(wanted.component))
+        made = cloud.create(kind, item)
+        return self.sighting(cloud, made, self.beside(cloud, [made]))
+
+    def _given(self, component: C) -> frozenset[str]:
+        """The parameters that have a value: declared, or by default (a default acts at creation)."""
+        fields = component.parameter_fields()
+        hidden = {"name", *self.place, self.realm}
+        return frozenset(n for n, field in fields.items() if n not in hidden and getattr(component, field) is not None)
+
+    def update(self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
+        """Bring all parameters in ``drift`` back in one patch, which tests the tags it rests on."""
+        item = self._find(cloud, sighting.resource_id)
+        if item is None:
+            raise NotFound(f"{sighting.name!r} is gone: it is looked for again")
+        if protocol_of(item) != sighting.protocol:
+            raise Overtaken(f"the tags of {sighting.name!r} were changed by somebody: nothing was written")
+        changed = deepcopy(item)
+        self.apply(changed, wanted, drift)
+        operations = difference(item, changed)
+        if operations:
+            uid = item["metadata"]["uid"]
+            cloud.patch(self.object_kind, sighting.name, [*guard(uid, sighting.protocol), *operations])
+
+    def delete(self, cloud: Kubernetes, sighting: Sighting) -> None:
+        """Delete this very object as it was read; absent is success."""
+        name, uid = split_id(sighting.resource_id)
+        self.check_deletion(cloud, sighting)
+        cloud.delete(self.object_kind, name, uid, sighting.revision)
+
+    def tag(self, cloud: Kubernetes, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Add tags by a merge patch with the resourceVersion that was read, or remove those that still stand."""
+        name, uid = split_id(sighting.resource_id)
+        adding, removing = paths_of(add), paths_of(remove)
+        if adding and removing:
+            raise ValueError(
+                f"tags are added or removed in one call, not both: {sorted(adding)} and {sorted(removing)}"
+            )
+        if adding:
+            metadata: Object = {"uid": uid, "resourceVersion": sighting.revision, "labels": labels_of(add)}
+            if add.reconcile:
+                metadata["annotations"] = annotations_of(add)
+            cloud.merge(self.object_kind, name, {"metadata": metadata})
+        elif removing:
+            operations = [{"op": "remove", "path": path} for path in removing]
+            cloud.patch(self.object_kind, name, [*guard(uid, sighting.protocol), *operations])
+
+
+def resource_id(metadata: Mapping[str, Any]) -> str:
+    """What finds an object and tells it from another one that once had, or will have, the same name."""
+    return f"{metadata['name']}/{metadata['uid']}"
+
+
+def split_id(resource_id: str) -> tuple[str, str]:
+    """The name and the uid in a resource id."""
+    name, _, uid = resource_id.partition("/")
+    return name, uid
+
+
+def _dying(metadata: Mapping[str, Any]) -> State | None:
+    if not metadata.get("deletionTimestamp"):
+        return None
+    waits = metadata.get("finalizers") or []
+    return Condition.DYING, "is being deleted" + (f", and waits for {', '.join(waits)}" if waits else "")
+
+
+def readable(read: Callable[[], list[Object]]) -> list[Object]:
+    """What a list beside the main one shows; nothing where it may not be read, or the cluster has no such kind.
+
+    Any other failure is one of the main list too: what stands there is unknown, not nothing (S0).
+    """
+    try:
+        return read()
+    except Denied:
+        return []
+    except Unreadable as error:
+        if error.code != NO_SUCH_KIND:
+            raise
+        return []

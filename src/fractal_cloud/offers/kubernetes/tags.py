@@ -1,0 +1,82 @@
+"""How the three tags are spelled on Kubernetes objects: two labels and an annotation (T8).
+
+Every patch here names the keys it is about, so nobody else's labels and annotations are touched (T1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tags import NO_TAGS, OURS, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+OWNER: Final = "fractal.cloud/owner"
+RECONCILE: Final = "fractal.cloud/reconcile"
+GUARD: Final = (
+    "atomic: a change tests the tags and the uid in the same JSON Patch, a deletion carries uid and resourceVersion; "
+    "a person who removes the label before the write wins, always"
+)
+CAVEAT: Final = (
+    "On OpenShift `oc` takes the same words. `--context` is the agent's own name for the cluster: leave it out, or put "
+    "yours in its place, where you call it otherwise."
+)
+
+
+@lru_cache(maxsize=4096)
+def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
+
+
+def protocol_of(item: Mapping[str, Any]) -> ProtocolTags:
+    """What the three tags of an object say; equal ones are one value."""
+    metadata = item["metadata"]
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    if MANAGED_BY not in labels and OWNER not in labels and RECONCILE not in annotations:
+        return NO_TAGS
+    return _protocol(labels.get(MANAGED_BY), annotations.get(RECONCILE), labels.get(OWNER))
+
+
+def labels_of(tags: ProtocolTags) -> dict[str, str]:
+    """The labels that tags become."""
+    pairs = {MANAGED_BY: tags.managed_by, OWNER: tags.owner}
+    return {key: value for key, value in pairs.items() if value is not None}
+
+
+def annotations_of(tags: ProtocolTags) -> dict[str, str]:
+    """The annotation that tags become."""
+    return {RECONCILE: RECONCILE_VALUE} if tags.reconcile else {}
+
+
+def escaped(key: str) -> str:
+    """A key as it stands in the path of a JSON Patch."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def paths_of(tags: ProtocolTags) -> dict[str, str]:
+    """Where in an object each tag stands, with its value."""
+    labels = {f"/metadata/labels/{escaped(key)}": value for key, value in labels_of(tags).items()}
+    return {**labels, **{f"/metadata/annotations/{escaped(key)}": v for key, v in annotations_of(tags).items()}}
+
+
+def guard(uid: str, tags: ProtocolTags) -> list[Object]:
+    """The operations a patch begins with: it is the same object, and it still carries these tags."""
+    expected = {"/metadata/uid": uid, **paths_of(tags)}
+    return [{"op": "test", "path": path, "value": value} for path, value in expected.items()]
+
+
+def glass(kind: ObjectKind) -> GlassCommands:
+    """The commands for one kind of object."""
+    at = "kubectl --context {context} -n {namespace}"
+    what = f"{kind.kind.lower()} {{name}}" if not kind.product else f"{kind.resource} {{name}}"
+    return GlassCommands(
+        break_glass=[f"{at} label {what} {MANAGED_BY}-"],
+        readopt=[
+            f"{at} label {what} {MANAGED_BY}={OURS}",
+            f"{at} annotate {what} {RECONCILE}={RECONCILE_VALUE} --overwrite",
+        ],
+        caveat=CAVEAT,
+    )

@@ -1,0 +1,81 @@
+"""Waking a cycle early: streams of changes of what carries our label, in one namespace. No change is read from them.
+
+A stream that ends, is refused or stands still does no harm: the cycles go on without it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final
+
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.tags import OURS
+from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes, Stream
+from fractal_cloud.offers.kubernetes.faults import error_of
+from fractal_cloud.offers.kubernetes.kinds import ObjectKind
+from fractal_cloud.offers.kubernetes.tags import MANAGED_BY
+
+STREAM_SECONDS: Final = 300
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+
+
+class Watch:
+    """One stream per kind, each in a thread that ends with ``stop`` or with the process."""
+
+    def __init__(self, cloud: Kubernetes, kinds: Collection[ObjectKind], wake: Callable[[], None]) -> None:
+        self._cloud = cloud
+        self._wake = wake
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._open: dict[ObjectKind, Stream] = {}
+        for kind in sorted(kinds, key=lambda kind: kind.resource):
+            threading.Thread(target=self._run, args=(kind,), name=f"watch {kind.plural}", daemon=True).start()
+
+    def stop(self) -> None:
+        """End all streams; returns at once."""
+        self._stopping.set()
+        with self._lock:
+            streams = list(self._open.values())
+        for stream in streams:
+            stream.close()
+
+    def _run(self, kind: ObjectKind) -> None:
+        pause = FIRST_PAUSE
+        while not self._stopping.is_set():
+            try:
+                for event in self._events(kind):
+                    pause = FIRST_PAUSE
+                    if event.get("type") in _CHANGES and not self._stopping.is_set():
+                        self._wake()
+            except (CloudError, ValueError):
+                # Whatever ended it, the next try comes later each time; the cycles tell what is wrong, if anything.
+                self._stopping.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _events(self, kind: ObjectKind) -> Iterator[dict[str, Any]]:
+        ours = {"labelSelector": f"{MANAGED_BY}={OURS}"}
+        path = kind.path(self._cloud.namespace)
+        answer = self._cloud.server.send(Call("GET", path, {**ours, "limit": "1"}))
+        if not answer.is_good:
+            raise error_of(answer)
+        since = str(answer.body()["metadata"]["resourceVersion"])
+        query = {**ours, "watch": "1", "resourceVersion": since, "timeoutSeconds": str(STREAM_SECONDS)}
+        stream = self._cloud.server.open(Call("GET", path, query, seconds=(5.0, STREAM_SECONDS + 30.0)))
+        with self._lock:
+            self._open[kind] = stream
+        try:
+            for line in stream:
+                if self._stopping.is_set():
+                    return
+                event = json.loads(line)
+                if event.get("type") == "ERROR":
+                    raise ValueError(f"the stream ended: {event.get('object')}")
+                yield event
+        finally:
+            with self._lock:
+                self._open.pop(kind, None)
+            stream.close()

@@ -1,0 +1,137 @@
+"""Watches tell what happens as it happens, to whom it fits, and end when they should."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.env import PERSON_TOKEN
+from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, MACHINES, Api, deployment, machine
+
+
+class Watch:
+    """One open watch; `next` waits for its next event."""
+
+    def __init__(self, sandbox: Sandbox, path: str, **query: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(sandbox.url).netloc, timeout=10)
+        words = "&".join(f"{key}={quote(value)}" for key, value in {"watch": "1", **query}.items())
+        headers = {"Authorization": f"Bearer {PERSON_TOKEN}"}
+        self._connection.request("GET", f"/kubernetes{path}?{words}", headers=headers)
+        self._answer = self._connection.getresponse()
+        self.status = self._answer.status
+
+    def next(self) -> tuple[str, Any] | None:
+        line = self._answer.readline()
+        return (read["type"], read["object"]) if line and (read := json.loads(line)) else None
+
+    def rest(self) -> list[tuple[str, str]]:
+        """The events until the end of the watch: type and name."""
+        found = []
+        while event := self.next():
+            found.append((event[0], event[1]["metadata"]["name"]))
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def watches(sandbox: Sandbox) -> Iterator[Any]:
+    opened: list[Watch] = []
+
+    def begin(path: str, **query: str) -> Watch:
+        opened.append(Watch(sandbox, path, **query))
+        return opened[-1]
+
+    yield begin
+    for watch in opened:
+        watch.close()
+
+
+def config(name: str, **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def test_a_watch_begins_with_what_is_there_and_goes_on_with_what_happens(person: Api, watches: Any) -> None:
+    person.make(CONFIG_MAPS, config("a"))
+    watch = watches(CONFIG_MAPS, timeoutSeconds="1")
+    person.make(CONFIG_MAPS, config("b"))
+    person.patch(f"{CONFIG_MAPS}/a", {"data": {"some": "thing"}})
+    person.delete(f"{CONFIG_MAPS}/b")
+    assert watch.rest() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+
+
+def test_a_watch_from_a_version_tells_what_came_after_it(person: Api, watches: Any) -> None:
+    person.make(CONFIG_MAPS, config("a"))
+    version = person.get(CONFIG_MAPS).json["metadata"]["resourceVersion"]
+    person.make(CONFIG_MAPS, config("b"))
+    assert watches(CONFIG_MAPS, resourceVersion=version, timeoutSeconds="1").rest() == [("ADDED", "b")]
+
+
+def test_what_no_longer_fits_the_selector_is_deleted_to_the_watch(person: Api, watches: Any) -> None:
+    person.make(CONFIG_MAPS, config("a", team="blue"))
+    person.make(CONFIG_MAPS, config("b"))
+    watch = watches(CONFIG_MAPS, labelSelector="team=blue", timeoutSeconds="1")
+    person.patch(f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"team": None}}})
+    person.patch(f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"team": "blue"}}})
+    assert watch.rest() == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+
+
+def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api, watches: Any) -> None:
+    kind, status = watches(CONFIG_MAPS, resourceVersion="1").next()
+    assert (kind, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
+
+
+def test_what_only_time_brings_about_is_told_too(person: Api, watches: Any, cluster: KubernetesCloud) -> None:
+    cluster.knobs.slow_creation(seconds=0.3)
+    watch = watches(MACHINES, timeoutSeconds="1")
+    person.make(MACHINES, machine("box"))
+    shown = []
+    while event := watch.next():
+        shown.append(event[1].get("status", {}).get("printableStatus"))
+    assert shown == [None, "Provisioning", "Running"]
+
+
+def test_the_state_can_be_asked_for_with_a_mark_at_its_end(person: Api, watches: Any) -> None:
+    person.make(CONFIG_MAPS, config("a"))
+    watch = watches(CONFIG_MAPS, sendInitialEvents="true", allowWatchBookmarks="true", timeoutSeconds="1")
+    assert watch.next()[0] == "ADDED"
+    kind, mark = watch.next()
+    assert (kind, mark["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})
+
+
+def test_an_open_watch_does_not_hold_the_sandbox_up() -> None:
+    sandbox = Sandbox(port=0).start()
+    watch = Watch(sandbox, CONFIG_MAPS)
+    began = time.monotonic()
+    sandbox.stop()
+    assert time.monotonic() - began < 2
+    watch.close()
+
+
+def test_a_watch_ends_when_its_client_goes_away(person: Api, watches: Any) -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        watches(CONFIG_MAPS).close()
+    deadline = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_a_table_is_watched_with_its_columns_once(person: Api, sandbox: Sandbox, cluster: KubernetesCloud) -> None:
+    person.make(DEPLOYMENTS, deployment("web"))
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    answer = person.get(DEPLOYMENTS, accept=accept, watch="1", timeoutSeconds=1)
+    (event,) = [json.loads(line) for line in answer.text.splitlines()]
+    assert event["object"]["kind"] == "Table"
+    assert event["object"]["rows"][0]["cells"][:2] == ["web", "1/1"]
