@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.databases import REAL_POSTGRES
 from tests import postgres
+from tests.linking.two_clouds import TwoClouds, two_clouds
 
 MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
 
@@ -34,3 +37,10 @@ def database(postgres_server: str) -> Iterator[str]:
     REAL_POSTGRES.set(postgres_server)
     yield postgres_server
     REAL_POSTGRES.set(None)
+
+
+@pytest.fixture
+def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
+    """The whole product with an agent for AWS and one for Kubernetes, and nothing in either cloud."""
+    with two_clouds(session_sandbox, tmp_path) as made:
+        yield made

@@ -97,9 +97,9 @@ class Kubernetes(Cloud):
 
     # --- reading
 
-    def list(self, kind: ObjectKind) -> Objects:
-        """Everything of a kind in the namespace, 500 a call. Raises rather than end early."""
-        return self._list(kind, kind.path(self.namespace), {})
+    def list(self, kind: ObjectKind, labels: str = "") -> Objects:
+        """Everything of a kind in the namespace (that has these labels), 500 a call. Raises rather than end early."""
+        return self._list(kind, kind.path(self.namespace), {"labelSelector": labels} if labels else {})
 
     def select(self, kind: ObjectKind, labels: str) -> Objects:
         """Everything of a kind that has these labels, in all namespaces. Raises rather than end early."""

@@ -8,16 +8,18 @@ the first two are ever written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import StringConstraints
 
 from fractal_cloud.offers.kubernetes.kinds import Object
-from fractal_cloud.offers.offer import Wanted
+from fractal_cloud.offers.offer import Wired
 
 MARK: Final = "fractal.cloud/linked-env"
 LINKED: Final = "linkedEnv"
+_NOT_SHOWN: Final = frozenset({"secretName", "secretKeys", "received"})
 
 EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_.-][A-Za-z0-9_.-]*$")]
 Entry = dict[str, Any]
@@ -64,19 +66,50 @@ def linked_names(item: Object) -> frozenset[str]:
     return frozenset(name for name in annotations.get(MARK, "").split(",") if name)
 
 
-def entries_of_links(wanted: Wanted[Any]) -> list[Entry]:
-    """HOOK for links: the entries that the links of a component bring into its container; none so far.
+def env_of_links(links: Sequence[Wired]) -> dict[str, str]:
+    """What links bring into a container, flat: each published key as a variable named after the target.
 
-    Everything that is written for a workload passes here, its creation and every update. What this returns is written
-    and marked; what it returned before and does not return any more is taken out again (L10).
+    ``=text`` is a plain value, ``secret:name:key`` one that is taken from a Secret.
     """
-    del wanted
-    return []
+    found: dict[str, str] = {}
+    for link in links:
+        prefix = _upper(link.target_id)
+        secret = str(link.fields.get("secretName", "")).rpartition("/")[2]
+        for key in filter(None, str(link.fields.get("secretKeys", "")).split(",")):
+            found[f"{prefix}_{_upper(key)}"] = f"secret:{secret}:{key}"
+        for key, value in link.fields.items():
+            if key not in _NOT_SHOWN:
+                found[f"{prefix}_{_upper(key)}"] = f"={value}"
+    return dict(sorted(found.items()))
 
 
-def linked_env(item: Object, wanted: Wanted[Any]) -> None:
-    """Put the entries of links into the container, with their mark on the pod template."""
-    put_linked(item, entries_of_links(wanted))
+def _upper(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])|-", lambda found: f"_{found[1] or ''}", name).upper()
+
+
+def flat_linked(item: Object) -> dict[str, str]:
+    """The entries that links brought, as they stand in the container, flat."""
+    names = linked_names(item)
+    return dict(
+        sorted((one["name"], _flat(one)) for one in container_of(item).get("env") or [] if one["name"] in names)
+    )
+
+
+def _flat(entry: Entry) -> str:
+    reference = (entry.get("valueFrom") or {}).get("secretKeyRef")
+    return f"secret:{reference['name']}:{reference['key']}" if reference else f"={entry.get('value', '')}"
+
+
+def entries_of(flat: Mapping[str, str]) -> list[Entry]:
+    """Flat entries as a container has them."""
+    entries: list[Entry] = []
+    for name, text in flat.items():
+        if text.startswith("="):
+            entries.append({"name": name, "value": text[1:]})
+        else:
+            _, secret, key = text.split(":", 2)
+            entries.append({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}})
+    return entries
 
 
 def put_linked(item: Object, entries: Collection[Entry]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pydantic import field_validator
@@ -13,20 +13,24 @@ from fractal_cloud.offers.kubernetes.containers import (
     LINKED,
     EnvironmentName,
     container_of,
-    linked_env,
+    entries_of,
+    env_of_links,
+    flat_linked,
     linked_names,
     plain_env,
+    put_linked,
     with_env,
 )
 from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, Object, Port, Quantity, label_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
-from fractal_cloud.offers.offer import Wanted
+from fractal_cloud.offers.link_types import WorkloadSource
+from fractal_cloud.offers.offer import Wanted, Wired
 
 SELECTED_BY: Final = "app.kubernetes.io/name"
 
 
-class KubernetesWorkload(ObjectComponent):
+class KubernetesWorkload(ObjectComponent, WorkloadSource):
     """A container that runs in a cluster, as often as you say: a Deployment."""
 
     type = "CustomWorkloads.CaaS.KubernetesWorkload"
@@ -47,6 +51,9 @@ class KubernetesWorkload(ObjectComponent):
     )
     command: list[str] | None = parameter(
         None, lines=True, description="What it runs instead of the image's entry point."
+    )
+    linked_env: dict[str, str] | None = parameter(
+        None, linked=True, description="Environment variables that its links bring; nobody declares them."
     )
 
     _check_name = field_validator("name")(label_name)
@@ -87,6 +94,7 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
             "cpu": requests.get("cpu"),
             "memory": requests.get("memory"),
             "command": container.get("command"),
+            LINKED: flat_linked(item),
         }
 
     def apply(self, item: Object, wanted: Wanted[KubernetesWorkload], names: Collection[str]) -> None:
@@ -108,7 +116,12 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
                 container["resources"] = {**resources, "requests": {**(resources.get("requests") or {}), name: value}}
         if "env" in names:
             container["env"] = with_env(container, declared.env or {}, keep=linked_names(item))
-        linked_env(item, wanted)
+        if LINKED in names:
+            put_linked(item, entries_of(declared.linked_env or {}))
+
+    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+        """What its links published, as environment variables."""
+        return {LINKED: env_of_links(links)}
 
     def state(self, item: Object, beside: Any) -> State:
         """What `kubectl rollout status` would say."""

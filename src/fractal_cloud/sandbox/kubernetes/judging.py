@@ -25,6 +25,7 @@ _NEUTRAL: Final = {
     ("labels", "fractal.cloud/owner"): OWNER,
     ("annotations", "fractal.cloud/reconcile"): RECONCILE,
 }
+LINK: Final = "fractal.cloud/link"
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 
@@ -53,7 +54,7 @@ class Watching:
 
     def judge(self, request: KubeRequest, plan: Plan) -> list[Finding]:
         """Have a write judged right before it is carried out; return the races it would lose."""
-        if request.call.actor != "agent" or not request.call.is_write:
+        if request.call.actor != "agent" or not request.call.is_write or _is_a_links_own(request, plan):
             return []
         return self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
 
@@ -65,6 +66,8 @@ class Watching:
             plan = self._writing.plan(_without_preconditions(request))
         except (ApiError, ValueError):
             return
+        if _is_a_links_own(request, plan):
+            return
         self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
 
     def note(self, call: Call, kind: Kind, items: list[Object]) -> None:
@@ -74,6 +77,18 @@ class Watching:
         for item in items:
             if "metadata" in item and "name" in item["metadata"]:
                 self._monitor.saw(call, reference(kind, item), tags_of(item))
+
+
+def _is_a_links_own(request: KubeRequest, plan: Plan) -> bool:
+    """Tell whether a write is about what a link made: such an object bears the link's mark, and none of the tags (L17).
+
+    What bears a mark only after the write is a creation; an existing object must have borne it before.
+    """
+    item = plan.before or plan.after
+    if item is None or request.call.origin.reason != "link":
+        return False
+    tags = tags_of(item)
+    return f"labels:{LINK}" in tags and not {MANAGED_BY, OWNER, RECONCILE} & tags.keys()
 
 
 def _creation(plan: Plan) -> Creation | None:

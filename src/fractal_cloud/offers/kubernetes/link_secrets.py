@@ -1,0 +1,94 @@
+"""Links from a workload to what needs a secret, wherever that is: the value arrives sealed, is opened here, and goes
+into a Secret of the workload's own namespace; the container's environment takes it from there (L9).
+
+The Secret's name bears the version of what it holds: a new version is a new Secret, so that the pods are rolled.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fractal_cloud.model.link import LinkSettings
+from fractal_cloud.offers.kubernetes.kinds import SECRET
+from fractal_cloud.offers.kubernetes.linked import bring, marked, name_of, remove
+from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
+from fractal_cloud.offers.link import OutboundHandler, OutboundLink, Published, outbound
+from fractal_cloud.offers.link_types import DATABASE_LINK, STORAGE_LINK, DatabaseLink, StorageLink
+from fractal_cloud.offers.secret import Secret
+
+STORE: Final = "kubernetes-secret"
+AnyLink = OutboundLink[Any]
+Contents = Callable[[AnyLink, Secret], Mapping[str, str]]
+
+
+def _received(link: AnyLink, version_key: str, contents: Contents, told: Sequence[str]) -> Published | None:
+    """Put a sealed value into a Secret, once per version, and publish where it lies; nothing new: as it was."""
+    version, sealed = link.published.get(version_key), link.published.get("sealed")
+    plain = {name: link.published[name] for name in told if name in link.published}
+    if version is None:
+        return None
+    name = name_of(link, f"-{str(version)[-12:].lower()}")
+    there = link.cloud.find(SECRET, name)
+    if there is None and sealed is None:
+        return plain or None  # it was lost here; the other side will see that nothing is received, and seal it anew
+    if there is None:
+        values = contents(link, link.open(sealed or ""))
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        bring(link.cloud, SECRET, name, link.mark, {"type": "Opaque", "data": data})
+        keys = sorted(values)
+    else:
+        keys = sorted(there.get("data") or {})
+    remove(link.cloud, SECRET, link.mark, keep=[name])
+    reference = f"{STORE}:{link.cloud.namespace}/{name}"
+    return {**plain, "secretName": reference, "secretKeys": ",".join(keys), "received": version}
+
+
+def _drop(link: AnyLink) -> None:
+    """Delete the Secrets of the link."""
+    remove(link.cloud, SECRET, link.mark)
+
+
+def _still_there(links: Sequence[AnyLink]) -> Iterator[AnyLink]:
+    """Those whose Secret is there: one list for all; what has received nothing has nothing to lose."""
+    if not links:
+        return
+    found = {item["metadata"]["name"] for item in marked(links[0].cloud, SECRET, {link.mark for link in links})}
+    for link in links:
+        reference = str(link.fields.get("secretName", ""))
+        if not reference or reference.rpartition("/")[2] in found:
+            yield link
+
+
+def _handler(
+    target: str, link_type: str, settings: type[LinkSettings], receive: Callable[[AnyLink], Published | None]
+) -> OutboundHandler:
+    handler = outbound(source=KubernetesWorkload, target=target, link_type=link_type, settings=settings)(receive)
+    handler.revokes(_drop)
+    handler.verifies(_still_there)
+    return handler
+
+
+def use_database(link: AnyLink) -> Published | None:
+    """Put the role's password into a Secret, and tell the workload where its database is."""
+    return _received(link, "version", _login, ("host", "port", "database", "user"))
+
+
+def _login(link: AnyLink, password: Secret) -> dict[str, str]:
+    told = link.published
+    address = f"{told['user']}:{password.reveal()}@{told['host']}:{told['port']}/{told['database']}"
+    return {"password": password.reveal(), "url": f"postgresql://{address}"}
+
+
+def use_bucket(link: AnyLink) -> Published | None:
+    """Put the access key into a Secret, and tell the workload which bucket it may use."""
+    return _received(link, "accessKeyId", _key, ("bucket", "region", "endpoint"))
+
+
+def _key(link: AnyLink, secret: Secret) -> dict[str, str]:
+    return {"accessKeyId": str(link.published["accessKeyId"]), "secretAccessKey": secret.reveal()}
+
+
+rds_database = _handler("Storage.PaaS.AwsRdsPostgres", DATABASE_LINK, DatabaseLink, use_database)
+s3_bucket = _handler("Storage.PaaS.AwsS3", STORAGE_LINK, StorageLink, use_bucket)

@@ -1,0 +1,88 @@
+"""Links between workloads in a cluster: a network policy that lets the source's pods in, and nothing else.
+
+The first link to a workload closes it for everybody who has none: that is how Kubernetes understands a policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fractal_cloud.offers.kubernetes.kinds import NETWORK_POLICY, Object
+from fractal_cloud.offers.kubernetes.linked import bring, mark_of, marked, name_of, remove
+from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
+from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
+from fractal_cloud.offers.link_types import WORKLOAD_LINK, WorkloadLink
+
+
+@inbound(source="*", target=KubernetesWorkload, link_type=WORKLOAD_LINK, settings=WorkloadLink)
+def let_in(link: InboundLink[WorkloadLink]) -> Published | None:
+    """Let the source's pods (or its address, from outside) reach these ports of the workload."""
+    peer = _peer(link)
+    if peer is None:
+        return None
+    bring(link.cloud, NETWORK_POLICY, name_of(link), link.mark, {"spec": _spec(link, peer)})
+    outputs, settings = link.there.outputs, link.settings
+    return {
+        "host": f"{outputs['name']}.{outputs['namespace']}.svc",
+        "port": settings.from_port,
+        "toPort": settings.last_port,
+        "protocol": settings.protocol,
+    }
+
+
+@let_in.revokes
+def shut_out(link: InboundLink[WorkloadLink]) -> None:
+    """Take the policy away."""
+    remove(link.cloud, NETWORK_POLICY, link.mark)
+
+
+@let_in.verifies
+def still_let_in(links: Sequence[InboundLink[WorkloadLink]]) -> Iterator[InboundLink[WorkloadLink]]:
+    """Those whose policy is there and says the same: one list for all."""
+    if not links:
+        return
+    there = {mark_of(item): item["spec"] for item in marked(links[0].cloud, NETWORK_POLICY, _marks(links))}
+    for link in links:
+        peer = _peer(link)
+        if peer is None or _says_the_same(there.get(link.mark), _spec(link, peer)):
+            yield link
+
+
+def _marks(links: Sequence[InboundLink[WorkloadLink]]) -> set[str]:
+    return {link.mark for link in links}
+
+
+def _peer(link: InboundLink[WorkloadLink]) -> Object | None:
+    """Who is let in: the source's pods by their labels, in their namespace; from elsewhere, its address."""
+    outputs = link.outputs
+    if not link.is_cross_cloud() and outputs.get("selector"):
+        return {
+            "podSelector": {"matchLabels": dict(outputs["selector"])},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": str(outputs["namespace"])}},
+        }
+    address = outputs.get("publicIpAddress") or outputs.get("privateIp")
+    return {"ipBlock": {"cidr": f"{address}/32"}} if address else None
+
+
+def _spec(link: InboundLink[WorkloadLink], peer: Object) -> Object:
+    settings = link.settings
+    port: Object = {"port": settings.from_port, "protocol": settings.protocol.upper()}
+    if settings.last_port != settings.from_port:
+        port["endPort"] = settings.last_port
+    return {
+        "podSelector": {"matchLabels": dict(link.there.outputs["selector"])},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [peer], "ports": [port]}],
+    }
+
+
+def _says_the_same(actual: Object | None, wanted: Object) -> bool:
+    return actual is not None and all(actual.get(key) == value for key, value in wanted.items())
+
+
+@outbound(source=KubernetesWorkload, target=KubernetesWorkload, link_type=WORKLOAD_LINK, settings=WorkloadLink)
+def reach(link: OutboundLink[WorkloadLink]) -> Published | None:
+    """Tell the workload under which host and port the other one is reached."""
+    if "port" not in link.published:
+        return None
+    return {name: link.published[name] for name in ("host", "port", "protocol")}
