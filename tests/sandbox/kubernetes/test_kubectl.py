@@ -58,6 +58,8 @@ def test_it_gets_what_is_there(kubectl: Run, web: None) -> None:
     assert "NotFound" in kubectl("get", "deployment", "other", code=1).stderr
     assert 'have a resource type "nonsense"' in kubectl("get", "nonsense", code=1).stderr
     assert kubectl("get", "deployments", "--chunk-size=1", "-o", "name").stdout == "deployment.apps/web\n"
+    assert kubectl("get", "all", "-o", "name").stdout == "deployment.apps/web\n"
+    assert "web:1" in kubectl("describe", "deployment", "web").stdout
 
 
 @pytest.mark.rule("G1")
