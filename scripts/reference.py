@@ -28,7 +28,7 @@ from fractal_cloud.offers.offer import AnyOffer, Recognition  # noqa: E402
 from fractal_cloud.offers.registry import installed  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
-CATEGORIES = ("network_and_compute", "storage", "custom_workloads")
+CATEGORIES = ("network_and_compute", "storage", "custom_workloads", "api_management")
 WIDTH = 100
 LIVE_SYSTEM = "example"
 

@@ -22,6 +22,7 @@ __all__ = [
     "DeclarationError",
     "LiveSystem",
     "__version__",
+    "api_management",
     "custom_workloads",
     "network",
     "network_and_compute",
@@ -33,7 +34,7 @@ _HOMES = {
     "DeclarationError": "fractal_cloud.model.errors",
     "LiveSystem": "fractal_cloud.livesystem",
 }
-_CATEGORIES = ("custom_workloads", "network", "network_and_compute", "storage")
+_CATEGORIES = ("api_management", "custom_workloads", "network", "network_and_compute", "storage")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import fractal_cloud
-from fractal_cloud import Component, DeclarationError, LiveSystem, custom_workloads, network, storage
+from fractal_cloud import Component, DeclarationError, LiveSystem, api_management, custom_workloads, network, storage
 from fractal_cloud import network_and_compute as nc
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
@@ -64,24 +64,30 @@ def test_a_reference_may_be_an_id_and_a_component_may_say_more() -> None:
 
 
 SPELLINGS = [
-    (nc, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
-    (nc, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
-    (nc, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
-    (nc, "ec2", "NetworkAndCompute.IaaS.AwsEc2Instance"),
-    (nc, "eks", "NetworkAndCompute.PaaS.AwsEks"),
-    (custom_workloads, "ecs_cluster", "CustomWorkloads.PaaS.AwsEcsCluster"),
-    (custom_workloads, "ecs_service", "CustomWorkloads.PaaS.AwsEcsService"),
-    (storage, "s3", "Storage.PaaS.AwsS3"),
-    (storage, "rds_postgres", "Storage.PaaS.AwsRdsPostgres"),
+    (api_management.kubernetes, "ambassador", "APIManagement.CaaS.Ambassador"),
+    (custom_workloads.kubernetes, "workload", "CustomWorkloads.CaaS.KubernetesWorkload"),
+    (nc.kubernetes, "service", "NetworkAndCompute.CaaS.KubernetesService"),
+    (nc.kubernetes, "network_policy", "NetworkAndCompute.CaaS.KubernetesNetworkPolicy"),
+    (nc.kubernetes, "virtual_machine", "NetworkAndCompute.CaaS.KubernetesVirtualMachine"),
+    (storage.kubernetes, "persistent_volume_claim", "Storage.CaaS.KubernetesPersistentVolumeClaim"),
+    (nc.aws, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
+    (nc.aws, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
+    (nc.aws, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
+    (nc.aws, "ec2", "NetworkAndCompute.IaaS.AwsEc2Instance"),
+    (nc.aws, "eks", "NetworkAndCompute.PaaS.AwsEks"),
+    (custom_workloads.aws, "ecs_cluster", "CustomWorkloads.PaaS.AwsEcsCluster"),
+    (custom_workloads.aws, "ecs_service", "CustomWorkloads.PaaS.AwsEcsService"),
+    (storage.aws, "s3", "Storage.PaaS.AwsS3"),
+    (storage.aws, "rds_postgres", "Storage.PaaS.AwsRdsPostgres"),
 ]
 
 
-@pytest.mark.parametrize(("category", "name", "kind"), SPELLINGS)
-def test_every_type_has_its_short_name(category: ModuleType, name: str, kind: str) -> None:
-    spelled = getattr(category.aws, name)
+@pytest.mark.parametrize(("module", "name", "kind"), SPELLINGS)
+def test_every_type_has_its_short_name(module: ModuleType, name: str, kind: str) -> None:
+    spelled = getattr(module, name)
     assert issubclass(spelled, Component)
     assert spelled.type == kind
-    assert name in category.aws.__all__
+    assert name in module.__all__
 
 
 def test_every_installed_type_has_a_short_name() -> None:
@@ -90,6 +96,7 @@ def test_every_installed_type_has_a_short_name() -> None:
 
 def test_network_is_another_name() -> None:
     assert network.aws is nc.aws
+    assert network.kubernetes is nc.kubernetes
     assert fractal_cloud.network.aws.vpc is fractal_cloud.network_and_compute.aws.vpc
     assert storage.aws is fractal_cloud.storage.aws
 

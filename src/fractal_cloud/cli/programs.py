@@ -139,7 +139,9 @@ def policy(
         if error.name is None or not name.startswith(error.name):
             raise
         raise CommandError(
-            f"there is no access policy for {provider!r}", advice="There is one for aws.", code=Exit.USAGE
+            f"there is no access policy for {provider!r}",
+            advice="There is one for aws and one for kubernetes.",
+            code=Exit.USAGE,
         ) from None
     made = module.policy()
     typer.echo(made if isinstance(made, str) else json.dumps(made, indent=2))

@@ -1,5 +1,5 @@
 """What runs people's own programs, by provider. Only names: what a component is stands beside its offer."""
 
-from fractal_cloud.custom_workloads import aws
+from fractal_cloud.custom_workloads import aws, kubernetes
 
-__all__ = ["aws"]
+__all__ = ["aws", "kubernetes"]

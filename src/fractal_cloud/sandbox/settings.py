@@ -86,8 +86,9 @@ class PageFailure(_Error):
 class Delay(_Model):
     """How long something takes for resources of a kind: some seconds, or a number of reads of the resource.
 
-    Kinds: `vpc`, `subnet`, `security-group`, `instance`, `bucket`, `db`, `ecs-cluster`, `ecs-service`, `eks-cluster`,
-    or a pattern. With both given, whichever is over first ends it.
+    Kinds of AWS: `vpc`, `subnet`, `security-group`, `instance`, `bucket`, `db`, `ecs-cluster`, `ecs-service`,
+    `eks-cluster`; of Kubernetes: its own, in small letters (`deployment`, `virtualmachine`); or a pattern. With both
+    given, whichever is over first ends it.
     """
 
     kind: str = "*"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -37,6 +38,12 @@ def kubectl(sandbox: Sandbox, tmp_path: Path) -> Run:
     return run
 
 
+def is_new(kubectl: Run) -> bool:
+    """Whether this is a kubectl of our days; Debian's 1.20 lacks some of what is tried."""
+    version = json.loads(kubectl("version", "--client", "-o", "json").stdout)["clientVersion"]
+    return int(re.sub(r"\D", "", version["minor"])) >= 27
+
+
 @pytest.fixture
 def web(kubectl: Run) -> None:
     kubectl("create", "-f", "-", stdin=yaml.safe_dump(deployment("web")))
@@ -51,12 +58,15 @@ def test_it_gets_what_is_there(kubectl: Run, web: None) -> None:
     assert "NotFound" in kubectl("get", "deployment", "other", code=1).stderr
     assert 'have a resource type "nonsense"' in kubectl("get", "nonsense", code=1).stderr
     assert kubectl("get", "deployments", "--chunk-size=1", "-o", "name").stdout == "deployment.apps/web\n"
+    assert kubectl("get", "all", "-o", "name").stdout == "deployment.apps/web\n"
+    assert "web:1" in kubectl("describe", "deployment", "web").stdout
 
 
 @pytest.mark.rule("G1")
 def test_it_takes_labels_off_and_puts_them_on(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
     key = "app.kubernetes.io/managed-by"
-    assert kubectl("label", "deployment", "web", f"{key}-").stdout == "deployment.apps/web unlabeled\n"
+    assert kubectl("label", "deployment", "web", f"{key}-").stdout.endswith("labeled\n")  # older ones say no «un»
+    assert key not in cluster.objects("deployments")[0]["metadata"]["labels"]
     assert "not found" in kubectl("label", "deployment", "web", f"{key}-").stdout
     kubectl("label", "deployment", "web", f"{key}=fractal-cloud")
     assert "--overwrite" in kubectl("label", "deployment", "web", f"{key}=other", code=1).stderr
@@ -69,7 +79,7 @@ def test_it_takes_labels_off_and_puts_them_on(kubectl: Run, web: None, cluster: 
 
 def test_it_labels_custom_resources(kubectl: Run, cluster: KubernetesCloud) -> None:
     kubectl("create", "-f", "-", stdin=yaml.safe_dump_all([mapping("front"), machine("box")]))
-    assert kubectl("label", "mapping", "front", "app.kubernetes.io/managed-by-").stdout.endswith("unlabeled\n")
+    assert kubectl("label", "mapping", "front", "app.kubernetes.io/managed-by-").stdout.endswith("labeled\n")
     assert kubectl("annotate", "vm", "box", "fractal.cloud/reconcile=reconcile").stdout.endswith("annotated\n")
     assert kubectl("get", "vm").stdout.split()[4:7] == ["box", "Running", "True"]
     assert "app.kubernetes.io/managed-by" not in cluster.objects("mappings")[0]["metadata"]["labels"]
@@ -85,7 +95,8 @@ def test_it_applies_and_changes_and_keeps_a_label_of_somebody_else(kubectl: Run,
     (kept,) = cluster.objects("deployments")
     assert kept["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "B", "value": "3"}]
     assert kept["metadata"]["labels"] == {**MANAGED, "team": "blue"}
-    assert kubectl("diff", "-f", "-", stdin=yaml.safe_dump(wanted)).stdout == ""
+    if is_new(kubectl):
+        assert kubectl("diff", "-f", "-", stdin=yaml.safe_dump(wanted)).stdout == ""
 
 
 def test_it_applies_on_the_servers_side(kubectl: Run, cluster: KubernetesCloud) -> None:
@@ -105,12 +116,14 @@ def test_it_patches_in_all_three_ways(kubectl: Run, web: None, cluster: Kubernet
     ]
     kubectl("patch", "deployment", "web", "--type=json", "-p", json.dumps(tested))
     refused = kubectl("patch", "deployment", "web", "--type=json", "-p", json.dumps(tested), code=1)
-    assert "the server rejected our request" in refused.stderr
+    assert re.search("server rejected our request|request is invalid", refused.stderr)
     (kept,) = cluster.objects("deployments")
     (container,) = kept["spec"]["template"]["spec"]["containers"]
     assert (container["image"], len(container["env"]), kept["spec"]["replicas"]) == ("web:2", 2, 3)
-    kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", '{"status": {"replicas": 9}}')
-    assert cluster.objects("deployments")[0]["status"]["replicas"] == 9
+    if is_new(kubectl):
+        status = '{"status": {"replicas": 9}}'
+        kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", status)
+        assert cluster.objects("deployments")[0]["status"]["replicas"] == 9
 
 
 def test_it_scales_sets_an_image_and_waits(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:

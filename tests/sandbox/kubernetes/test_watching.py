@@ -33,10 +33,12 @@ class Watch:
         line = self._answer.readline()
         return (read["type"], read["object"]) if line and (read := json.loads(line)) else None
 
-    def rest(self) -> list[tuple[str, str]]:
-        """The events until the end of the watch: type and name."""
+    def take(self, count: int) -> list[tuple[str, str]]:
+        """The next events: type and name."""
         found = []
-        while event := self.next():
+        for _ in range(count):
+            event = self.next()
+            assert event is not None, "the watch ended early"
             found.append((event[0], event[1]["metadata"]["name"]))
         return found
 
@@ -63,27 +65,29 @@ def config(name: str, **labels: str) -> dict[str, Any]:
 
 def test_a_watch_begins_with_what_is_there_and_goes_on_with_what_happens(person: Api, watches: Any) -> None:
     person.make(CONFIG_MAPS, config("a"))
-    watch = watches(CONFIG_MAPS, timeoutSeconds="1")
+    watch = watches(CONFIG_MAPS)
     person.make(CONFIG_MAPS, config("b"))
     person.patch(f"{CONFIG_MAPS}/a", {"data": {"some": "thing"}})
     person.delete(f"{CONFIG_MAPS}/b")
-    assert watch.rest() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    assert watch.take(4) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
 def test_a_watch_from_a_version_tells_what_came_after_it(person: Api, watches: Any) -> None:
     person.make(CONFIG_MAPS, config("a"))
     version = person.get(CONFIG_MAPS).json["metadata"]["resourceVersion"]
     person.make(CONFIG_MAPS, config("b"))
-    assert watches(CONFIG_MAPS, resourceVersion=version, timeoutSeconds="1").rest() == [("ADDED", "b")]
+    watch = watches(CONFIG_MAPS, resourceVersion=version, timeoutSeconds="1")
+    assert watch.take(1) == [("ADDED", "b")]
+    assert watch.next() is None, "it ends when its time is over"
 
 
 def test_what_no_longer_fits_the_selector_is_deleted_to_the_watch(person: Api, watches: Any) -> None:
     person.make(CONFIG_MAPS, config("a", team="blue"))
     person.make(CONFIG_MAPS, config("b"))
-    watch = watches(CONFIG_MAPS, labelSelector="team=blue", timeoutSeconds="1")
+    watch = watches(CONFIG_MAPS, labelSelector="team=blue")
     person.patch(f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"team": None}}})
     person.patch(f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"team": "blue"}}})
-    assert watch.rest() == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+    assert watch.take(3) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
 
 
 def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api, watches: Any) -> None:
@@ -93,17 +97,15 @@ def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api,
 
 def test_what_only_time_brings_about_is_told_too(person: Api, watches: Any, cluster: KubernetesCloud) -> None:
     cluster.knobs.slow_creation(seconds=0.3)
-    watch = watches(MACHINES, timeoutSeconds="1")
+    watch = watches(MACHINES)
     person.make(MACHINES, machine("box"))
-    shown = []
-    while event := watch.next():
-        shown.append(event[1].get("status", {}).get("printableStatus"))
+    shown = [watch.next()[1].get("status", {}).get("printableStatus") for _ in range(3)]
     assert shown == [None, "Provisioning", "Running"]
 
 
 def test_the_state_can_be_asked_for_with_a_mark_at_its_end(person: Api, watches: Any) -> None:
     person.make(CONFIG_MAPS, config("a"))
-    watch = watches(CONFIG_MAPS, sendInitialEvents="true", allowWatchBookmarks="true", timeoutSeconds="1")
+    watch = watches(CONFIG_MAPS, sendInitialEvents="true", allowWatchBookmarks="true")
     assert watch.next()[0] == "ADDED"
     kind, mark = watch.next()
     assert (kind, mark["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})

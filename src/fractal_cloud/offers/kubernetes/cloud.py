@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
 
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
 from fractal_cloud.model.identity import Scope
@@ -75,16 +76,17 @@ class Cluster:
         from urllib3.exceptions import HTTPError
 
         client = self.reading if call.is_read else self.writing
+        # The server takes this id over into its audit log: so it is known even where the answer is lost.
+        request_id = "" if call.is_read else str(uuid4())
+        note(request_id, is_read=call.is_read)
         try:
-            request = _request(client, call)
+            request = _request(client, call, request_id)
             response = client.call_api(*request, _request_timeout=call.seconds or _seconds(call))
             text = response.read().decode("utf-8", "replace")
         except ConfigException as error:
             raise Denied(f"{error} ({call}): give the agent credentials for {self.context!r}") from error
         except (HTTPError, OSError) as error:
-            raise error_of(Answer(0, _cause(error), "", str(call), call.is_read)) from error
-        request_id = response.headers.get("Audit-Id", "")
-        note(request_id, is_read=call.is_read)
+            raise error_of(Answer(0, _cause(error), request_id, str(call), call.is_read)) from error
         return Answer(response.status, text, request_id, str(call), call.is_read)
 
     def open(self, call: Call) -> Lines:
@@ -117,8 +119,10 @@ def _seconds(call: Call) -> tuple[float, float]:
     return READ_SECONDS if call.is_read else WRITE_SECONDS
 
 
-def _request(client: Any, call: Call) -> Any:
+def _request(client: Any, call: Call, request_id: str = "") -> Any:
     headers = {"Accept": "application/json", "User-Agent": purpose()}
+    if request_id:
+        headers["Audit-ID"] = request_id
     if call.body is not None:
         headers["Content-Type"] = call.content_type
     path = call.path + (f"?{urlencode(call.query)}" if call.query else "")

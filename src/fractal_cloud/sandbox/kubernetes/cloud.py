@@ -169,7 +169,7 @@ class KubernetesCloud:
         """Return the answer and the objects it shows."""
         kind, form = request.target.kind, form_of(request.accept, is_list=request.verb == "list")
         if request.verb == "watch":
-            lines = watch(request, self._store, self._controllers.settle)
+            lines = watch(request, self._store, lambda: self._controllers)  # a reset makes new ones
             return _Answer(200, Stream(lines)), []
         if request.verb == "list":
             page = self._reading.page(request, self.knobs.page_size)

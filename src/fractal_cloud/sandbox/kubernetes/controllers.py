@@ -81,6 +81,11 @@ class Controllers:
                 for custom in self._store.items(gone):
                     self._store.remove(gone.resource, custom)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anything happens by itself after some time."""
+        return bool(self._working or self._dying)
+
     def settle(self) -> None:
         """Carry on with everything whose time has come."""
         for uid, work in list(self._working.items()):

@@ -100,11 +100,13 @@ def _resources(group: str, version: str, kinds: Kinds) -> dict[str, Any]:
             "kind": kind.kind,
             "verbs": _VERBS,
             **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+            **({"categories": ["all"]} if kind.is_in_all else {}),
         }
         resources.append(whole)
         for name in kind.subresources:
             part = {**whole, "name": f"{kind.plural}/{name}", "singularName": "", "verbs": ["get", "patch", "update"]}
-            part.pop("shortNames", None)
+            for key in ("shortNames", "categories"):
+                part.pop(key, None)
             if name == "scale":
                 part |= {"group": "autoscaling", "version": "v1", "kind": "Scale"}
             resources.append(part)

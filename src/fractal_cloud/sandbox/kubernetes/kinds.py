@@ -27,6 +27,7 @@ class Kind:
     short_names: tuple[str, ...] = ()
     has_status: bool = True
     is_custom: bool = False
+    is_in_all: bool = False  # shown by `kubectl get all`
     # Columns of `kubectl get`, as a CRD names them: name, type, JSON path.
     columns: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
 
@@ -64,11 +65,11 @@ BUILT_IN: Final = (
     CRD,
     Kind("", "v1", "ConfigMap", "configmaps", short_names=("cm",), has_status=False),
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",)),
-    Kind("", "v1", "Pod", "pods", short_names=("po",)),
+    Kind("", "v1", "Pod", "pods", short_names=("po",), is_in_all=True),
     Kind("", "v1", "Secret", "secrets", has_status=False),
-    Kind("", "v1", "Service", "services", short_names=("svc",)),
+    Kind("", "v1", "Service", "services", short_names=("svc",), is_in_all=True),
     Kind("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), has_status=False),
-    Kind("apps", "v1", "Deployment", "deployments", short_names=("deploy",)),
+    Kind("apps", "v1", "Deployment", "deployments", short_names=("deploy",), is_in_all=True),
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short_names=("netpol",), has_status=False),
 )
 
@@ -121,6 +122,7 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
             short_names=tuple(names.get("shortNames", ())),
             has_status="status" in (version.get("subresources") or {}),
             is_custom=True,
+            is_in_all="all" in names.get("categories", ()),
             columns=tuple(
                 (column["name"], column["type"], column["jsonPath"])
                 for column in version.get("additionalPrinterColumns") or ()
@@ -141,7 +143,13 @@ def _definition(group: str, version: str, kind: str, plural: str, short_names: I
         "spec": {
             "group": group,
             "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "shortNames": list(short_names)},
+            "names": {
+                "kind": kind,
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": list(short_names),
+                "categories": ["all"],
+            },
             "versions": [
                 {
                     "name": version,

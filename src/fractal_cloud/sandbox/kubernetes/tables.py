@@ -113,6 +113,7 @@ def _count(item: Object) -> str:
     return str(len({**(item.get("data") or {}), **(item.get("binaryData") or {})}))
 
 
+_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _BUILT_IN: Final[dict[str, list[_Column]]] = {
     "Namespace": [("Status", lambda item: _status(item).get("phase", ""))],
     "Deployment": [
@@ -130,7 +131,7 @@ _BUILT_IN: Final[dict[str, list[_Column]]] = {
         ("Status", _at(".status.phase")),
         ("Volume", _at(".spec.volumeName")),
         ("Capacity", _at(".status.capacity.storage")),
-        ("Access Modes", lambda item: ",".join(item["spec"].get("accessModes", []))),
+        ("Access Modes", lambda item: ",".join(_MODES.get(mode, mode) for mode in item["spec"].get("accessModes", []))),
         ("StorageClass", _at(".spec.storageClassName")),
     ],
     "Secret": [("Type", _at(".type")), ("Data", _count)],

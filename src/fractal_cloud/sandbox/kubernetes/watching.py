@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, gone
 from fractal_cloud.sandbox.kubernetes.forms import form_of, shown_object
@@ -21,41 +21,51 @@ from fractal_cloud.sandbox.kubernetes.store import Event, Store
 
 __all__ = ["watch"]
 
-_SLICE = 0.1
+_SHORT, _LONG = 0.1, 1.0
 _LONGEST = 1800
 
 
-def watch(request: KubeRequest, store: Store, settle: Callable[[], None]) -> Iterator[bytes]:
-    """Yield the lines of a watch; empty ones while nothing happens."""
-    selection = selection_of(request)
+class Clock(Protocol):
+    """What time brings about: whether anything waits for it, and making happen what is due."""
+
+    @property
+    def is_awaited(self) -> bool: ...
+
+    def settle(self) -> None: ...
+
+
+def watch(request: KubeRequest, store: Store, clock: Callable[[], Clock]) -> Iterator[bytes]:
+    """Begin a watch, under the cloud's lock; returns its lines, with empty ones while nothing happens."""
+    selection, lines = selection_of(request), _Lines(request)
     deadline = time.monotonic() + (request.number("timeoutSeconds") or _LONGEST)
-    wanted = request.query.get("resourceVersion", "")
+    version = request.number("resourceVersion") or 0
     wants_state = request.query.get("sendInitialEvents") == "true"
-    with store.changed:
-        version = request.number("resourceVersion") or 0
-        state: list[Object] = []
-        if wants_state or wanted in ("", "0"):
-            version = store.version
-            state = store.items(request.target.kind, request.target.namespace)
-    lines = _Lines(request)
-    for item in state:
-        if selection.fits(item):
-            yield lines.line("ADDED", item)
+    begin: list[bytes] = []
+    if wants_state or not version:
+        version = store.version
+        state = store.items(request.target.kind, request.target.namespace)
+        begin = [lines.line("ADDED", item) for item in state if selection.fits(item)]
     if wants_state:
-        yield lines.bookmark(version, {"k8s.io/initial-events-end": "true"})
-    while time.monotonic() < deadline:
-        with store.changed:
-            settle()
-            if store.version <= version:
-                store.changed.wait(min(_SLICE, max(deadline - time.monotonic(), 0)))
-            events = store.since(version)
-            latest = store.version
-        if events is None:
-            yield lines.error(gone(f"too old resource version: {version} ({latest})"))
-            return
-        version = latest
-        told = [line for event in events if (line := _told(request, selection, event, lines))]
-        yield b"".join(told)
+        begin.append(lines.bookmark(version, {"k8s.io/initial-events-end": "true"}))
+
+    def told() -> Iterator[bytes]:
+        nonlocal version
+        yield b"".join(begin)
+        while time.monotonic() < deadline:
+            with store.changed:
+                clock().settle()
+                if store.version <= version:
+                    pause = _SHORT if clock().is_awaited else _LONG
+                    store.changed.wait(min(pause, max(deadline - time.monotonic(), 0)))
+                events = store.since(version)
+                latest = store.version
+            if events is None:
+                yield lines.error(gone(f"too old resource version: {version} ({latest})"))
+                return
+            version = latest
+            yield b"".join(_told(request, selection, event, lines) for event in events)
+
+    return told()
 
 
 def _told(request: KubeRequest, selection: Selection, event: Event, lines: _Lines) -> bytes:

@@ -1,0 +1,62 @@
+"""The rights the agent needs in a cluster, as RBAC. That it changes only what is managed, its own patches make sure of.
+
+RBAC knows no conditions on labels; but every change tests them in the same request, which the cluster refuses if a
+person was faster (S16). Whoever wants less gives a Role in some namespaces instead: `docs/providers/kubernetes.md`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import yaml
+
+from fractal_cloud.offers.kubernetes.kinds import (
+    CLAIM,
+    DEPLOYMENT,
+    HOST,
+    NAMESPACE,
+    NETWORK_POLICY,
+    POD,
+    SERVICE,
+    STORAGE_CLASS,
+    VIRTUAL_MACHINE,
+    VOLUME,
+    Object,
+    ObjectKind,
+)
+
+NAME: Final = "fractal-cloud-agent"
+CHANGED: Final = (DEPLOYMENT, SERVICE, NETWORK_POLICY, CLAIM, VIRTUAL_MACHINE, HOST)
+_ALL: Final = ["get", "list", "watch", "create", "patch", "delete"]
+# Beside the types themselves: who uses a claim, what becomes of its volume, and whether it waits for its first user.
+_LOOKED_AT: Final = ((POD, ["list"]), (VOLUME, ["get"]), (STORAGE_CLASS, ["list"]))
+
+
+def policy() -> str:
+    """A ClusterRole and the binding to the service account ``fractal-cloud-agent`` in the namespace of that name."""
+    return "---\n".join(yaml.safe_dump(one, sort_keys=False) for one in (_role(), _binding()))
+
+
+def _role() -> Object:
+    home = {"apiGroups": [""], "resources": [NAMESPACE.plural], "resourceNames": ["kube-system"], "verbs": ["get"]}
+    rules = [*(_rule(kind, _ALL) for kind in CHANGED), *(_rule(kind, verbs) for kind, verbs in _LOOKED_AT), home]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": NAME},
+        "rules": rules,
+    }
+
+
+def _rule(kind: ObjectKind, verbs: list[str]) -> Object:
+    return {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": list(verbs)}
+
+
+def _binding() -> Object:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": NAME},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}],
+    }

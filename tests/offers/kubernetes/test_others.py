@@ -1,0 +1,270 @@
+"""What is peculiar to services, policies, claims, machines and gateways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.sighting import Condition
+from fractal_cloud.offers.kubernetes import claim as claim_module
+from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaimOffer
+from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPolicy
+from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule, from_rules, to_rules
+from fractal_cloud.offers.kubernetes.service import KubernetesService
+from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine, KubernetesVirtualMachineOffer
+from tests.offers.kubernetes.declaring import claim, gateway, machine, policy, service, workload
+from tests.offers.kubernetes.worlds import KubernetesWorld
+
+Json = dict[str, Any]
+
+
+def there(world: KubernetesWorld, plural: str, name: str) -> Json:
+    found = world.kube.get(plural, name)
+    assert found is not None
+    return found
+
+
+# --- services
+
+
+@pytest.mark.rule("S13")
+def test_a_load_balancer_without_address_is_still_being_made_and_can_be_taken_back(world: KubernetesWorld) -> None:
+    with world.slow_creation(60):
+        world.deploy("ls-a", service(workload=None, selector={"app": "x"}, serviceType="LoadBalancer"))
+        world.cycle()
+        front = world.component("ls-a", "front")
+        assert front["status"] == "Instantiating"
+        assert "outside address" in front["message"]
+        world.deploy("ls-a", service(workload=None, selector={"app": "x"}, serviceType="ClusterIP"))
+        world.cycle()
+    world.settle()
+    assert there(world, "services", "front")["spec"]["type"] == "ClusterIP"
+    assert world.status("ls-a", "front") == "Active"
+
+
+def test_a_service_tells_where_it_is_reached(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(), service(targetPort="http", serviceType="LoadBalancer"))
+    world.settle()
+    told = world.component("ls-a", "front")["outputFields"]
+    assert told["host"] == "front.default.svc"
+    assert told["port"] == 80
+    assert told["targetPort"] == "http"
+    assert told["clusterIP"]
+    assert told["loadBalancerIngress"]
+
+
+def test_further_ports_of_a_service_are_left_alone(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(), service())
+    world.settle()
+    item = there(world, "services", "front")
+    item["spec"]["ports"][0]["name"] = "web"
+    item["spec"]["ports"].append({"name": "extra", "port": 9000, "protocol": "TCP"})
+    world.kube.call("PUT", world.kube.path("services", "front"), item)
+    world.deploy("ls-a", workload(), service(port=81))
+    world.settle()
+    assert [one["port"] for one in there(world, "services", "front")["spec"]["ports"]] == [81, 9000]
+
+
+def test_which_pods_are_meant_is_said_once() -> None:
+    with pytest.raises(DeclarationError, match="give one of them"):
+        KubernetesService(id="a", port=80, workload="web", selector={"app": "x"})
+    with pytest.raises(DeclarationError, match="give either workload or podSelector"):
+        KubernetesNetworkPolicy(id="a")
+    with pytest.raises(DeclarationError, match="give either image or volumeClaim"):
+        KubernetesVirtualMachine(id="a")
+
+
+# --- network policies
+
+
+RULES: list[Json] = [
+    {},
+    {"cidr": "10.0.0.0/8"},
+    {"cidr": "10.0.0.0/8", "port": 443},
+    {"podSelector": "app=web,tier=front", "port": "http", "protocol": "UDP"},
+    {"namespaceSelector": "", "podSelector": ""},
+    {"namespaceSelector": "team=a", "port": 8000, "endPort": 8100},
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_rules_come_back_as_they_were_declared(rule: Json) -> None:
+    declared = KubernetesNetworkPolicyRule.model_validate(rule)
+    assert from_rules(to_rules([declared], "from"), "from") == [rule]
+
+
+def test_what_kubernetes_bundles_is_told_one_by_one() -> None:
+    ports = [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
+    block = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
+    odd = {"podSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["c", "b"]}]}}
+    assert from_rules([{"from": [block, odd], "ports": ports}], "from") == [
+        {"cidr": "10.0.0.0/8 except 10.1.0.0/16", "port": 80},
+        {"cidr": "10.0.0.0/8 except 10.1.0.0/16", "port": 53, "protocol": "UDP"},
+        {"podSelector": "a in (b,c)", "port": 80},
+        {"podSelector": "a in (b,c)", "port": 53, "protocol": "UDP"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"cidr": "10.0.0.1/8"}, "write '10.0.0.0/8'"),
+        ({"cidr": "10.0.0.0/8", "podSelector": ""}, "not both"),
+        ({"podSelector": "b=1,a=2"}, "write 'a=2,b=1'"),
+        ({"podSelector": "b in (x)"}, "no list of labels"),
+        ({"protocol": "UDP"}, "give one"),
+        ({"port": 80, "protocol": "TCP"}, "leave it out"),
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused_when_it_is_declared(rule: Json, said: str) -> None:
+    with pytest.raises(DeclarationError, match=said):
+        KubernetesNetworkPolicy.from_parameters("a", {"podSelector": {}, "ingress": [rule]})
+
+
+def test_a_policy_may_be_about_all_pods_and_allow_nobody(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", policy(ingress=[]))
+    world.settle()
+    assert there(world, "networkpolicies", "fence")["spec"]["podSelector"] == {}
+    assert world.output("ls-a", "fence", "podSelector") == {}
+    world.kube.merge("networkpolicies", "fence", {"spec": {"podSelector": {"matchLabels": {"app": "x"}}}})
+    world.cycle()
+    world.settle()
+    assert there(world, "networkpolicies", "fence")["spec"]["podSelector"] == {}
+
+
+# --- claims
+
+
+def _claim(phase: str, **more: Any) -> Json:
+    spec = {"storageClassName": "lazy", "resources": {"requests": {"storage": "2Gi"}}}
+    return {"metadata": {}, "spec": spec, "status": {"phase": phase, **more}}
+
+
+@pytest.mark.rule("S13")
+@pytest.mark.parametrize(
+    ("item", "lazy", "expected"),
+    [
+        (_claim("Pending"), frozenset(), Condition.CREATING),
+        (_claim("Pending"), frozenset({"lazy"}), Condition.SETTLED),
+        (_claim("Lost"), frozenset(), Condition.BROKEN),
+        (_claim("Bound", capacity={"storage": "2Gi"}), frozenset(), Condition.SETTLED),
+        (_claim("Bound", capacity={"storage": "1Gi"}), frozenset(), Condition.CHANGING),
+        (
+            _claim(
+                "Bound",
+                capacity={"storage": "1Gi"},
+                conditions=[{"type": "FileSystemResizePending", "status": "True"}],
+            ),
+            frozenset(),
+            Condition.SETTLED,
+        ),
+    ],
+)
+def test_the_phase_of_a_claim(item: Json, lazy: frozenset[str], expected: Condition) -> None:
+    assert KubernetesPersistentVolumeClaimOffer().state(item, lazy)[0] is expected
+
+
+@pytest.mark.rule("O15")
+def test_a_claim_whose_data_would_go_with_it_is_not_deleted(
+    world: KubernetesWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deploy("ls-a", claim())
+    world.settle()
+    policies = {"now": "Delete"}
+    monkeypatch.setattr(claim_module, "_policy", lambda *_: policies["now"])
+    world.delete("ls-a")
+    world.cycle(2)
+    data = world.component("ls-a", "data")
+    assert data["status"] == "Failed"
+    assert "reclaim policy is Delete" in data["message"]
+    assert world.kube.get("persistentvolumeclaims", "data") is not None
+    policies["now"] = "Retain"
+    world.settle()
+    assert world.kube.get("persistentvolumeclaims", "data") is None
+
+
+@pytest.mark.rule("S4a")
+def test_a_claim_that_vanished_is_not_replaced_by_an_empty_one(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", claim())
+    world.settle()
+    world.kube.delete("persistentvolumeclaims", "data")
+    world.cycle(3)
+    assert world.status("ls-a", "data") == "Missing"
+    world.deploy("ls-a", claim())
+    world.settle()
+    assert world.status("ls-a", "data") == "Active"
+
+
+# --- machines
+
+
+def test_a_machine_with_the_older_running_flag_is_understood_and_changed(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", machine())
+    world.settle()
+    item = there(world, "virtualmachines", "box")
+    item["spec"].pop("runStrategy")
+    item["spec"]["running"] = False
+    world.kube.call("PUT", world.kube.path("virtualmachines", "box"), item)
+    world.cycle()
+    world.settle()
+    spec = there(world, "virtualmachines", "box")["spec"]
+    assert (spec.get("runStrategy"), spec.get("running")) == ("Always", None), "running is enforced as if declared"
+
+
+def test_a_machine_says_when_a_change_waits_for_its_next_start(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", machine(cpu=1))
+    world.settle()
+    waiting = {"conditions": [{"type": "RestartRequired", "status": "True"}]}
+    world.kube.merge("virtualmachines", "box", {"status": waiting}, sub="status")
+    world.cycle()
+    assert world.output("ls-a", "box", "restartRequired") is True
+    told = KubernetesVirtualMachineOffer().warnings(["cpu", "runStrategy"])
+    assert told == ["cpu: takes effect when the machine is started the next time", "may stop or start the machine"]
+
+
+@pytest.mark.rule("S13")
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({}, Condition.CREATING),
+        ({"printableStatus": "Provisioning"}, Condition.CREATING),
+        ({"printableStatus": "Starting", "created": True}, Condition.CHANGING),
+        ({"printableStatus": "Running"}, Condition.SETTLED),
+        ({"printableStatus": "Stopped"}, Condition.SETTLED),
+        ({"printableStatus": "ErrorUnschedulable"}, Condition.BROKEN),
+        ({"printableStatus": "CrashLoopBackOff"}, Condition.BROKEN),
+    ],
+)
+def test_the_status_of_a_machine(status: Json, expected: Condition) -> None:
+    assert KubernetesVirtualMachineOffer().state({"metadata": {}, "spec": {}, "status": status}, None)[0] is expected
+
+
+# --- gateways
+
+
+def test_a_gateway_tells_the_address_of_the_service_in_front_of_emissary(world: KubernetesWorld) -> None:
+    world.kube.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "emissary"}})
+    labels = {"app.kubernetes.io/component": "ambassador-service"}
+    spec = {"type": "LoadBalancer", "ports": [{"port": 443}], "selector": {"app": "emissary"}}
+    front = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "in", "labels": labels}, "spec": spec}
+    world.kube.create("services", front, "emissary")
+    world.deploy("ls-a", gateway())
+    world.settle()
+    told = world.component("ls-a", "gate")["outputFields"]
+    made = world.kube.get("services", "in", "emissary")
+    assert made is not None
+    assert told["address"] == made["status"]["loadBalancer"]["ingress"][0]["ip"]
+    assert (told["hostname"], told["ambassadorId"]) == ("a.example.com", ["default"])
+
+
+@pytest.mark.rule("S13")
+def test_a_host_that_emissary_cannot_serve_is_failed(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", gateway())
+    world.settle()
+    bad = {"state": "Error", "errorReason": "no such secret"}
+    world.kube.merge("hosts", "gate", {"status": bad}, sub="status")
+    world.cycle()
+    assert world.status("ls-a", "gate") == "Failed"
+    assert "no such secret" in world.component("ls-a", "gate")["message"]

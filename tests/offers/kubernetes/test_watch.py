@@ -1,0 +1,101 @@
+"""A watch begins a cycle early; it never stands for one, and ends with the agent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.kubernetes import cloud as cloud_module
+from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
+from fractal_cloud.offers.kubernetes.watching import Watch
+from fractal_cloud.offers.registry import installed
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.kubernetes.declaring import workload
+from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
+
+SLEEPY = 60.0
+
+
+@pytest.fixture
+def sleepy(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
+    """A world whose cycles are a minute apart: whatever happens sooner was woken."""
+    with (
+        kubernetes_world(session_sandbox, tmp_path, KubernetesWorld, cycle_seconds=SLEEPY) as made,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(cloud_module.WATCH, "1")
+        yield made
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def watchers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("watch ")]
+
+
+@pytest.mark.rule("G1")
+def test_breaking_the_glass_is_seen_long_before_the_next_cycle(sleepy: KubernetesWorld) -> None:
+    thread = threading.Thread(target=sleepy.agent.run, daemon=True)
+    thread.start()
+    try:
+        sleepy.deploy("ls-a", workload())
+        wait_for(lambda: sleepy.status("ls-a", "web") == "Active")
+        wait_for(lambda: bool(watchers()))
+        time.sleep(0.2)
+        sleepy.kube.break_glass("deployments", "web")
+        wait_for(lambda: sleepy.status("ls-a", "web") == "ManualOverride", 10)
+        before = len(sleepy.cloud.calls)
+        for number in range(20):
+            sleepy.kube.merge("deployments", "web", {"metadata": {"labels": {"n": str(number)}}})
+        sleepy.kube.hand_back("deployments", "web")
+        wait_for(lambda: sleepy.status("ls-a", "web") == "Active", 10)
+        listed = [one for one in sleepy.cloud.calls.all()[before:] if one.operation == "list" and one.actor == "agent"]
+        assert len(listed) < 20, "twenty changes do not make twenty cycles"
+    finally:
+        sleepy.agent.stop()
+        thread.join(30)
+    assert not thread.is_alive()
+    wait_for(lambda: not watchers())
+    sleepy.assert_safe()
+
+
+def test_a_watch_survives_refusals_and_ends_when_it_is_told_to(
+    session: KubernetesSession, person: KubernetesPerson, clusters: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fractal_cloud.offers.kubernetes.watching.FIRST_PAUSE", 0.05)
+    woken = threading.Event()
+    scope = Scope("kubernetes", session.realms()[""], "default")
+    clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=2, actor="agent")
+    stop = session.watch(scope, installed().of_provider("kubernetes"), woken.set)
+    assert stop is not None
+
+    def touch() -> bool:
+        item = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "front"}, "spec": {"ports": [{"port": 80}]}}
+        if person.get("services", "front") is None:
+            person.create("services", item)
+        person.merge("services", "front", {"metadata": {"labels": {"app.kubernetes.io/managed-by": "fractal-cloud"}}})
+        person.break_glass("services", "front")
+        return woken.wait(0.1)
+
+    wait_for(touch)
+    assert isinstance(getattr(stop, "__self__", None), Watch)
+    stop()
+    wait_for(lambda: not watchers())
+
+
+def test_a_watch_can_be_switched_off(session: KubernetesSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cloud_module.WATCH, "off")
+    scope = Scope("kubernetes", session.realms()[""], "default")
+    assert session.watch(scope, [], lambda: None) is None
+    assert not watchers()
