@@ -28,6 +28,7 @@ EXPECTED = {
     "Revert it": ["ls-shop: Active", "GlassBroken", "Readopted", "DriftCorrected"],
     "Or keep it": ["enableDnsHostnames", "Active"],
     "Share it": ["ExternallyManaged", "owned by 'ls-shop'"],
+    "Wire it": ["storageLink.files.bucket", "shop-files", "files-web-", "[]"],
     "Delete": ["owns 1 resource that is imported by 1 other LiveSystem", "to report Missing on that reference"],
 }
 

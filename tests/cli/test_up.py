@@ -68,7 +68,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
 
 
 def test_everything_comes_up_with_the_sample_and_ends_together(up: Up) -> None:
-    up.wait_for(lambda: "is deployed: 5 Active." in up.printed)
+    up.wait_for(lambda: "is deployed: 7 Active." in up.printed)
     for word in (f"http://127.0.0.1:{up.port}/ui", TOKEN, "sandbox env", "status sample", "Ctrl-C ends it"):
         assert word in up.printed
     assert {path.name for path in up.data.glob("*.log")} == {"control-plane.log", "sandbox.log", "agent.log"}

@@ -1,6 +1,7 @@
-"""The LiveSystem that `fractal up` deploys: a small network with one machine in it."""
+"""The LiveSystem that `fractal up` deploys: a small network with one machine in it, and two workloads that are linked."""
 
 from fractal_cloud import LiveSystem
+from fractal_cloud import custom_workloads as cw
 from fractal_cloud import network_and_compute as nc
 
 vpc = nc.aws.vpc(
@@ -23,9 +24,12 @@ web = nc.aws.ec2(
     instance_type="t3.medium",
     security_groups=[firewall],
 )
+stock = cw.kubernetes.workload(id="stock", name="sample-stock", image="nginx:1.29", container_port=8080)
+shop = cw.kubernetes.workload(id="shop", name="sample-shop", image="nginx:1.29", container_port=8080, replicas=2)
+shop.link_to_workload(stock, from_port=8080)
 
 sample = LiveSystem(
     id="sample",
-    description="A small network with one machine in it",
-    components=[vpc, public, private, firewall, web],
+    description="A small network with one machine in it, and two workloads of which one may talk to the other",
+    components=[vpc, public, private, firewall, web, stock, shop],
 )

@@ -166,9 +166,16 @@ def _start(plan: _Plan, children: Children) -> None:
         children.start("sandbox", ["sandbox"], common)
         children.wait_for("sandbox", lambda: _listens(plan.host, plan.sandbox_port))
     children.wait_for("control plane", lambda: _is_ready(plan.url))
-    children.start("agent", ["agent", "--provider", "aws"], _agent_env(plan, common))
+    served = [word for name in _providers(plan) for word in ("--provider", name)]
+    children.start("agent", ["agent", *served], _agent_env(plan, common))
     if plan.sandbox:  # at a real cloud it may wait for credentials, and says so in its log
         children.wait_for("agent", lambda: _has_agent(plan))
+
+
+def _providers(plan: _Plan) -> list[str]:
+    """The clouds to serve: all of the sandbox's, or the real ones for which there can be credentials."""
+    has_cluster = bool(os.environ.get("KUBECONFIG")) or (Path.home() / ".kube" / "config").exists()
+    return ["aws", "kubernetes"] if plan.sandbox or has_cluster else ["aws"]
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
@@ -265,6 +272,7 @@ def _greet(plan: _Plan) -> None:
         steps += [
             f"{program} status {_SAMPLE}",
             f"{program} glass {_SAMPLE} web      # how to take the machine over, and to hand it back",
+            f"{program} status {_SAMPLE} shop    # what its link to the other workload brought",
             f"{program} events {_SAMPLE} --follow",
         ]
     steps.append(f"{program} --help")
