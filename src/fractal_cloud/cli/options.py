@@ -52,6 +52,14 @@ CycleSeconds = Annotated[
 Concurrency = Annotated[
     int, Option("--concurrency", envvar="FRACTAL_CONCURRENCY", min=1, help="Cloud calls under way at once.")
 ]
+SealingKeyText = Annotated[
+    str,
+    Option(
+        "--sealing-key",
+        envvar="FRACTAL_SEALING_KEY",
+        help="32 bytes in base64 for agents that take over each other's scopes; without it, each makes its own.",
+    ),
+]
 SweepBudget = Annotated[
     int,
     Option(

@@ -27,6 +27,7 @@ from fractal_cloud.cli.options import (
     Host,
     Port,
     SandboxPort,
+    SealingKeyText,
     SweepBudget,
     Token,
     Url,
@@ -85,6 +86,7 @@ def agent(
     cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
     concurrency: Concurrency = 16,
     sweep_budget: SweepBudget = 100,
+    sealing_key: SealingKeyText = "",
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
@@ -96,14 +98,19 @@ def agent(
     hold_lifeline()
     from fractal_cloud.agent.main import AgentSettings, run
     from fractal_cloud.cli import logs
-    from fractal_cloud.model.errors import RegistrationError
+    from fractal_cloud.model.errors import LinkError, RegistrationError
     from fractal_cloud.offers.registry import installed
+    from fractal_cloud.offers.secret import SealingKey
 
     try:
         for name in provider:
             installed().provider(name)
+        if sealing_key:
+            SealingKey.from_text(sealing_key)
     except RegistrationError as error:
         raise CommandError(str(error), advice="Install the package that has it.", code=Exit.USAGE) from None
+    except LinkError as error:
+        raise CommandError(str(error), code=Exit.USAGE) from None
     if not token:
         raise CommandError(
             "an agent needs a token",
@@ -121,6 +128,7 @@ def agent(
             cycle_seconds=cycle_seconds,
             concurrency=concurrency,
             sweep_budget=sweep_budget,
+            sealing_key=sealing_key,
         )
     )
 
