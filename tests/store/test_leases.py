@@ -228,11 +228,12 @@ def test_nobody_speaks_for_an_agent_with_another_token(world: World) -> None:
 
 @pytest.mark.rule("L4")
 def test_work_carries_what_is_published_in_other_scopes(world: World) -> None:
-    linked = net(links=[{"target": "thing"}])
-    world.deploy("ls-a", linked, box(dependencies=["net"]), component("thing", "Other.Thing", {}))
+    dependent = net(dependencies=["thing"])
+    world.deploy("ls-a", dependent, box(dependencies=["net"]), component("thing", "Other.Thing", {}))
     agent, other = world.agent("a1"), world.agent("a2", providers=("other",))
     other.claim()
-    other.report(other.says("ls-a", "thing", output_fields={"address": "x"}))
+    published = {"address": "x", "linkedCredentials.other.user": "not for everybody"}
+    other.report(other.says("ls-a", "thing", output_fields=published))
     works = {lease.scope: lease.work for lease in agent.claim().leases}
     north, everywhere = works[NORTH], works[GLOBAL]
     assert north is not None
@@ -253,7 +254,7 @@ def test_a_publication_wakes_the_scope_that_refers_to_it(world: World) -> None:
     work = claimed.leases[0].work
     assert work is not None
     assert [part.declaration.id for part in work.components] == ["net"]
-    assert [o.output_fields for o in work.outside] == [{"address": "x"}]
+    assert [link.outputs for link in work.components[0].links_out] == [{"address": "x"}]
     assert [lease.work for lease in other.claim().leases] == [None]
 
 

@@ -98,6 +98,7 @@ class Cycle:
         if was_quiet and unchanged and not swept_anew and self._wiring.is_intact():
             held.is_quiet = True
             return CycleResult(again_in=around.settings.cycle_seconds)
+        held.wires = None  # known anew only after all links were looked at
         self._outlook.refresh(around.now())
         self._count_absent_reads()
         judgements = self._settle()
@@ -421,7 +422,7 @@ class Cycle:
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
         troubled = self._troubles.are_there
         wiring = self._wiring
-        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished)
+        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished or wiring.is_held_up)
         held.is_quiet = settled and not changes and not self._writes and not wiring.writes
         if settled and not changes:
             held.restless = 0
@@ -430,7 +431,7 @@ class Cycle:
             held.restless = 0
         held.restless += 1
         soon = min(0.2 * 2 ** min(held.restless, 10), 15.0, settings.cycle_seconds)
-        hurry = in_progress or unread or wiring.is_unfinished or bool(self._writes + wiring.writes)
+        hurry = in_progress or unread or wiring.is_unfinished or bool(self._writes + wiring.moves)
         again_in = soon if hurry else settings.cycle_seconds
         return CycleResult(again_in, self._writes, changes, settled)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import structlog
@@ -11,14 +11,14 @@ import structlog
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import CloudError, LinkError
+from fractal_cloud.model.errors import CloudError, LinkError, LinkNotReady
 from fractal_cloud.model.link import Half, LinkSettings, LinkState, LinkWork
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.link import Handler, InboundLink, Link, OutboundLink
 from fractal_cloud.offers.offer import Act
-from fractal_cloud.offers.secret import SealingKey
+from fractal_cloud.offers.secret import SealingKey, without_secrets
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.situate import ABSENT, View
 
@@ -31,6 +31,7 @@ class Task:
 
     ``work`` None: the link was taken away, or must not be served; ``waits`` then says why it is kept on the books.
     ``silent``: nothing is known to differ, it is only looked after. ``link`` is made once and kept.
+    ``repairs``: what it made is not there any more.
     """
 
     tracked: Tracked
@@ -43,19 +44,31 @@ class Task:
     digest: str = ""
     waits: str = ""
     silent: bool = False
+    repairs: bool = False
     entry_id: str = ""
     link: Link[Any] | None = None
+
+    @property
+    def key(self) -> tuple[str, Half, str]:
+        """Which half of which link it is."""
+        return self.tracked.uid, self.half, self.other
 
 
 @dataclass(slots=True)
 class Done:
-    """What came of one task. ``published`` None: nothing is published (any more). ``trouble``: what people read."""
+    """What came of one task. ``published`` None: nothing is published (any more). ``trouble``: what people read.
+
+    ``failed``: it cannot be done as it is declared. ``waits``: the other side is not as far. ``is_faulty``: the handler
+    itself is at fault.
+    """
 
     task: Task
     published: dict[str, Scalar] | None = None
     error: CloudError | None = None
     trouble: str = ""
     failed: bool = False
+    waits: bool = False
+    is_faulty: bool = False
     abandoned: bool = False
     request_ids: list[str] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
@@ -91,7 +104,7 @@ class Halves:
         if work is not None and state.settings != work.settings:
             previous = _read_leniently(task.handler, state.settings)
         common: dict[str, Any] = {
-            "own": tracked.component_id,
+            "own": tracked.component_id if work is not None else state.own or tracked.component_id,
             "other": task.other,
             "live_system_id": tracked.live_system_id,
             "other_type": work.type if work is not None else state.other_type,
@@ -117,6 +130,10 @@ class Halves:
         source, target = ends if task.half == "inbound" else ends[::-1]
         return task.handler.read_settings(task.work.settings, source, target)
 
+    def carry_out_all(self, tasks: Sequence[Task]) -> list[Done]:
+        """Run halves one after the other: those of one component, which may change the same thing in the cloud."""
+        return [self.carry_out(task) for task in tasks]
+
     def carry_out(self, task: Task) -> Done:
         """Run one half, guarded. Whatever a handler raises is told, with the secrets it has seen taken out."""
         done = Done(task)
@@ -129,29 +146,39 @@ class Halves:
                     done.request_ids = list(act.request_ids)
         except CloudError as error:
             done.error = error
-            done.trouble = self._without_secrets(error.message, task)
+            done.trouble = self._clean(error.message, task)
+        except LinkNotReady as error:
+            done.trouble, done.waits = self._clean(str(error), task), True
         except LinkError as error:
-            done.trouble, done.failed = self._without_secrets(str(error), task), True
+            done.trouble, done.failed = self._clean(str(error), task), True
         except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
-            text = self._without_secrets(f"{type(error).__name__}: {error}", task)
+            text = self._clean(f"{type(error).__name__}: {error}", task)
             log.error("link handler failed", handler=task.handler.where, error=text)
-            done.trouble = f"the handler {task.handler.where} failed: {text}"
+            done.trouble, done.is_faulty = f"the handler {task.handler.where} failed: {text}", True
         return done
 
     def _run(self, task: Task, link: Link[Any], done: Done) -> None:
-        if not task.silent:
-            fresh = self._guard(task, done)
-            if done.abandoned:
-                return
-            link.sighting = fresh
+        if not task.silent or task.handler.revoke is not None:
+            link.sighting = self._guard(task, done)
+        if done.abandoned:
+            return
         if not self._may_write():
             done.abandoned = True
         elif task.verb == "revoke":
             _revoke(task.handler, link)
+            self._take_back_tried(task, link)
         else:
+            self._take_back_tried(task, link)
             done.published = task.handler(link)
             if done.published is None and task.state.fields:
                 _revoke(task.handler, link)
+
+    def _take_back_tried(self, task: Task, link: Link[Any]) -> None:
+        """Take back what may have been made under settings that stand no more, and whose end nobody knows (S17)."""
+        standing = (task.state.settings, task.work.settings if task.work is not None else None)
+        for settings in task.state.tried:
+            if settings not in standing:
+                _revoke(task.handler, replace(link, settings=_read_leniently(task.handler, settings), previous=None))
 
     def _guard(self, task: Task, done: Done) -> Sighting | None:
         """Read the own resource once more: only what is still ours is wired, or unwired (S16)."""
@@ -160,22 +187,21 @@ class Halves:
         if sighting is None:
             return None  # only something is taken back of what is gone already
         fresh = self._offers[tracked.type].offer.read(self._held.cloud, sighting.resource_id)
+        if fresh is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
+            fresh = None  # renamed behind our back: it is no longer what the component names
         again = self._outlook.judge(tracked, View(sighting=fresh) if fresh is not None else ABSENT)
         done.abandoned = not _is_allowed(tracked, fresh, again)
         done.tags = dict(fresh.tags) if fresh is not None else {}
         return fresh
 
-    def _without_secrets(self, text: str, task: Task) -> str:
-        for secret in task.link.watch.seen if task.link is not None else ():
-            if secret.reveal():
-                text = text.replace(secret.reveal(), "…")
-        return text
+    def _clean(self, text: str, task: Task) -> str:
+        return without_secrets(text, task.link.watch.seen if task.link is not None else ())
 
 
 def _is_allowed(tracked: Tracked, fresh: Sighting | None, again: Judgement) -> bool:
     if tracked.deleting:
-        return fresh is None or (again.step is not None and again.step.verb is Verb.DELETE) or bool(again.waits_for)
-    return fresh is not None and fresh.protocol.is_managed and again.stance is Stance.MANAGED
+        return fresh is None or (again.step is not None and again.step.verb is Verb.DELETE)
+    return fresh is not None and fresh.protocol.is_managed and again.stance is Stance.MANAGED and not again.noticing
 
 
 def _revoke(handler: Handler, link: Link[Any]) -> None:

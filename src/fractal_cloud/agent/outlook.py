@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,11 @@ class Outlook:
         self.unconfirmed: dict[str, CloudError] = {}
         self.left: set[str] = set()
         self.finished: set[str] = set()
+
+    @property
+    def cycle(self) -> timedelta:
+        """One settled cycle."""
+        return self._settings.cycle
 
     # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
 

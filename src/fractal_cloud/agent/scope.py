@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
 from fractal_cloud.model.wire import Outside, ScopeWork
@@ -36,6 +37,15 @@ class Swept:
 
 
 @dataclass(slots=True)
+class Pause:
+    """A half of a link that is not tried again before ``until``, unless what it is ``about`` changes (S21)."""
+
+    about: str
+    until: datetime
+    times: int = 1
+
+
+@dataclass(slots=True)
 class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
@@ -56,6 +66,7 @@ class HeldScope:
     refusals: dict[str, Refusal] = field(default_factory=dict)
     failing: dict[str, int] = field(default_factory=dict)
     absent_reads: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
     is_quiet: bool = False

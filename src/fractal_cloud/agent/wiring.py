@@ -15,20 +15,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from enum import Enum
+from typing import Any
 
 import structlog
 
 from fractal_cloud.agent.book import Book
 from fractal_cloud.agent.halves import Done, Halves, Task
 from fractal_cloud.agent.outlook import Outlook
+from fractal_cloud.agent.pauses import Pauses
 from fractal_cloud.agent.scope import HeldScope
-from fractal_cloud.model.errors import CloudError, Throttled, Transient, Unreadable
+from fractal_cloud.model.declaration import Scalar
+from fractal_cloud.model.errors import CloudError, LinkError
 from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, LinkWork
-from fractal_cloud.model.sighting import Condition
+from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.offers.link import Handler, Handlers
-from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.offers.secret import is_sealed
+from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.links import digest
 
 log = structlog.get_logger()
@@ -46,7 +50,11 @@ class Phase(Enum):
 
 
 class Wiring:
-    """The links of one scope in one cycle. ``is_unfinished``: something is left to do, so look again soon."""
+    """The links of one scope in one cycle.
+
+    ``is_unfinished``: something is left to do, so look again soon. ``is_held_up``: something is left that was refused,
+    and is tried again later. ``moves``: halves after which something else here may have to follow.
+    """
 
     def __init__(
         self, held: HeldScope, outlook: Outlook, book: Book, handlers: Handlers, halves: Halves, pool: Executor
@@ -57,37 +65,42 @@ class Wiring:
         self._handlers = handlers
         self._halves = halves
         self._pool = pool
+        self._pauses = Pauses(held, outlook.cycle)
         self.writes = 0
+        self.moves = 0
         self.is_unfinished = False
+        self.is_held_up = False
 
     def is_intact(self) -> bool:
         """Whether all that links made is still there; asked where nothing else changed since all was settled (L14)."""
         if not self._held.is_wired:
             return True
         settled = self._held.wires
-        if settled is None or any(task.handler.verify is None for task in settled):
-            return False
-        return not self._damaged(settled)
+        return settled is not None and not self._damaged(settled)
 
     def run(self, judgements: Mapping[str, Judgement]) -> None:
         """Bring all links of the scope to what is declared, as far as their ends allow."""
         held = self._held
-        held.wires = None
         if not held.is_wired:
             return
         wired = [tracked for tracked in held.tracked.values() if tracked.is_wired]
         planned = [task for tracked in wired for task in self._plan(tracked, judgements[tracked.uid])]
-        settled = [task for task in planned if task.silent]
-        tasks = [task for task in planned if not task.silent]
-        damaged = self._damaged([task for task in settled if task.handler.verify is not None])
+        self._pauses.keep_only({task.key for task in planned})
+        tasks = [task for task in planned if not task.silent and self._is_due(task)]
+        settled = [task for task in planned if task.silent and not task.state.waits]
+        waiting = [task for task in planned if task.silent and task.state.waits]
+        damaged = [task for task in self._damaged(settled) if self._is_due(task)]
         for task in damaged:
-            task.silent = False
-        again = [task for task in settled if task.handler.verify is None]
+            task.silent, task.repairs = False, True
         self._publish_intents([*tasks, *damaged])
-        for done in self._pool.map(self._halves.carry_out, [*tasks, *damaged, *again]):
-            self._take_in(done)
-        if not self.is_unfinished:
-            held.wires = settled if not tasks and not damaged else None
+        by_component: dict[str, list[Task]] = defaultdict(list)
+        for task in (*tasks, *damaged, *waiting):
+            by_component[task.tracked.uid].append(task)
+        for several in self._pool.map(self._halves.carry_out_all, by_component.values()):
+            for done in several:
+                self._take_in(done)
+        is_all_done = not (tasks or damaged or waiting or self.is_unfinished or self.is_held_up)
+        held.wires = settled if is_all_done else None
 
     def holds_deletion(self, tracked: Tracked, judgement: Judgement) -> bool:
         """Whether something that links made must be taken back before the component may go (L10)."""
@@ -95,7 +108,15 @@ class Wiring:
             return False
         if self._phase(tracked, judgement)[0] is not Phase.END:
             return False
-        return any(self._revoker(tracked, half, state) for half, _, state in _all_states(tracked))
+        return any(
+            state.begun and self._find(tracked, half, state.other_type) for half, _, state in _all_states(tracked)
+        )
+
+    def _is_due(self, task: Task) -> bool:
+        """Whether a half runs now, or waits because it was refused before, and nothing changed since."""
+        is_due = self._pauses.allow(task, self._outlook.now)
+        self.is_held_up |= not is_due
+        return is_due
 
     # --- planning
 
@@ -105,14 +126,17 @@ class Wiring:
         if view.error is not None:
             return Phase.LEAVE, ""
         if tracked.deleting:
-            ends = not judgement.left and not judgement.stance.hands_off
+            goes = judgement.finished or (judgement.step is not None and judgement.step.verb is Verb.DELETE)
+            ends = goes and not judgement.left and not judgement.stance.hands_off
             return (Phase.END if ends else Phase.LEAVE), ""
         if judgement.stance is Stance.OVERRIDE:
             return Phase.HOLD, f"{name} is in override, and it waits until that is managed again"
         if judgement.stance is Stance.IMPORTED:
             return Phase.HOLD, f"{name} is imported, and only its owner wires it"
-        if judgement.stance is not Stance.MANAGED or view.sighting is None or view.sighting.condition in _NOT_THERE:
+        if view.sighting is None or view.sighting.condition in _NOT_THERE:
             return Phase.HOLD, f"{name} is not there yet"
+        if judgement.stance is not Stance.MANAGED or judgement.noticing:
+            return Phase.HOLD, f"{name} is shown for one cycle before anything of it is written"
         return Phase.ACT, ""
 
     def _plan(self, tracked: Tracked, judgement: Judgement) -> Iterator[Task]:
@@ -124,22 +148,25 @@ class Wiring:
             ("outbound", tracked.links_out),
         )
         for half, declared in halves:
-            wanted = {link.other for link in declared} if phase is not Phase.END else set()
-            for link in declared if phase is not Phase.END else ():
+            links = declared if phase is not Phase.END else ()
+            for link in links:
                 if phase is Phase.HOLD:
                     self._hold(tracked, half, link, reason)
                 else:
                     yield from self._plan_link(tracked, half, link)
+            wanted = {link.other for link in links}
             for other, state in list(_states(tracked, half).items()):
                 if other not in wanted:
-                    yield from self._plan_end(tracked, half, other, state, reason)
+                    is_lost = judgement.stance is Stance.IMPORTED
+                    yield from self._plan_end(tracked, half, other, state, reason, is_lost=is_lost)
 
     def _hold(self, tracked: Tracked, half: Half, link: LinkWork, reason: str) -> None:
         """Nothing is provided or changed for now; what was published stays (L13)."""
         handler = self._find(tracked, half, link.type)
-        if handler is None:
+        state = _states(tracked, half).get(link.other)
+        if handler is None or (state is not None and state.failed):
             return
-        state = _states(tracked, half).get(link.other) or _begun(handler, link)
+        state = state or _begun(handler, link)
         unfinished = not state.digest or state.settings != link.settings
         self._remember(tracked, half, link.other, _with(state, waits=reason if unfinished else ""))
 
@@ -147,28 +174,57 @@ class Wiring:
         handler = self._find(tracked, half, link.type)
         state = _states(tracked, half).get(link.other)
         if handler is None:
-            if state is not None:
-                self._remember(tracked, half, link.other, None)
+            self._leave_to_nobody(tracked, half, link.other, state)
             return
         known = state or _begun(handler, link)
-        if link.refused:
-            if known.digest or known.fields:
-                yield Task(tracked, half, link.other, handler, known, "revoke", waits=link.refused)
-            else:
-                self._remember(tracked, half, link.other, _with(known, waits=link.refused))
-            return
+        if known.begun and known.own not in ("", tracked.component_id):
+            # It bears the mark of another id (O16): taken back under that one, and made anew under this.
+            yield Task(tracked, half, link.other, handler, known, "revoke")
+        elif link.refused and known.begun:
+            yield Task(tracked, half, link.other, handler, known, "revoke", waits=link.refused)
+        elif link.refused:
+            self._remember(tracked, half, link.other, _with(known, waits=link.refused))
+        elif link.failed:
+            self._remember(tracked, half, link.other, _with(known, digest="", waits=link.failed, failed=True))
+        else:
+            yield from self._plan_provision(tracked, half, link, handler, known)
+
+    def _plan_provision(
+        self, tracked: Tracked, half: Half, link: LinkWork, handler: Handler, known: LinkState
+    ) -> Iterator[Task]:
         sighting = self._outlook.view(tracked).sighting
         assert sighting is not None, "only what is there is wired"
-        made_from = digest(handler.where, link, sighting.resource_id, sighting.outputs)
-        same = known.digest == made_from
+        made_from = digest(handler.where, link, _own(tracked, sighting))
+        same = known.digest == made_from and known.sealed_to in (None, link.key)
         if same and known.failed:
             return  # it fails in the same way until something changes
-        yield Task(tracked, half, link.other, handler, known, "provide", link, made_from, silent=same)
+        task = Task(tracked, half, link.other, handler, known, "provide", link, made_from, silent=same)
+        try:
+            if not same:
+                self._halves.link_of(task)
+            yield task
+        except LinkError as error:
+            failed = _with(known, digest=made_from, waits=str(error), failed=True)
+            self._remember(tracked, half, link.other, failed)
 
-    def _plan_end(self, tracked: Tracked, half: Half, other: str, state: LinkState, held_back: str) -> Iterator[Task]:
-        handler = self._revoker(tracked, half, state)
-        if handler is None:
+    def _leave_to_nobody(self, tracked: Tracked, half: Half, other: str, state: LinkState | None) -> None:
+        """Nobody here has this half. What was made by it stays until somebody has: a package may just be missing."""
+        if state is not None:
+            ends = f"{state.other_type} and {tracked.type}"
+            text = f"this agent has no {half} half between {ends}: install the package that has it, and restart it"
+            self._remember(tracked, half, other, _with(state, waits=text) if state.begun else None)
+
+    def _plan_end(
+        self, tracked: Tracked, half: Half, other: str, state: LinkState, held_back: str, *, is_lost: bool
+    ) -> Iterator[Task]:
+        handler = self._find(tracked, half, state.other_type)
+        if not state.begun:
             self._remember(tracked, half, other, None)
+        elif handler is None:
+            self._leave_to_nobody(tracked, half, other, state)
+        elif is_lost:
+            text = f"what was made for it is still there: {held_back}, and only its owner can take it back"
+            self._remember(tracked, half, other, _with(state, digest="", fields={}, waits=text, failed=False))
         elif held_back:
             self._remember(tracked, half, other, _with(state, waits=f"it is to be taken back: {held_back}"))
         else:
@@ -178,27 +234,29 @@ class Wiring:
         pair = (other_type, tracked.type) if half == "inbound" else (tracked.type, other_type)
         return self._handlers.find(half, *pair)
 
-    def _revoker(self, tracked: Tracked, half: Half, state: LinkState) -> Handler | None:
-        """Who can take back what is remembered of a link; None where there is nothing to take back."""
-        handler = self._find(tracked, half, state.other_type)
-        return handler if handler is not None and handler.revoke is not None else None
-
     def _damaged(self, settled: Iterable[Task]) -> list[Task]:
         """Of links in which nothing is known to differ, those whose thing is not there as it was made (L14)."""
         by_handler: dict[Handler, list[Task]] = defaultdict(list)
         for task in settled:
-            by_handler[task.handler].append(task)
+            if task.handler.verify is not None:
+                by_handler[task.handler].append(task)
         return [task for handler, tasks in by_handler.items() for task in self._verify(handler, tasks)]
 
     def _verify(self, handler: Handler, tasks: list[Task]) -> list[Task]:
         assert handler.verify is not None, "only handlers that can verify are asked"
         try:
-            links = {id(self._halves.link_of(task)): task for task in tasks}
-            intact = {id(link) for link in handler.verify([task.link for task in tasks])}
+            links = [self._halves.link_of(task) for task in tasks]
+            intact = {id(link) for link in handler.verify(links)}
         except CloudError as error:
+            # What could not be read is not gone (S0).
             log.warning("links cannot be checked", handler=handler.where, error=error.message)
             return []
-        return [task for key, task in links.items() if key not in intact]
+        except LinkError:
+            return tasks  # the contract is another one than it was: the half itself says what is wrong
+        except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
+            log.error("links cannot be checked: a fault of the handler", handler=handler.where, error=repr(error))
+            return []
+        return [task for task in tasks if id(task.link) not in intact]
 
     # --- what is remembered
 
@@ -207,7 +265,7 @@ class Wiring:
         if not tasks:
             return
         for task in tasks:
-            self._remember(task.tracked, task.half, task.other, _with(task.state, digest=""))
+            self._remember(task.tracked, task.half, task.other, _intended(task))
             task.entry_id = self._book.journal.intend_link(task.tracked, task)
         touched = {task.tracked.uid: task.tracked for task in tasks}
         memories = {uid: tracked.memory for uid, tracked in touched.items()}
@@ -215,31 +273,58 @@ class Wiring:
 
     def _take_in(self, done: Done) -> None:
         task = done.task
+        if task.silent and done.published is not None:
+            # It waited, and was looked after in silence: only that something came of it is worth an entry.
+            task.entry_id = self._book.journal.intend_link(task.tracked, task)
         if task.entry_id:
             self._book.journal.close_link(done)
             self.writes += not done.abandoned
         if done.abandoned:
             self.is_unfinished = True
-            return
-        if done.trouble:
+        elif done.trouble:
             self._take_in_trouble(done)
         elif task.verb == "revoke":
-            kept = _with(task.state, digest="", fields={}, waits=task.waits) if task.waits else None
-            self._remember(task.tracked, task.half, task.other, kept)
+            self._pauses.forget(task)
+            self.moves += 1
+            kept = _with(task.state, digest="", fields={}, begun=False, tried=[], failed=False, waits=task.waits)
+            self._remember(task.tracked, task.half, task.other, kept if task.waits else None)
+            self.is_unfinished |= task.other in _others(task.tracked, task.half) and not task.waits
         else:
-            assert task.work is not None, "only a link that stands is provided"
-            waits = "" if done.published is not None else f"{task.other!r} has published nothing for it yet"
-            state = _begun(task.handler, task.work)
-            state = _with(state, digest=task.digest, fields=done.published or {}, waits=waits)
-            self._remember(task.tracked, task.half, task.other, state)
+            self._pauses.forget(task)
+            self._take_in_published(task, done.published)
+
+    def _take_in_published(self, task: Task, published: Mapping[str, Scalar] | None) -> None:
+        assert task.work is not None, "only a link that stands is provided"
+        waits = failed = False
+        if published is None:
+            waits, failed = True, task.handler.if_missing == "fail"
+        hangs_on_key = waits or any(map(is_sealed, (published or {}).values()))
+        state = LinkState(
+            **_ends(task.handler, task.work),
+            digest=task.digest,
+            fields=dict(published or {}),
+            waits=_nothing_yet(task) if waits else "",
+            failed=failed,
+            begun=True,
+            own=task.tracked.component_id,
+            sealed_to=task.work.key if hangs_on_key else None,
+        )
+        self.moves += state.fields != task.state.fields
+        self._remember(task.tracked, task.half, task.other, state)
 
     def _take_in_trouble(self, done: Done) -> None:
-        """It is tried again: at once where a cloud stood in the way, else when something changes."""
+        """It is tried again: when something changes, later where it was refused, else at once."""
         task = done.task
-        failed = done.failed and task.verb == "provide"
-        self.is_unfinished |= isinstance(done.error, (Transient, Throttled, Unreadable))
-        state = _with(task.state, digest=task.digest if failed else "", waits=done.trouble, failed=failed)
-        self._remember(task.tracked, task.half, task.other, state)
+        is_over = (done.failed or done.waits) and task.verb == "provide"
+        if not is_over:
+            is_paused = self._pauses.add(done, self._outlook.now)
+            self.is_held_up |= is_paused
+            self.is_unfinished |= not is_paused
+        before = _states(task.tracked, task.half).get(task.other, task.state)
+        changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": done.trouble}
+        if task.work is not None:
+            changes |= {"failed": done.failed, "sealed_to": task.work.key}
+        self._remember(task.tracked, task.half, task.other, _with(before, **changes))
 
     def _remember(self, tracked: Tracked, half: Half, other: str, state: LinkState | None) -> None:
         states = dict(_states(tracked, half))
@@ -269,10 +354,41 @@ def _all_states(tracked: Tracked) -> Iterator[tuple[Half, str, LinkState]]:
         yield "outbound", other, state
 
 
+def _others(tracked: Tracked, half: Half) -> set[str]:
+    return {link.other for link in (tracked.links_in if half == "inbound" else tracked.links_out)}
+
+
+def _own(tracked: Tracked, sighting: Sighting) -> list[Any]:
+    """What a half sees of its own side."""
+    return [tracked.component_id, sighting.resource_id, dict(sighting.outputs), dict(tracked.parameters)]
+
+
+def _ends(handler: Handler, link: LinkWork) -> dict[str, Any]:
+    return {
+        "link_type": handler.link_type,
+        "other_type": link.type,
+        "other_provider": link.provider,
+        "settings": dict(link.settings),
+    }
+
+
 def _begun(handler: Handler, link: LinkWork) -> LinkState:
-    return LinkState(
-        link_type=handler.link_type, other_type=link.type, other_provider=link.provider, settings=dict(link.settings)
-    )
+    return LinkState(**_ends(handler, link))
+
+
+def _intended(task: Task) -> LinkState:
+    """What must be remembered of a half before it runs: that it did, and under which settings."""
+    state = task.state
+    tried = list(state.tried)
+    if task.work is not None and task.work.settings != state.settings and task.work.settings not in tried:
+        tried.append(dict(task.work.settings))
+    return _with(state, digest="", begun=True, own=state.own or task.tracked.component_id, tried=tried)
+
+
+def _nothing_yet(task: Task) -> str:
+    if task.half == "outbound":
+        return f"{task.other!r} has published nothing for it yet"
+    return f"{task.tracked.component_id!r} is not as far yet, or {task.other!r} is not"
 
 
 def _with(state: LinkState, **changes: object) -> LinkState:

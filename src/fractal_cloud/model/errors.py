@@ -4,7 +4,8 @@ FractalError
 ├── DeclarationError        a declaration is refused; carries every fault at once
 ├── RegistrationError       two places register the same component type or link handler
 ├── LinkError               a handler breaks a rule of links: nothing of what it returned is published
-│   └── LinkSettingsError   a link's settings are not what its handler asks for
+│   ├── LinkSettingsError   a link's settings are not what its handler asks for
+│   └── LinkNotReady        the other side is not as far yet: tried again when something of it changes
 └── CloudError              a cloud's answer that is not what was asked for
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
@@ -55,6 +56,10 @@ class LinkError(FractalError):
 
 class LinkSettingsError(LinkError):
     """A link's settings are not what its handler asks for (L7)."""
+
+
+class LinkNotReady(LinkError):
+    """A half needs something that the other side does not have yet: nobody is at fault, and it waits (L5, L9)."""
 
 
 class CloudError(FractalError):

@@ -23,6 +23,8 @@ _LINK_TYPE: Final = re.compile(r"[a-z][A-Za-z0-9]*")
 _KEY: Final = re.compile(r"[a-z][A-Za-z0-9]*")
 
 Half = Literal["inbound", "outbound"]
+IfMissing = Literal["retry", "fail"]
+"""What it means that the target has published nothing for a source: to wait for it, or that the source is Failed."""
 
 
 def is_link_type(text: str) -> bool:
@@ -74,15 +76,18 @@ class LinkContract(Wire):
     link_type: str
     settings_schema: dict[str, Any] = Field(default_factory=dict)
     required: list[str] = Field(default_factory=list)
+    if_missing: IfMissing = "retry"
     description: str = ""
 
 
 class LinkState(Wire, frozen=True):
     """What is remembered of one half of one link.
 
-    ``digest`` stands for all it was made from; empty: begun, and not known to be done. ``fields`` are the keys it
-    publishes, without their prefix. ``waits``: why nothing can be done yet, for people. ``failed``: it never can be
-    as it is declared.
+    ``digest`` stands for all it was made from; empty: not known to be done. ``fields`` are the keys it publishes,
+    without their prefix. ``waits``: why nothing can be done yet, for people. ``failed``: it never can be as it is
+    declared. ``begun``: the half ran, or was about to, so there may be something to take back. ``own``: the id the
+    component had then. ``settings``: those it was last provided with; ``tried``: others under which it was tried since,
+    and nobody knows how far that got. ``sealed_to``: the key of the other agent, where something hangs on it (L9).
     """
 
     link_type: str
@@ -93,6 +98,10 @@ class LinkState(Wire, frozen=True):
     fields: dict[str, Scalar] = Field(default_factory=dict)
     waits: str = ""
     failed: bool = False
+    begun: bool = False
+    own: str = ""
+    tried: list[dict[str, Scalar]] = Field(default_factory=list)
+    sealed_to: str | None = None
 
 
 class LinkStates(Wire, frozen=True):
@@ -113,7 +122,8 @@ class LinkWork(Wire):
     ``other``: how the other side is called in keys; ``ls-team-a/producer`` where it belongs to another LiveSystem.
     ``outputs``: the other side's own output fields; ``published``: what its half of this link published, by key.
     ``key``: the public key of the agent that tends the other side, where values must travel sealed (L9).
-    ``refused``: why this link must not be served, or not yet (L12).
+    ``refused``: why this link must not be served, or not yet (L12). ``failed``: why the target's half cannot be carried
+    out as the source declares it (L7).
     """
 
     other: str
@@ -125,6 +135,7 @@ class LinkWork(Wire):
     published: dict[str, Scalar] = Field(default_factory=dict)
     key: str = ""
     refused: str = ""
+    failed: str = ""
 
 
 def inbound_key(source_id: str, key: str) -> str:

@@ -6,6 +6,9 @@
     @grant_role.revokes
     def drop_role(link: InboundLink[DatabaseLink]) -> None: ...
 
+    @grant_role.verifies
+    def roles_there(links: Sequence[InboundLink[DatabaseLink]]) -> Iterable[InboundLink[DatabaseLink]]: ...
+
     @outbound(source=KubernetesWorkload, target="*", link_type="databaseLink", settings=DatabaseLink)
     def use_database(link: OutboundLink[DatabaseLink]) -> Published | None: ...
 
@@ -16,7 +19,7 @@ wait (L11), never reach the other side but through what it published (L4), and c
 from __future__ import annotations
 
 import inspect
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
@@ -25,11 +28,11 @@ from pydantic import ValidationError
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import LinkError, LinkSettingsError, RegistrationError
-from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract, LinkSettings, is_link_key, is_link_type
+from fractal_cloud.model.errors import LinkError, LinkNotReady, LinkSettingsError, RegistrationError
+from fractal_cloud.model.link import ANY_TYPE, Half, IfMissing, LinkContract, LinkSettings, is_link_key, is_link_type
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.wording import explain, path_text
-from fractal_cloud.offers.secret import SEALED_PREFIX, SealingKey, Secret, Watch, find_secret, seal
+from fractal_cloud.offers.secret import SealingKey, Secret, Watch, find_secret, seal
 
 S = TypeVar("S", bound=LinkSettings)
 Published = Mapping[str, Scalar]
@@ -59,6 +62,11 @@ class Link(ABC, Generic[S]):
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     previous: S | None = None
     watch: Watch = field(default_factory=Watch)
+
+    @property
+    @abstractmethod
+    def mark(self) -> str:
+        """What everything made for this link bears, so that it is found again and is nobody's drift (L17)."""
 
     def is_cross_cloud(self) -> bool:
         """Whether the two sides are on different providers; unknown counts as different (L8)."""
@@ -98,9 +106,9 @@ class InboundLink(Link[S]):
         return f"{self.live_system_id}/{self.own}<{source}"
 
     def seal(self, secret: Secret) -> str:
-        """A secret as only the source's agent can open it (L9); ``LinkError`` while no such agent is known."""
+        """A secret as only the source's agent can open it (L9); ``LinkNotReady`` while no such agent is known."""
         if not self.key:
-            raise LinkError(f"no agent tends {self.other!r} yet: nobody could open a sealed value")
+            raise LinkNotReady(f"no agent tends {self.other!r} yet: nobody could open a sealed value")
         return seal(self.watch.note(secret), self.key)
 
 
@@ -138,6 +146,8 @@ class Handler(ABC):
 
     half: ClassVar[Half]
 
+    if_missing: IfMissing = "retry"
+
     def __init__(
         self, function: Provide, source: str, target: str, link_type: str, settings: type[LinkSettings]
     ) -> None:
@@ -163,8 +173,9 @@ class Handler(ABC):
     def verifies(self, function: F) -> F:
         """Name the function that tells, for many links at once, which are still in place (L14).
 
-        It gets all settled links of one scope and returns those that need nothing, with as few calls as the cloud
-        allows. Without it, the half itself runs in every cycle.
+        It gets all links of one scope for which this half published something, and returns those that need nothing,
+        with as few calls as the cloud allows; it writes nothing. Whoever makes something needs one. A half without it
+        only computes: it runs when something it is made from has changed.
         """
         self.verify = function
         return function
@@ -177,11 +188,17 @@ class Handler(ABC):
             raise RegistrationError(f"{self.where}: one side of a handler must name a component type")
         if self.half == "inbound" and self.revoke is None:
             raise RegistrationError(f"{self.where}: an inbound handler needs a function for @….revokes (L10)")
+        if self.revoke is not None and self.verify is None:
+            raise RegistrationError(f"{self.where}: what can be taken back needs a function for @….verifies (L14)")
 
     def read_settings(self, settings: Mapping[str, Any], source_id: str, target_id: str) -> LinkSettings:
-        """The settings as the handler's model; ``LinkSettingsError`` with source, target and key (L7)."""
+        """The settings as the handler's model; ``LinkSettingsError`` with source, target and key (L7).
+
+        Settings it does not know are the other half's business.
+        """
+        names = {name for field, item in self.settings.model_fields.items() for name in (field, item.alias or field)}
         try:
-            return self.settings.model_validate(settings)
+            return self.settings.model_validate({key: value for key, value in settings.items() if key in names})
         except ValidationError as error:
             schema = self.settings.model_json_schema(by_alias=True)
             aliases = {name: item.alias or name for name, item in self.settings.model_fields.items()}
@@ -199,6 +216,7 @@ class Handler(ABC):
             link_type=self.link_type,
             settings_schema=schema,
             required=list(schema.get("required", [])),
+            if_missing=self.if_missing,
             description=inspect.cleandoc(self.function.__doc__ or ""),
         )
 
@@ -245,10 +263,24 @@ def inbound(
 
 
 def outbound(
-    *, source: type[Component] | str, target: type[Component] | str, link_type: str, settings: type[LinkSettings]
+    *,
+    source: type[Component] | str,
+    target: type[Component] | str,
+    link_type: str,
+    settings: type[LinkSettings],
+    if_missing: IfMissing = "retry",
 ) -> Callable[[Provide], OutboundHandler]:
-    """Make a function the outbound half for a pair of types; ``"*"`` on one side stands for all (L6)."""
-    return lambda function: OutboundHandler(function, _name_of(source), _name_of(target), link_type, settings)
+    """Make a function the outbound half for a pair of types; ``"*"`` on one side stands for all (L6).
+
+    ``if_missing``: what it means that the half returns None, because the target published nothing yet (L7).
+    """
+
+    def register(function: Provide) -> OutboundHandler:
+        handler = OutboundHandler(function, _name_of(source), _name_of(target), link_type, settings)
+        handler.if_missing = if_missing
+        return handler
+
+    return register
 
 
 class Handlers:
@@ -281,8 +313,3 @@ class Handlers:
             if found is not None:
                 return found
         return None
-
-
-def is_sealed(value: object) -> bool:
-    """Whether a published value is a sealed box."""
-    return isinstance(value, str) and value.startswith(SEALED_PREFIX)

@@ -6,14 +6,15 @@ import base64
 import binascii
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, PublicKey, SealedBox
 
-from fractal_cloud.model.errors import LinkError
+from fractal_cloud.model.errors import LinkError, LinkNotReady
 
 SEALED_PREFIX: Final = "sealed:"
 
@@ -23,8 +24,13 @@ _SECRET_NAMES: Final = re.compile(
     re.IGNORECASE,
 )
 _SECRET_SHAPES: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|://[^/\s:@]+:[^/\s@]+@|\bpassword=\S+", re.IGNORECASE
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
+    r"|\b(?:password|passwd|pwd)[\"']?\s*[=:]\s*[\"']?[^\s\"',;&]+",
+    re.IGNORECASE,
 )
+_SEALED_OVERHEAD: Final = 48
+"""Bytes that a sealed box has beside what is in it."""
 
 
 class Secret:
@@ -76,17 +82,20 @@ class SealingKey:
         return base64.b64encode(bytes(self._private.public_key)).decode()
 
     def open(self, sealed: str) -> Secret:
-        """Open what was sealed to this key; ``LinkError`` if it was sealed to another one."""
+        """Open what was sealed to this key; ``LinkNotReady`` if it was sealed to another one."""
         try:
             box = base64.b64decode(sealed.removeprefix(SEALED_PREFIX), validate=True)
             return Secret(SealedBox(self._private).decrypt(box).decode())
         except (binascii.Error, CryptoError, ValueError) as error:
-            raise LinkError("a sealed value was not sealed to this agent's key") from error
+            raise LinkNotReady("what is sealed for it was not sealed to this agent's key: it is sealed anew") from error
 
 
 def seal(secret: Secret, public_key: str) -> str:
     """A secret as only the holder of that key can read it."""
-    box = SealedBox(PublicKey(base64.b64decode(public_key)))
+    try:
+        box = SealedBox(PublicKey(base64.b64decode(public_key, validate=True)))
+    except (binascii.Error, CryptoError, ValueError, TypeError) as error:
+        raise LinkNotReady("the other side's agent registered with a key that is none: restart that agent") from error
     return SEALED_PREFIX + base64.b64encode(box.encrypt(secret.reveal().encode())).decode()
 
 
@@ -102,15 +111,44 @@ class Watch:
         return secret
 
 
+def is_sealed(value: object) -> bool:
+    """Whether a published value is a sealed box: it begins like one, and holds enough to be one."""
+    if not isinstance(value, str) or not value.startswith(SEALED_PREFIX):
+        return False
+    try:
+        return len(base64.b64decode(value.removeprefix(SEALED_PREFIX), validate=True)) > _SEALED_OVERHEAD
+    except (binascii.Error, ValueError):
+        return False
+
+
 def find_secret(key: str, value: object, seen: Iterable[Secret]) -> str:
     """Why a field must not be published, or an empty text (L9)."""
     if isinstance(value, Secret):
         return "is a secret"
     text = str(value)
-    if any(secret.reveal() and secret.reveal() in text for secret in seen):
+    if any(form in text for secret in seen for form in _forms(secret)):
         return "holds a secret"
-    if text.startswith(SEALED_PREFIX):
+    if is_sealed(value):
         return ""
+    if text.startswith(SEALED_PREFIX):
+        return "is called sealed, and is not"
     if _SECRET_NAMES.search(key):
         return "is named like a secret"
     return "looks like a secret" if _SECRET_SHAPES.search(text) else ""
+
+
+def without_secrets(text: str, seen: Iterable[Secret]) -> str:
+    """A text for people: the secrets that are known taken out of it, and what looks like one."""
+    for secret in seen:
+        for form in _forms(secret):
+            text = text.replace(form, "…")
+    return _SECRET_SHAPES.sub("…", text)
+
+
+def _forms(secret: Secret) -> Iterator[str]:
+    """A secret in the forms in which it may stand in a text."""
+    value = secret.reveal()
+    if value:
+        yield value
+        yield quote(value, safe="")
+        yield base64.b64encode(value.encode()).decode().rstrip("=")

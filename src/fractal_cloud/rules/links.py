@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from fractal_cloud.model.link import LinkStates, LinkWork
@@ -13,18 +13,12 @@ from fractal_cloud.model.status import Status
 _MAY_FAIL = frozenset({Status.ACTIVE, Status.MUTATING, Status.INSTANTIATING})
 
 
-def digest(handler: str, link: LinkWork, resource_id: str, own_outputs: Mapping[str, Any]) -> str:
-    """Stands for everything one half of a link is made from: where it is the same, there is nothing to do (L5)."""
-    made_from = (
-        handler,
-        resource_id,
-        dict(own_outputs),
-        link.type,
-        link.settings,
-        link.outputs,
-        link.published,
-        link.key,
-    )
+def digest(handler: str, link: LinkWork, own: Sequence[Any]) -> str:
+    """Stands for everything one half of a link is made from: where it is the same, there is nothing to do (L5).
+
+    ``own``: what the half sees of its own side. The key of the other agent is not in it: see ``LinkState.sealed_to``.
+    """
+    made_from = (handler, *own, link.type, link.settings, link.outputs, link.published)
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 

@@ -5,16 +5,17 @@ hear of it. A link whose target is imported leads to the owner's component, in a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, select
 
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import components, refers, scopes
+from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import INBOUND_PREFIX, own_outputs
 from fractal_cloud.model.status import Stance
 
@@ -32,18 +33,14 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """One end of a link: what the other side may know of it."""
+    """One end of a link: where it is, and whose."""
 
     uid: str
     live_system_id: str
     component_id: str
-    type: str
     provider: str
-    declaration: Json
-    status: str
     stance: str
     owner: str | None
-    output_fields: Json
     scope_key: str | None
     identity_key: str | None
     deleting: bool
@@ -52,6 +49,50 @@ class _End:
     def is_imported(self) -> bool:
         """Whether it is another LiveSystem's, and only read here."""
         return self.stance == Stance.IMPORTED.value
+
+    @property
+    def realm(self) -> tuple[str, str]:
+        """The account (or the like) it is in: inside one, agents can read each other's stores."""
+        scope = Scope.from_key(self.scope_key) if self.scope_key is not None else None
+        return (self.provider, scope.realm if scope is not None else "")
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the other side may know of one end; read once, however many links lead there.
+
+    ``published_for``: what its inbound halves published, by source and key.
+    """
+
+    type: str
+    declaration: Json
+    status: str
+    output_fields: Json
+    states: Json
+    outputs: Json = field(init=False)
+    published_for: dict[str, Json] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outputs = own_outputs(self.output_fields)
+        self.published_for = defaultdict(dict)
+        for name, value in self.output_fields.items():
+            if name.startswith(f"{INBOUND_PREFIX}."):
+                source_id, _, key = name.removeprefix(f"{INBOUND_PREFIX}.").rpartition(".")
+                self.published_for[source_id][key] = value
+
+    def published_to(self, target_id: str) -> Json:
+        """What the outbound half of a link published, by key: ``{linkType}.{targetId}.{key}``."""
+        found = {}
+        for name, value in self.output_fields.items():
+            link_type, _, rest = name.partition(".")
+            if rest.startswith(f"{target_id}.") and link_type != INBOUND_PREFIX:
+                found[rest.removeprefix(f"{target_id}.")] = value
+        return found
+
+    def failure_for(self, source_id: str) -> str:
+        """Why its half of a link cannot be carried out as the source declares it (L7)."""
+        state = self.states.get("inbound", {}).get(source_id, {})
+        return str(state.get("waits", "")) if state.get("failed") else ""
 
 
 _FIELDS = tuple(_End.__dataclass_fields__)
@@ -79,44 +120,73 @@ def _pairs() -> Select[Any]:
             and_(_target.c.live_system_id == refers.c.live_system_id, _target.c.component_id == refers.c.target),
         )
         .where(refers.c.kind == "link")
+        .order_by(_source.c.live_system_id, _source.c.position)
     )
+
+
+def _found(tx: Tx, column: ColumnElement[Any], values: Iterable[str]) -> Iterator[tuple[_End, _End]]:
+    """The links of which one end has one of these values in a column."""
+    for some in chunks(dict.fromkeys(values)):
+        for row in tx.connection.execute(_pairs().where(column.in_(some))):
+            yield _end(row, "source"), _end(row, "target")
 
 
 def of_scopes(tx: Tx, keys: Iterable[str]) -> dict[str, Links]:
     """The links of all components in these scopes, by uid."""
-    found: dict[str, Links] = defaultdict(Links)
-    for some in chunks(keys):
-        _add(tx, found, _target.c.scope_key.in_(some), _source.c.scope_key.in_(some))
-    return found
+    keys = list(keys)
+    return _links(tx, list(_found(tx, _target.c.scope_key, keys)), list(_found(tx, _source.c.scope_key, keys)))
 
 
 def of_components(tx: Tx, wanted: Sequence[ComponentRecord]) -> dict[str, Links]:
     """The links of these components, by uid."""
-    found: dict[str, Links] = defaultdict(Links)
-    for some in chunks([record.uid for record in wanted]):
-        _add(tx, found, None, _source.c.uid.in_(some))
-    for some in chunks([record.identity_key for record in wanted if record.identity_key is not None]):
-        _add(tx, found, _target.c.identity_key.in_(some), None)
+    identities = [record.identity_key for record in wanted if record.identity_key is not None]
+    leading = list(_found(tx, _target.c.identity_key, identities))
+    found = _links(tx, leading, list(_found(tx, _source.c.uid, [record.uid for record in wanted])))
     return {record.uid: found[record.uid] for record in wanted if record.uid in found}
 
 
-def _add(
-    tx: Tx, found: dict[str, Links], leads_to: ColumnElement[bool] | None, starts_at: ColumnElement[bool] | None
-) -> None:
-    """Add what the ends of some links must know of each other: the target's side, the source's, or both."""
-    wanted = [condition for condition in (leads_to, starts_at) if condition is not None]
-    rows = tx.connection.execute(_pairs().where(or_(*wanted)).order_by(_source.c.live_system_id, _source.c.position))
-    pairs = [(_end(row, "source"), _end(row, "target")) for row in rows]
-    pairs = [(source, target) for source, target in pairs if not source.deleting]
-    owners = _owners(tx, pairs)
-    public_keys = _public_keys(tx, pairs)
-    for source, target in pairs:
-        owner = owners.get((target.identity_key, target.owner)) if target.is_imported else target
-        refused = _refusal(source, target, owner)
-        if starts_at is not None:
-            found[source.uid].outbound.append(_outbound(source, target, owner, refused))
-        if leads_to is not None and owner is not None and not owner.is_imported:
-            found[owner.uid].inbound.append(_inbound(source, target, owner, refused, public_keys))
+def _links(tx: Tx, leading: list[tuple[_End, _End]], starting: list[tuple[_End, _End]]) -> dict[str, Links]:
+    """What the targets of some links, and the sources of some, must know of their other ends."""
+    leading, starting = _living(leading), _living(starting)
+    owners = _owners(tx, [*leading, *starting])
+    public_keys = _public_keys(tx, leading)
+    ends = {end.uid for pair in (*leading, *starting) for end in pair}
+    told = _told(tx, ends | {owner.uid for owner in owners.values()})
+    found: dict[str, Links] = defaultdict(Links)
+    for source, target in leading:
+        owner = _owner_of(target, owners)
+        if owner is not None and not owner.is_imported:
+            refused = _refusal(source, target, owner, told)
+            work = _inbound(source, target, owner, told) | {"refused": refused}
+            work["key"] = public_keys.get(source.scope_key or "", "") if source.realm != owner.realm else ""
+            found[owner.uid].inbound.append(work)
+    for source, target in starting:
+        owner = _owner_of(target, owners)
+        refused = _refusal(source, target, owner, told)
+        found[source.uid].outbound.append(_outbound(source, target, owner, told) | {"refused": refused})
+    return found
+
+
+def _living(pairs: Iterable[tuple[_End, _End]]) -> list[tuple[_End, _End]]:
+    return [(source, target) for source, target in pairs if not source.deleting]
+
+
+def _told(tx: Tx, uids: Iterable[str]) -> dict[str, _Told]:
+    c = components.c
+    found: dict[str, _Told] = {}
+    for some in chunks(uids):
+        query = select(c.uid, c.type, c.declaration, c.status, c.output_fields, c.links).where(c.uid.in_(some))
+        for row in tx.connection.execute(query):
+            found[row.uid] = _Told(row.type, row.declaration, row.status, row.output_fields, row.links or {})
+    return found
+
+
+Owners = Mapping[tuple[str | None, str | None], _End]
+
+
+def _owner_of(target: _End, owners: Owners) -> _End | None:
+    """The component that stands for a target: itself, or the owner's where it is imported."""
+    return owners.get((target.identity_key, target.owner)) if target.is_imported else target
 
 
 def _owners(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[tuple[str | None, str | None], _End]:
@@ -132,8 +202,8 @@ def _owners(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[tuple[str | None
 
 
 def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
-    """The key of the agent that tends each source on another cloud than its target, by scope (L9)."""
-    keys = {s.scope_key for s, t in pairs if s.provider != t.provider and s.scope_key is not None}
+    """The key of the agent that tends each source, by scope (L9)."""
+    keys = {source.scope_key for source, _ in pairs if source.scope_key is not None}
     found: dict[str, str] = {}
     for some in chunks(keys):
         query = select(scopes.c.key, scopes.c.public_key).where(scopes.c.key.in_(some))
@@ -141,19 +211,21 @@ def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
     return found
 
 
-def _refusal(source: _End, target: _End, owner: _End | None) -> str:
+def _refusal(source: _End, target: _End, owner: _End | None, told: Mapping[str, _Told]) -> str:
     """Why a link must not be served, or not yet (L12)."""
-    if owner is None:
+    if target.is_imported and target.owner is None:
+        return f"nobody owns {target.component_id!r}: only an owner's agent provides access"
+    if owner is None or (owner.is_imported and owner is not target):
         return f"its owner {target.owner!r} declares no such component here: the owner's agent must provide access"
     if owner.live_system_id == source.live_system_id:
         return ""
-    if source.live_system_id in owner.declaration.get("linksFrom", ()):
+    if source.live_system_id in told[owner.uid].declaration.get("linksFrom", ()):
         return ""
     where = f"{owner.live_system_id}/{owner.component_id}"
     return f"{where} does not allow it: add {source.live_system_id!r} to its linksFrom"
 
 
-def _settings(source: _End, target: _End) -> Json:
+def _settings(source: _Told, target: _End) -> Json:
     for link in source.declaration.get("links", ()):
         if link["target"] == target.component_id:
             return dict(link.get("settings", {}))
@@ -166,47 +238,33 @@ def _source_id(source: _End, owner: _End) -> str:
     return f"{source.live_system_id}/{source.component_id}"
 
 
-def _inbound(source: _End, target: _End, owner: _End, refused: str, public_keys: Mapping[str, str]) -> Json:
+def _inbound(source: _End, target: _End, owner: _End, told: Mapping[str, _Told]) -> Json:
+    other = told[source.uid]
     return {
         "other": _source_id(source, owner),
-        "type": source.type,
+        "type": other.type,
         "provider": source.provider,
-        "settings": _settings(source, target),
-        "status": source.status,
-        "outputs": own_outputs(source.output_fields),
-        "published": _published_for(source.output_fields, target.component_id),
-        "key": public_keys.get(source.scope_key or "", "") if source.provider != owner.provider else "",
-        "refused": refused,
+        "settings": _settings(other, target),
+        "status": other.status,
+        "outputs": other.outputs,
+        "published": other.published_to(target.component_id),
     }
 
 
-def _outbound(source: _End, target: _End, owner: _End | None, refused: str) -> Json:
+def _outbound(source: _End, target: _End, owner: _End | None, told: Mapping[str, _Told]) -> Json:
     far = owner or target
-    prefix = f"{INBOUND_PREFIX}.{_source_id(source, far)}."
-    published = {
-        name.removeprefix(prefix): value for name, value in far.output_fields.items() if name.startswith(prefix)
-    }
+    source_id = _source_id(source, far)
     return {
         "other": target.component_id,
-        "type": target.type,
+        "type": told[target.uid].type,
         "provider": target.provider,
-        "settings": _settings(source, target),
-        "status": far.status,
-        "outputs": own_outputs(far.output_fields),
-        "published": published,
+        "settings": _settings(told[source.uid], target),
+        "status": told[far.uid].status,
+        "outputs": told[far.uid].outputs,
+        "published": told[far.uid].published_for.get(source_id, {}),
         "key": "",
-        "refused": refused,
+        "failed": told[far.uid].failure_for(source_id),
     }
-
-
-def _published_for(output_fields: Json, target_id: str) -> Json:
-    """What the outbound half of a link published, by key: ``{linkType}.{targetId}.{key}``."""
-    found = {}
-    for name, value in output_fields.items():
-        link_type, _, rest = name.partition(".")
-        if rest.startswith(f"{target_id}.") and link_type != INBOUND_PREFIX:
-            found[rest.removeprefix(f"{target_id}.")] = value
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,28 +276,28 @@ class Listener:
     of: str
 
 
-def listeners(tx: Tx, speaking: Collection[ComponentRecord]) -> list[Listener]:
-    """Who is at the other end of links of these components, wherever it is declared."""
+def listeners(tx: Tx, speaking: Collection[ComponentRecord], owners: Mapping[str, str | None]) -> list[Listener]:
+    """Who is at the other end of links of these components, wherever it is declared.
+
+    ``owners``: who owns each of them by what is just being reported, so that an owner hears of links that now lead
+    to it; by what was reported before, the owner until now hears too.
+    """
     found: list[Listener] = []
-    by_uid = {record.uid: record for record in speaking}
-    by_identity: dict[str, list[str]] = defaultdict(list)
+    by_identity: dict[str, list[ComponentRecord]] = defaultdict(list)
     for record in speaking:
         if record.identity_key is not None:
-            by_identity[record.identity_key].append(record.uid)
+            by_identity[record.identity_key].append(record)
     imported: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
-    for some in chunks(by_uid):
-        for row in tx.connection.execute(_pairs().where(_source.c.uid.in_(some))):
-            source, target = _end(row, "source"), _end(row, "target")
-            found += _listener(target, source.uid)
-            if target.is_imported:
-                imported[target.identity_key, target.owner].append(source.uid)
-    for some in chunks(by_identity):
-        for row in tx.connection.execute(_pairs().where(_target.c.identity_key.in_(some))):
-            source, target = _end(row, "source"), _end(row, "target")
-            for uid in by_identity[str(target.identity_key)]:
-                found += _listener(source, uid)
-                if by_uid[uid].live_system_id != target.owner and target.uid == uid:
-                    imported[target.identity_key, target.owner].append(uid)
+    for source, target in _found(tx, _source.c.uid, [record.uid for record in speaking]):
+        found += _listener(target, source.uid)
+        for owner in {target.owner, owners.get(target.uid)} - {None, target.live_system_id}:
+            imported[target.identity_key, owner].append(source.uid)
+    for source, target in _found(tx, _target.c.identity_key, by_identity):
+        for record in by_identity[str(target.identity_key)]:
+            found += _listener(source, record.uid)
+            if target.uid == record.uid:
+                for owner in {target.owner, owners.get(record.uid)} - {None, target.live_system_id}:
+                    imported[target.identity_key, owner].append(record.uid)
     return found + _owners_of(tx, imported)
 
 
@@ -266,29 +324,25 @@ def elsewhere(tx: Tx, declared: Sequence[ComponentRecord]) -> dict[str, str]:
     wanted: dict[tuple[str | None, str | None], list[str]] = {}
     for record in declared:
         for link in record.declaration.get("links", ()):
-            target = by_id.get(link["target"])
-            if target is not None and target.stance == Stance.IMPORTED.value:
-                wanted[target.identity_key, target.owner] = [""]
+            linked = by_id.get(link["target"])
+            if linked is not None and linked.stance == Stance.IMPORTED.value:
+                wanted[linked.identity_key, linked.owner] = [""]
     found = {listener.uid: listener.scope_key for listener in _owners_of(tx, wanted)}
     ours = {record.live_system_id for record in declared}
-    for some in chunks([record.identity_key for record in declared if record.identity_key is not None]):
-        query = _pairs().where(_target.c.identity_key.in_(some), _target.c.live_system_id.not_in(ours))
-        for row in tx.connection.execute(query):
-            found.update((item.uid, item.scope_key) for item in _listener(_end(row, "source"), ""))
+    identities = [record.identity_key for record in declared if record.identity_key is not None]
+    for source, target in _found(tx, _target.c.identity_key, identities):
+        if target.live_system_id not in ours:
+            found.update((item.uid, item.scope_key) for item in _listener(source, ""))
     return found
 
 
 def listeners_to_key(tx: Tx, scope_keys: Collection[str]) -> dict[str, str]:
-    """Targets on other clouds of links from these scopes (uid to scope): their agents seal to a new key (L9)."""
+    """Targets elsewhere of links from these scopes (uid to scope): their agents seal to a new key (L9)."""
+    pairs = list(_found(tx, _source.c.scope_key, scope_keys))
+    owners = _owners(tx, pairs)
     found: dict[str, str] = {}
-    for some in chunks(scope_keys):
-        rows = tx.connection.execute(
-            _pairs().where(_source.c.scope_key.in_(some), _source.c.provider != _target.c.provider)
-        )
-        pairs = [(_end(row, "source"), _end(row, "target")) for row in rows]
-        owners = _owners(tx, pairs)
-        for _, target in pairs:
-            owner = owners.get((target.identity_key, target.owner)) if target.is_imported else target
-            if owner is not None and owner.scope_key is not None:
-                found[owner.uid] = owner.scope_key
+    for source, target in pairs:
+        owner = _owner_of(target, owners)
+        if owner is not None and owner.scope_key is not None and owner.realm != source.realm:
+            found[owner.uid] = owner.scope_key
     return found

@@ -18,6 +18,7 @@ from fractal_cloud.control.store.placement import recall_overrides
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.link import own_outputs
 from fractal_cloud.model.wire import PlannedAction
 from fractal_cloud.rules.identify import DeclaredIdentity
 
@@ -82,14 +83,14 @@ def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Jso
 def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:
     found = {}
     for row in rows:
-        for target, _ in row.references():
+        for target, kind in row.references():
             other = by_id.get(target)
-            if other is not None and other.scope_key != key:
+            if kind == "dependency" and other is not None and other.scope_key != key:
                 found[target] = {
                     "liveSystemId": other.live_system_id,
                     "componentId": other.component_id,
                     "status": other.status,
-                    "outputFields": other.output_fields,
+                    "outputFields": own_outputs(other.output_fields),
                 }
     return list(found.values())
 

@@ -51,9 +51,9 @@ _OBSERVED: Final = (
     "waits_for",
     "links",
 )
-_WRITTEN: Final = (
-    *_OBSERVED,
-    *("request", "dealt_generation", "overdue", "last_updated"),
+# Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
+_WRITTEN: Final = (*_OBSERVED, "request", "dealt_generation", "overdue", "last_updated")
+_MOVED: Final = (
     *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key"),
     *("work_version", "declared_version"),
 )
@@ -81,7 +81,8 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     known = records_by_uid(tx, known)
     finished = {change.uid for scope in sent.scopes for change in scope.changes if change.finished}
     neighbours = _neighbours(tx, known.values(), finished)
-    linked = links.listeners(tx, known.values())
+    owners = {change.uid: change.owner for scope in sent.scopes for change in scope.changes}
+    linked = links.listeners(tx, known.values(), owners)
     _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours, linked))
     _check_is_current(sent.scopes, known)
     taken = _Taken()
@@ -92,7 +93,11 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
         journal.write(tx, agent.id, scope.journal, known)
     _settle_moves(tx, taken)
     _write(tx, taken)
-    _tell_neighbours(tx, [*taken.republished, *taken.finished], neighbours, linked)
+    news = [*taken.republished, *taken.finished]
+    if news:
+        # Asked again, now that the scopes are held: a link may have been declared since.
+        linked += links.listeners(tx, [known[record.uid] for record in news], owners)
+    _tell_neighbours(tx, news, neighbours, linked)
     for live_system_id in sorted({record.live_system_id for record in taken.touched}):
         livesystems.end_if_gone(tx, live_system_id)
     return Reported(at=tx.now)
@@ -218,12 +223,14 @@ def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
 
 
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
-    return (before.output_fields, before.status, before.stance, before.owner) != (
-        after.output_fields,
-        after.status,
-        after.stance,
-        after.owner,
-    )
+    """Whether those who refer to it, or are linked with it, have to hear of it."""
+
+    def told(record: ComponentRecord) -> tuple[object, ...]:
+        inbound = record.links.get("inbound", {}).items()
+        failed = {other: state["waits"] for other, state in inbound if state.get("failed")}
+        return record.output_fields, record.status, record.stance, record.owner, failed
+
+    return told(before) != told(after)
 
 
 def _published(record: ComponentRecord) -> Published:
@@ -297,6 +304,7 @@ def _write(tx: Tx, taken: _Taken) -> None:
     for _, _, record in taken.moved:
         record.declared_in(versions.get(record.scope_key or "", 0))
     update_records(tx, taken.changed, _WRITTEN)
+    update_records(tx, [record for _, _, record in taken.moved], _MOVED)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
         for live_system_id in {record.live_system_id for record in taken.finished}:

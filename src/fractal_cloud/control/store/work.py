@@ -19,6 +19,7 @@ from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.links import Links
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
+from fractal_cloud.model.link import own_outputs
 
 _UNLINKED = Links()
 _NO_STATES: Json = {"inbound": {}, "outbound": {}}
@@ -148,7 +149,7 @@ def _known_resource(row: Any) -> Json:
 
 
 def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str, list[Json]]:
-    """What components in these scopes refer to in other scopes, by the scope that refers."""
+    """What components in these scopes depend on in other scopes, by the scope that refers; not the keys of links."""
     target = components.alias("target")
     found: dict[str, dict[tuple[str, str], Json]] = defaultdict(dict)
     for some in chunks(keys):
@@ -172,6 +173,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 and_(target.c.live_system_id == refers.c.live_system_id, target.c.component_id == refers.c.target),
             )
             .where(
+                refers.c.kind == "dependency",
                 components.c.scope_key.in_(some),
                 or_(target.c.scope_key.is_(None), target.c.scope_key != components.c.scope_key),
             )
@@ -183,7 +185,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 "liveSystemId": row.live_system_id,
                 "componentId": row.component_id,
                 "status": row.status,
-                "outputFields": row.output_fields,
+                "outputFields": own_outputs(row.output_fields),
             }
     return {key: list(outside.values()) for key, outside in found.items()}
 

@@ -1,0 +1,183 @@
+"""The halves of the toy links, the same on both clouds: what a careful author would write.
+
+Each counts its runs in the store of its own side. None can see the other side's store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from fractal_cloud.model.link import LinkSettings
+from fractal_cloud.offers.link import InboundLink, OutboundLink, Published
+from tests.links.clouds import Role, Store
+
+
+class DatabaseLink(LinkSettings):
+    """How a database is used."""
+
+    database: str
+    access: Literal["read", "write"] = "write"
+
+
+class RouteLink(LinkSettings):
+    """Under which path a gateway shows a workload."""
+
+    prefix: str
+    port: int = 80
+
+
+class Anything(LinkSettings):
+    """A link that needs no settings."""
+
+
+def _store(link: InboundLink[DatabaseLink] | OutboundLink[DatabaseLink]) -> Store:
+    store: Store = link.cloud.store
+    return store
+
+
+# --- databases, seen from the target
+
+
+def role_name(link: InboundLink[DatabaseLink]) -> str:
+    """The role of a source in one database of the server."""
+    return f"{link.source_id}@{link.settings.database}"
+
+
+def grant(link: InboundLink[DatabaseLink]) -> Published | None:
+    """Make a role for the source. Its password stays in the database, in a secret of this cloud, or travels sealed."""
+    store = _store(link)
+    store.halves["grant"] += 1
+    if link.previous is not None and link.previous.database != link.settings.database:
+        store.drop_role(link.there.resource_id, f"{link.source_id}@{link.previous.database}")
+    name = role_name(link)
+    role = link.cloud.store.things[link.there.resource_id].roles.get(name)
+    common = {"endpoint": str(link.there.outputs["endpoint"]), "user": name, "access": link.settings.access}
+    if not link.is_cross_cloud():
+        kept = f"toy-{store.name}:{link.mark}"
+        if role is None or kept not in store.secrets:
+            secret = link.new_secret()
+            store.put_role(link.there.resource_id, name, Role(link.mark, secret.reveal(), link.settings.database))
+            store.put_secret(kept, secret.reveal(), link.mark)
+        return {**common, "secretName": kept}
+    sent, received = link.fields.get("version"), link.published.get("received")
+    if role is not None and sent is not None and sent == received:
+        return {**common, "version": sent}
+    lock = hashlib.sha256(link.key.encode()).hexdigest()[:8]
+    if role is not None and link.fields.get("sealedTo") == lock:
+        return {**common, **{name: link.fields[name] for name in ("version", "sealedTo", "sealed")}}
+    secret = link.new_secret()
+    sealed = link.seal(secret)
+    store.put_role(link.there.resource_id, name, Role(link.mark, secret.reveal(), link.settings.database))
+    return {**common, "version": int(sent or 0) + 1, "sealedTo": lock, "sealed": sealed}
+
+
+def withdraw(link: InboundLink[DatabaseLink]) -> None:
+    """Drop the role, and the secret of this cloud."""
+    store = _store(link)
+    store.halves["withdraw"] += 1
+    if link.sighting is not None:
+        store.drop_role(link.sighting.resource_id, role_name(link))
+    store.drop_secret(f"toy-{store.name}:{link.mark}")
+
+
+def granted(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[DatabaseLink]]:
+    """Those whose role is still there: one call for all."""
+    store = _store(links[0])
+    store.halves["granted"] += 1
+    store.call("list roles")
+    for link in links:
+        role = store.things[link.there.resource_id].roles.get(str(link.fields["user"]))
+        kept = link.fields.get("secretName")
+        if role is not None and role.mark == link.mark and (kept is None or kept in store.secrets):
+            yield link
+
+
+# --- databases, seen from the source
+
+
+def use(link: OutboundLink[DatabaseLink]) -> Published | None:
+    """Tell the workload where the database is; a password that came sealed goes into a secret of this cloud."""
+    store = _store(link)
+    store.halves["use"] += 1
+    told = link.published
+    if "user" not in told:
+        return None
+    common = {"endpoint": told["endpoint"], "user": told["user"]}
+    if "secretName" in told:
+        return {**common, "secretName": told["secretName"]}
+    kept = f"toy-{store.name}:{link.mark}"
+    has_it = kept in store.secrets and link.fields.get("received") == told["version"]
+    if not has_it and "sealed" not in told:
+        return None
+    if not has_it:
+        store.put_secret(kept, link.open(told["sealed"]).reveal(), link.mark)
+    return {**common, "secretName": kept, "received": told["version"]}
+
+
+def stop_using(link: OutboundLink[DatabaseLink]) -> None:
+    """Forget the secret."""
+    store = _store(link)
+    store.halves["stop_using"] += 1
+    store.drop_secret(f"toy-{store.name}:{link.mark}")
+
+
+def used(links: Sequence[OutboundLink[DatabaseLink]]) -> Iterator[OutboundLink[DatabaseLink]]:
+    """Those whose secret is still kept."""
+    store = _store(links[0])
+    store.halves["used"] += 1
+    store.call("list secrets")
+    for link in links:
+        name = str(link.fields["secretName"])
+        if not name.startswith(f"toy-{store.name}:") or name in store.secrets:
+            yield link
+
+
+# --- gateways
+
+
+def open_route(link: InboundLink[RouteLink]) -> Published:
+    """Put a route into the gateway, under the link's mark."""
+    store: Store = link.cloud.store
+    store.halves["open_route"] += 1
+    store.call("put_route")
+    route = f"{link.settings.prefix}:{link.settings.port}"
+    store.things[link.there.resource_id].routes[link.mark] = route
+    return {"url": f"https://{link.there.name}{link.settings.prefix}"}
+
+
+def close_route(link: InboundLink[RouteLink]) -> None:
+    """Take the route out."""
+    store: Store = link.cloud.store
+    store.halves["close_route"] += 1
+    store.call("drop_route")
+    if link.sighting is not None and link.sighting.resource_id in store.things:
+        store.things[link.sighting.resource_id].routes.pop(link.mark, None)
+
+
+def routes_open(links: Sequence[InboundLink[RouteLink]]) -> Iterator[InboundLink[RouteLink]]:
+    """Those whose route stands."""
+    store: Store = links[0].cloud.store
+    store.halves["routes_open"] += 1
+    for link in links:
+        wanted = f"{link.settings.prefix}:{link.settings.port}"
+        if store.things[link.there.resource_id].routes.get(link.mark) == wanted:
+            yield link
+
+
+def know_route(link: OutboundLink[RouteLink]) -> Published | None:
+    """Tell the workload under which address it is seen: nothing is made, so there is nothing to take back."""
+    store: Store = link.cloud.store
+    store.halves["know_route"] += 1
+    return {"url": link.published["url"]} if "url" in link.published else None
+
+
+# --- what any two things may do
+
+
+def greet(link: OutboundLink[Anything]) -> Published:
+    """Know another thing by its endpoint: needs nothing of the other half."""
+    store: Store = link.cloud.store
+    store.halves["greet"] += 1
+    return {"endpoint": str(link.outputs.get("endpoint", "")), "cross": link.is_cross_cloud()}
