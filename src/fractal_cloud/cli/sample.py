@@ -1,4 +1,4 @@
-"""The LiveSystem that `fractal up` deploys: a small network with one machine in it, and two workloads that are linked."""
+"""The LiveSystem that `fractal up` deploys: a small network with a machine in it, and two workloads that are linked."""
 
 from fractal_cloud import LiveSystem
 from fractal_cloud import custom_workloads as cw
