@@ -1,15 +1,12 @@
 """What every inbound half for a PostgreSQL does alike, whoever runs the server: a role per source, a password that
 nobody reads on the way, and one query a cycle that shows whether all roles are still there.
-
-A new password is made only when the role is new, or when nobody can have received the last one: an agent that starts
-anew must not lock out what runs. The source's half says what it has received (`received`), this one what it sent.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
+from fractal_cloud.offers.handover import hand_over
 from fractal_cloud.offers.link import InboundLink, Published
 from fractal_cloud.offers.link_types import DatabaseLink
 from fractal_cloud.offers.postgres import Role, Server, find_roles, grant, leave, revoke
@@ -45,18 +42,7 @@ def provide(link: InboundLink[DatabaseLink], server: Server, keep: Keep | None) 
         password = link.new_secret()
         grant(server, role, password)
         return common | {"secretName": keep(link, password, server, role)}
-    sent, received = link.fields.get("version"), link.published.get("received")
-    if is_known and sent is not None and sent == received:
-        grant(server, role, None)
-        return common | {"version": sent}
-    lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]
-    if is_known and sent is not None and link.fields.get("sealedTo") == lock:
-        grant(server, role, None)
-        return common | {name: link.fields[name] for name in ("version", "sealedTo", "sealed")}
-    password = link.new_secret()
-    sealed = link.seal(password)
-    grant(server, role, password)
-    return common | {"version": int(sent or 0) + 1, "sealedTo": lock, "sealed": sealed}
+    return common | dict(hand_over(link, is_known=is_known, bring=lambda password: grant(server, role, password)))
 
 
 def take_back(link: InboundLink[DatabaseLink], server: Server) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any, Final
 
+from fractal_cloud.model.component import Component
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.offers.kubernetes.kinds import SECRET
 from fractal_cloud.offers.kubernetes.linked import bring, marked, name_of, remove
@@ -61,34 +63,53 @@ def _still_there(links: Sequence[AnyLink]) -> Iterator[AnyLink]:
             yield link
 
 
-def _handler(
-    target: str, link_type: str, settings: type[LinkSettings], receive: Callable[[AnyLink], Published | None]
-) -> OutboundHandler:
-    handler = outbound(source=KubernetesWorkload, target=target, link_type=link_type, settings=settings)(receive)
-    handler.revokes(_drop)
-    handler.verifies(_still_there)
-    return handler
+def into_secret(
+    *,
+    target: type[Component] | str,
+    link_type: str,
+    settings: type[LinkSettings],
+    told: Sequence[str],
+    version: str = "version",
+) -> Callable[[Contents], OutboundHandler]:
+    """Make a function the outbound half from workloads to a type, in any package: it says what the Secret holds.
+
+    It gets the link and the opened secret, and returns the Secret's keys and values. ``told``: what the target
+    published and the workload is told as it is; ``version``: the key by which the target counts what it sealed.
+    """
+
+    def register(contents: Contents) -> OutboundHandler:
+        @wraps(contents)
+        def receive(link: AnyLink) -> Published | None:
+            return _received(link, version, contents, told)
+
+        handler = outbound(source=KubernetesWorkload, target=target, link_type=link_type, settings=settings)(receive)
+        handler.revokes(_drop)
+        handler.verifies(_still_there)
+        return handler
+
+    return register
 
 
-def use_database(link: AnyLink) -> Published | None:
+@into_secret(
+    target="Storage.PaaS.AwsRdsPostgres",
+    link_type=DATABASE_LINK,
+    settings=DatabaseLink,
+    told=("host", "port", "database", "user"),
+)
+def use_database(link: AnyLink, password: Secret) -> dict[str, str]:
     """Put the role's password into a Secret, and tell the workload where its database is."""
-    return _received(link, "version", _login, ("host", "port", "database", "user"))
-
-
-def _login(link: AnyLink, password: Secret) -> dict[str, str]:
     told = link.published
     address = f"{told['user']}:{password.reveal()}@{told['host']}:{told['port']}/{told['database']}"
     return {"password": password.reveal(), "url": f"postgresql://{address}"}
 
 
-def use_bucket(link: AnyLink) -> Published | None:
+@into_secret(
+    target="Storage.PaaS.AwsS3",
+    link_type=STORAGE_LINK,
+    settings=StorageLink,
+    told=("bucket", "region", "endpoint"),
+    version="accessKeyId",
+)
+def use_bucket(link: AnyLink, secret: Secret) -> dict[str, str]:
     """Put the access key into a Secret, and tell the workload which bucket it may use."""
-    return _received(link, "accessKeyId", _key, ("bucket", "region", "endpoint"))
-
-
-def _key(link: AnyLink, secret: Secret) -> dict[str, str]:
     return {"accessKeyId": str(link.published["accessKeyId"]), "secretAccessKey": secret.reveal()}
-
-
-rds_database = _handler("Storage.PaaS.AwsRdsPostgres", DATABASE_LINK, DatabaseLink, use_database)
-s3_bucket = _handler("Storage.PaaS.AwsS3", STORAGE_LINK, StorageLink, use_bucket)
