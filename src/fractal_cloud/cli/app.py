@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from fractal_cloud import __version__
 from fractal_cloud.cli import delete, deploy, glass, programs, read, token, up
 from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.model.errors import RegistrationError
 
 app = typer.Typer(
     name="fractal",
@@ -56,13 +57,19 @@ def run() -> None:
     try:
         app()
     except CommandError as error:
-        from fractal_cloud.cli.output import show_error
-
-        show_error(error)
-        sys.exit(int(error.code))
+        _fail(error)
+    except RegistrationError as error:
+        _fail(CommandError(str(error)))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
         # Whoever read our output has enough; closing it here keeps Python from complaining at exit.
         sys.stderr.close()
         sys.exit(int(Exit.DONE))
+
+
+def _fail(error: CommandError) -> NoReturn:
+    from fractal_cloud.cli.output import show_error
+
+    show_error(error)
+    sys.exit(int(error.code))

@@ -10,7 +10,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 import fractal_cloud.offers
@@ -29,6 +29,7 @@ class Registry:
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._offers: dict[str, AnyOffer] = {}
         self._providers: dict[str, Provider] = {}
+        self._homes: dict[str, str] = {}
         self.handlers = Handlers()
         for module in modules:
             self._add(module)
@@ -53,10 +54,10 @@ class Registry:
     def _add_provider(self, provider: Provider, module: ModuleType) -> None:
         other = self._providers.get(provider.name)
         if other is not None and other is not provider:
-            raise RegistrationError(
-                f"provider {provider.name!r} is registered twice, the second time by {module.__name__}: remove one"
-            )
+            places = f"by {self._homes[provider.name]} and by {module.__name__}"
+            raise RegistrationError(f"provider {provider.name!r} is registered twice, {places}: remove one of them")
         self._providers[provider.name] = provider
+        self._homes.setdefault(provider.name, module.__name__)
 
     def __iter__(self) -> Iterator[AnyOffer]:
         return iter(self._offers.values())
@@ -90,12 +91,25 @@ class Registry:
         """Every type as plain data, each with the halves of links that are written for it."""
         found = {component_type: offer.facts() for component_type, offer in sorted(self._offers.items())}
         for handler in self.handlers:
-            own, far = handler.target, handler.source
-            if (handler.half == "outbound" and far != ANY_TYPE) or own == ANY_TYPE:
-                own = far
-            if own in found:
-                found[own].links.append(handler.contract())
+            home = self._home_of(handler)
+            if home in found:
+                found[home].links.append(handler.contract())
         return found
+
+    def _home_of(self, handler: Handler) -> str:
+        """The type with which a half is listed: the one it runs for, unless it comes with the package of the other.
+
+        Such a half is known wherever that package is, and nowhere else: so the same type is told alike by everybody.
+        """
+        own, other = handler.target, handler.source
+        if handler.half == "outbound":
+            own, other = other, own
+        if own == ANY_TYPE:
+            return other
+        package = _package(handler.function.__module__)
+        is_guest = own in self and package != _package(type(self[own]).__module__)
+        is_at_home = other in self and package == _package(type(self[other]).__module__)
+        return other if is_guest and is_at_home else own
 
 
 def _is_offer_of(value: object, module: ModuleType) -> bool:
@@ -117,12 +131,43 @@ def _our_modules() -> Iterator[ModuleType]:
             yield importlib.import_module(found.name)
 
 
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def _other_modules() -> Iterator[ModuleType]:
-    for entry in entry_points(group=ENTRY_POINTS):
-        package = entry.load()
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: (entry.name, entry.value)):
+        package = _loaded(entry, entry.value)
         yield package
-        for found in pkgutil.iter_modules(getattr(package, "__path__", [])):
-            yield importlib.import_module(f"{package.__name__}.{found.name}")
+        for name in _modules_in(package):
+            yield _loaded(entry, name)
+
+
+def _modules_in(package: ModuleType) -> Iterator[str]:
+    """The names of all modules below a package, at any depth; programs (``__main__``) are left alone."""
+    for found in pkgutil.iter_modules(getattr(package, "__path__", []), f"{package.__name__}."):
+        if found.name.endswith(".__main__"):
+            continue
+        yield found.name
+        if found.ispkg:
+            yield from _modules_in(importlib.import_module(found.name))
+
+
+def _loaded(entry: EntryPoint, name: str) -> ModuleType:
+    """A module of somebody else's package; whatever goes wrong in it is told with the package's name.
+
+    Left out, its types would look as if nobody served them: so nothing starts until it is mended or removed.
+    """
+    package = f"the package {entry.dist.name!r}" if entry.dist is not None else "a package"
+    said = f"{package} announces {entry.name} = {entry.value!r} in {ENTRY_POINTS}"
+    if ":" in name:
+        raise RegistrationError(f"{said}, which is no module: announce the package that holds the offers")
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise RegistrationError(
+            f"{said}, but {name} cannot be imported ({type(error).__name__}: {error}): mend or uninstall it"
+        ) from error
 
 
 @cache
