@@ -99,6 +99,8 @@ def describe(schema: Schema, root: Schema) -> str:
         return "a list" + (f", each {describe(items, root)}" if items else "") + _length(schema, "minItems", "maxItems")
     if kind == "object":
         return _describe_object(schema, root)
+    if kind == "string" and schema.get("format") == "date-time":
+        return "a date and time with its zone like '2026-11-15T12:00:00Z'"
     if kind == "string":
         return "text" + _length(schema, "minLength", "maxLength", "characters") + _form_of(schema)
     return {"boolean": "true or false", "null": "null"}.get(str(kind), "something else")

@@ -7,9 +7,11 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 
+from fractal_cloud.control.api.bodies import AS_JSON, BODY, faults_of
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
@@ -53,14 +55,18 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly."""
+    """A route that reads its body strictly, and says what it wanted where it refuses one."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Hand the route a strict request."""
         handle = super().get_route_handler()
+        wanted: Any = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            try:
+                return await handle(StrictRequest(request.scope, request.receive))
+            except RequestValidationError as error:
+                raise BadRequest(faults_of(error, wanted, request.headers.get("content-type", ""))) from error
 
         return strictly
 
@@ -73,7 +79,8 @@ async def _document(request: Request) -> object:
     try:
         document: object = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise BadRequest([Fault("", f"the body is not JSON: {error}")]) from error
+        asked = f"send a declaration, a JSON object with id and components, {AS_JSON}"
+        raise BadRequest([Fault(BODY, f"is not JSON: {error}: {asked}")]) from error
     return document
 
 
