@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
@@ -16,6 +16,7 @@ from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.errors import Fault
 from fractal_cloud.model.identity import is_id
 
@@ -121,7 +122,17 @@ Cursor = Annotated[
 ]
 
 
-def page(items: list[dict[str, Any]], limit: int, cursor_of: Callable[[dict[str, Any]], str]) -> Response:
-    """One page of a list; ``cursor`` is null on the last."""
-    cursor = cursor_of(items[-1]) if len(items) == limit else None
-    return answer({"items": items, "cursor": cursor})
+def page(fetch: Callable[[int], list[Json]], limit: int, key: str) -> Response:
+    """One page of a list; ``cursor``, the ``key`` of its last item, leads to the next, and is null on the last.
+
+    One more than asked for is fetched: whether there is a next page is known, not guessed.
+    """
+    found = fetch(limit + 1)
+    items = found[:limit]
+    return answer({"items": items, "cursor": str(items[-1][key]) if len(found) > limit else None})
+
+
+def page_of(every: Iterable[Json], limit: int, cursor: str | None, key: str) -> Response:
+    """One page of a short list that is at hand whole, by ``key``."""
+    rest = sorted((item for item in every if cursor is None or item[key] > cursor), key=lambda item: str(item[key]))
+    return page(lambda most: rest[:most], limit, key)

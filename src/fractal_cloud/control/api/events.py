@@ -71,8 +71,7 @@ def _require(store: Store, live_system_id: str) -> None:
 
 def _page(store: Store, live_system_id: str | None, limit: int, cursor: int | None) -> Response:
     with store.read() as tx:
-        found = events.list_page(tx, live_system_id, limit, cursor)
-    return page(found, limit, lambda item: str(item["seq"]))
+        return page(lambda most: events.list_page(tx, live_system_id, most, cursor), limit, "seq")
 
 
 def _stream(store: Store, live_system_id: str | None, last_event_id: str | None) -> Response:
