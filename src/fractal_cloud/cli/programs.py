@@ -112,17 +112,19 @@ def agent(
         )
     logs.set_up()
     typer.echo(f"agent: serves {', '.join(provider)} in environment {environment} for {url}")
-    run(
-        AgentSettings(
-            url=url,
-            token=token,
-            environment=environment,
-            providers=tuple(provider),
-            cycle_seconds=cycle_seconds,
-            concurrency=concurrency,
-            sweep_budget=sweep_budget,
-        )
+    settings = AgentSettings(
+        url=url,
+        token=token,
+        environment=environment,
+        providers=tuple(provider),
+        cycle_seconds=cycle_seconds,
+        concurrency=concurrency,
+        sweep_budget=sweep_budget,
     )
+    try:
+        run(settings)
+    except RegistrationError as error:
+        raise CommandError(str(error), advice="Mend the package that has this type, or take it off.") from None
 
 
 @agent_app.command("policy")
