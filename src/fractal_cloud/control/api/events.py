@@ -84,7 +84,9 @@ def _stream(store: Store, live_system_id: str | None, last_event_id: str | None)
 
 async def _following(store: Store, live_system_id: str | None, after: int | None) -> AsyncIterator[bytes]:
     with store.signals.subscribe([EVENTS]) as subscription:
-        seen = await run_in_threadpool(_newest, store) if after is None else after
+        newest = await run_in_threadpool(_newest, store)
+        # A number beyond the newest is from a database that was lost: everything here is news to whoever saw it.
+        seen = newest if after is None else after if after <= newest else 0
         yield b": connected\n\n"
         while not store.signals.is_closed:
             news = await run_in_threadpool(_since, store, live_system_id, seen)
