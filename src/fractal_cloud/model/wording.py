@@ -53,6 +53,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_LISTED]) + (", …" if len(every) > _LISTED else "")
 
 
+def counted(many: int, word: str) -> str:
+    """A number of things: «1 fault», «2 faults»."""
+    return f"{many} {word}{'' if many == 1 else 's'}"
+
+
 def closest(word: str, options: Iterable[str]) -> str | None:
     """The option that was most likely meant; the last word of a dotted name is enough to recognise it."""
     by_form: dict[str, str] = {}

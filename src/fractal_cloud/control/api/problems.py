@@ -15,6 +15,7 @@ from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.wording import counted
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -104,8 +105,7 @@ async def _on_store_error(_request: Request, error: Exception) -> Response:
 
 async def _on_declaration_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, DeclarationError | BadRequest)
-    many = len(error.faults)
-    detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
+    detail = f"{counted(len(error.faults), 'fault')}: mend all that errors lists, and send it again"
     return problem(422, detail, "bad-input", error.faults)
 
 
