@@ -59,6 +59,8 @@ def discover(
         )
     try:
         found = survey(cloud.connect(), with_referenced(chosen, installed().get), places)
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from None
     except CloudError as error:
         raise CommandError(
             f"{cloud.title} cannot be read: {error.message}",
