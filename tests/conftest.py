@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,12 @@ def quick_botocore() -> Iterator[None]:
     def load_once(path: str) -> Any:
         return load_file(JSONFileLoader(), path)
 
+    def load(_: JSONFileLoader, path: str) -> Any:
+        # The SDK takes the bucket out of the paths of its S3 description; the sandbox needs one with it.
+        return deepcopy(load_once(path)) if f"{os.sep}s3{os.sep}" in path else load_once(path)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JSONFileLoader, "load_file", lambda _, path: load_once(path))
+        patch.setattr(JSONFileLoader, "load_file", load)
         yield
 
 

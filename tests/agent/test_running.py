@@ -7,13 +7,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from fractal_cloud.agent.client import ControlPlane
+from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.errors import RegistrationError
+from fractal_cloud.model.wire import Registration
+from fractal_cloud.offers.aws.cloud import AwsSession
+from fractal_cloud.offers.aws.vpc import AwsVpc, AwsVpcOffer
+from fractal_cloud.offers.offer import Provider
+from fractal_cloud.offers.registry import Registry
 from fractal_cloud.sandbox import Sandbox
 from tests.sharing.looking import vpcs
 from tests.world import ADMIN_TOKEN, World, security_group, subnet, vpc
@@ -189,3 +197,36 @@ def test_the_report_of_a_stale_holder_is_refused_as_a_whole_and_it_writes_nothin
     assert world.status("ls-a", "net") == "Active"
     assert len(vpcs(world)) == 1
     world.assert_safe()
+
+
+class _Net(AwsVpc):
+    """A type of somebody else whose parent is no parameter."""
+
+    type = "Test.Net"
+    provider = "test"
+
+
+class _NetOffer(AwsVpcOffer):
+    component = _Net
+    parent = "vpc"
+
+
+@pytest.mark.rule("L16")
+def test_an_agent_does_not_start_with_a_type_that_contradicts_itself(world: World) -> None:
+    module = ModuleType("somebodys")
+    _NetOffer.__module__ = module.__name__
+    module.__dict__.update(offer=_NetOffer, provider=Provider("test", "Test", AwsSession))
+    settings = AgentSettings(providers=("test",), token=ADMIN_TOKEN)
+    plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
+    with pytest.raises(RegistrationError, match=r"types\[Test.Net\].parent: names 'vpc', which is no parameter"):
+        Agent(settings, plane, Registry([module]))
+
+
+@pytest.mark.rule("L16")
+def test_a_refused_registration_is_told_with_every_fault(world: World) -> None:
+    plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
+    schema = {"type": "object", "properties": {"size": {"type": "big"}}}
+    facts = TypeFacts(type="Test.Net", provider="test", title="Net", parameter_schema=schema)
+    wanted = Registration(agent_id="a1", environment="default", reaches=[], types=[facts], cycle_seconds=1)
+    with pytest.raises(ControlPlaneRefuses, match=r"types\[Test.Net\].*'big'"):
+        plane.register(wanted)

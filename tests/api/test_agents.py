@@ -194,3 +194,18 @@ def test_the_character_nul_is_refused_everywhere(api: Api) -> None:
     assert "NUL" in answer.text
     spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000"})
     assert spelled.status_code == 404
+
+
+@pytest.mark.rule("L16")
+def test_a_registration_with_a_type_that_makes_no_sense_is_refused_and_leaves_no_trace(api: Api) -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "big"}}}
+    facts = {"type": "Test.Net", "provider": "aws", "title": "Net", "parameterSchema": schema, "parent": "vpc"}
+    reach = {"provider": "aws", "realm": "123456789012"}
+    body = {"agentId": "a1", "environment": "default", "reaches": [reach], "types": [facts], "cycleSeconds": 5}
+    answer = api.client.post("/agent/register", json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["path"] == "types[Test.Net].parameterSchema.properties.size.type"
+    assert "'big'" in error["message"]
+    assert api.get("/agents")["items"] == []
+    assert "Test.Net" not in {item["type"] for item in api.get("/offers")["items"]}

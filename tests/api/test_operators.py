@@ -143,6 +143,14 @@ def test_the_stream_goes_on_after_the_last_event_that_was_seen(api: Api) -> None
     assert [event["kind"] for event in data] == ["Deployed", "Deployed"]
 
 
+@pytest.mark.rule("C4", "C2")
+def test_to_whom_a_lost_database_told_more_everything_is_news(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.put("ls-a", vpc())
+    received = _streamed(api, {"Last-Event-ID": "77"}, "ls-a")
+    assert [line for line in received if line.startswith("id: ")] == ["id: 1", "id: 2"]
+
+
 def _streamed(api: Api, headers: dict[str, str], live_system_id: str) -> list[str]:
     """The lines of a stream that the server ends after a moment."""
     app: Any = api.client.app

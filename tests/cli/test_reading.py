@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx2
 import pytest
 import yaml
 
@@ -138,21 +137,6 @@ def test_events_come_oldest_first(fractal: Fractal, control: FakeControlPlane) -
     assert ran.words.index("StatusChanged") < ran.words.index("GlassBroken")
     assert "web-vm Active → ManualOverride" in ran.words
     assert len(control.asked) == 1, "as many as were asked for, and no page more"
-
-
-@pytest.mark.rule("C4")
-def test_followed_events_go_on_where_the_list_ended(fractal: Fractal, control: FakeControlPlane) -> None:
-    stream = f": connected\n\nid: 3\nevent: StatusChanged\ndata: {json.dumps(event(3))}\n\n: keep-alive\n\n"
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        if request.headers.get("accept") == "text/event-stream":
-            assert request.headers["last-event-id"] == "2", "nothing that happens in between is missed"
-            return httpx2.Response(200, text=stream, headers={"content-type": "text/event-stream"})
-        return httpx2.Response(200, json={"items": [event(2), event(1)], "cursor": None})
-
-    control.on("GET", "/events", answer)
-    ran = fractal("events", "--follow", "-o", "json")
-    assert [json.loads(line)["seq"] for line in ran.out.splitlines()] == [1, 2, 3]
 
 
 @pytest.mark.rule("G12")

@@ -45,6 +45,12 @@ def test_what_is_not_there_gets_a_page_that_says_so(visitor: Visitor, path: str)
     assert "GET /" not in answer.text
 
 
+def test_an_address_that_makes_no_sense_is_no_fault_of_ours(visitor: Visitor) -> None:
+    answer = visitor.get(f"/ui?after={'x' * 101}")
+    assert answer.status_code == 422
+    assert "go back, and choose it again" in answer.text
+
+
 def test_a_page_that_fails_is_a_page_without_the_cause(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret inner life")

@@ -110,4 +110,7 @@ def _detail(response: httpx.Response) -> str:
         body = response.json()
     except ValueError:
         return response.text[:200]
-    return str(body.get("detail") or body.get("title") or body) if isinstance(body, dict) else str(body)
+    if not isinstance(body, dict):
+        return str(body)
+    faults = [f"{fault.get('path')} {fault.get('message')}" for fault in body.get("errors") or []]
+    return "; ".join([str(body.get("detail") or body.get("title") or body), *faults])

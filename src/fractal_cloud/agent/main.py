@@ -22,7 +22,7 @@ from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, RegistrationError
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import (
     Claim,
@@ -39,6 +39,7 @@ from fractal_cloud.model.wire import (
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret import SealingKey
+from fractal_cloud.offers.soundness import type_faults
 
 log = structlog.get_logger()
 
@@ -131,7 +132,11 @@ class Agent:
         self._around = self._surroundings()
 
     def _surroundings(self) -> Surroundings:
-        offers = {o.type: OfferFacts(o) for name in self.settings.providers for o in self._registry.of_provider(name)}
+        found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
+        faults = type_faults([offer.facts() for offer in found], {})
+        if faults:
+            raise RegistrationError("; ".join(map(str, faults)))
+        offers = {offer.type: OfferFacts(offer) for offer in found}
         reader = Reader(
             {name: facts.offer for name, facts in offers.items()},
             {name: facts.compared for name, facts in offers.items()},
@@ -463,7 +468,7 @@ def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
 
 
 def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:
-    """Run an agent in this process until SIGTERM or SIGINT."""
+    """Run an agent in this process until SIGTERM or SIGINT; ``RegistrationError`` where a type contradicts itself."""
     with ControlPlane(settings.url, settings.token) as control:
         agent = Agent(settings, control)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -205,7 +206,11 @@ class Outlook:
     def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
         """What follows for one component, from the picture or from a fresher view of it."""
         view = view if view is not None else self.view(tracked)
-        return judge(tracked, view, self.circumstances(tracked, view))
+        judgement = judge(tracked, view, self.circumstances(tracked, view))
+        unswept = self.held.unswept.get(tracked.uid)
+        if unswept is None or view.sighting is None or tracked.deleting:
+            return judgement
+        return replace(judgement, message=f"{judgement.message}; {unswept}")
 
     def circumstances(self, tracked: Tracked, view: View) -> Circumstances:
         """Everything the judgement of one component depends on."""

@@ -18,6 +18,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Look
+from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType
 
 Key = tuple[str, str | None, str]
@@ -144,10 +145,12 @@ class Reader:
             turn = self._whose_turn(held, component_type, candidates, budgets)
             results = self._pool.map(lambda pair: self._sweep_one(held, *pair), turn)
             for (tracked, _), values in zip(turn, results, strict=True):
-                if values is None:
+                if isinstance(values, CloudError):
+                    changed = self._note_unswept(held, tracked, values) or changed
                     continue
                 known = held.swept.get(tracked.uid)
-                changed = changed or known is None or known.values != values
+                was_unswept = held.unswept.pop(tracked.uid, None) is not None
+                changed = changed or was_unswept or known is None or known.values != values
                 held.swept[tracked.uid] = Swept(values, now)
         self.recall(held, chosen, picture)
         return changed
@@ -157,6 +160,7 @@ class Reader:
         names = self.swept_names(tracked)
         if names:
             held.swept[tracked.uid] = Swept({n: sighting.actual[n] for n in names if n in sighting.actual}, now)
+            held.unswept.pop(tracked.uid, None)
 
     def swept_names(self, tracked: Tracked) -> frozenset[str]:
         """The declared parameters of a component that must be read one by one."""
@@ -191,12 +195,21 @@ class Reader:
         held.sweep_turn[component_type] = start + len(turn)
         return first + turn
 
-    def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | None:
+    def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | CloudError:
         offer = self._offers[tracked.type]
         try:
             return dict(offer.sweep(held.cloud, sighting, self.swept_names(tracked)))
-        except CloudError:
-            return None  # its last values stay; existence and tags were read, so this is no reason to hold back
+        except CloudError as error:
+            return error  # its last values stay; existence and tags were read, so this is no reason to hold back
+
+    def _note_unswept(self, held: HeldScope, tracked: Tracked, error: CloudError) -> bool:
+        """Keep what the component says of parameters that could not be read; True if that is news."""
+        names = self.swept_names(tracked)
+        seen = tracked.uid in held.swept or not names.isdisjoint(tracked.memory.output_fields)
+        note = words.unswept(names, error, seen_before=seen)
+        is_news = held.unswept.get(tracked.uid) != note
+        held.unswept[tracked.uid] = note
+        return is_news
 
     def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture) -> None:
         """Put what was last swept beside what the bulk read told."""

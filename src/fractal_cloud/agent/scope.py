@@ -50,6 +50,7 @@ class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
+    ``unswept``: what a component says of parameters that the last sweep could not read.
     """
 
     scope: Scope
@@ -62,6 +63,7 @@ class HeldScope:
     held_by: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
     swept: dict[str, Swept] = field(default_factory=dict)
+    unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     failing: dict[str, int] = field(default_factory=dict)
@@ -89,6 +91,9 @@ class HeldScope:
             if types is not None and component.declaration.type not in types:
                 continue
             tracked = Tracked.from_wire(component, self.scope, copies)
+            before = self.tracked.get(tracked.uid)
+            if before is None or before.generation != tracked.generation:
+                self.unswept.pop(tracked.uid, None)  # what is declared now is swept anew, before all others
             self.tracked[tracked.uid] = tracked
             self.held_by.pop(tracked.uid, None)
             if component.held_by:
@@ -102,7 +107,8 @@ class HeldScope:
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
-        for table in (self.tracked, self.swept, self.refusals, self.failing, self.absent_reads, self.held_by):
+        by_uid = (self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.absent_reads, self.held_by)
+        for table in by_uid:
             table.pop(uid, None)
 
     def of_type(self, component_type: str) -> Iterable[Tracked]:

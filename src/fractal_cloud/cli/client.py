@@ -9,10 +9,12 @@ from urllib.parse import quote
 
 import httpx2
 
-from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.cli.errors import CommandError, Exit, Unreachable
 
 # A plan waits up to 60 s for the agents' answers.
 _TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
+# A stream is never silent for longer than 15 s: one that is for three times as long was cut without a word.
+_STREAM_TIMEOUT = httpx2.Timeout(5.0, read=45.0)
 _PAGE = 200
 
 Json = Any
@@ -65,13 +67,17 @@ class ControlPlane:
                 return
 
     def stream(self, path: str, after: int) -> Iterator[Json]:
-        """Events as they happen, from the one after ``after`` on, until the connection ends."""
+        """Events as they happen, from the one after ``after`` on, until the connection ends.
+
+        Raises ``Unreachable`` where it breaks, or nobody is there.
+        """
         accept = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         try:
-            with self._http.stream("GET", path, headers=accept, timeout=httpx2.Timeout(5.0, read=None)) as answer:
+            with self._http.stream("GET", path, headers=accept, timeout=_STREAM_TIMEOUT) as answer:
                 if answer.is_error:
                     answer.read()
-                    raise self._refusal(answer)
+                    refusal = self._refusal(answer)
+                    raise Unreachable(refusal.cause) if answer.is_server_error else refusal
                 for event in httpx2.EventSource(answer):
                     if event.data:
                         yield json.loads(event.data)
@@ -99,15 +105,15 @@ class ControlPlane:
             code=Exit.FAILED,
         )
 
-    def _unreachable(self, error: httpx2.HTTPError) -> CommandError:
+    def _unreachable(self, error: httpx2.HTTPError) -> Unreachable:
         if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-            return CommandError(
+            return Unreachable(
                 f"no control plane answers at {self.url}",
                 advice="Start one with `fractal up` or `fractal serve`, or give its address with --url or FRACTAL_URL.",
             )
         if isinstance(error, httpx2.TimeoutException):
-            return CommandError(f"the control plane at {self.url} took too long to answer", advice="Try again.")
-        return CommandError(f"the connection to {self.url} broke: {error}", advice="Try again.")
+            return Unreachable(f"the control plane at {self.url} took too long to answer", advice="Try again.")
+        return Unreachable(f"the connection to {self.url} broke: {error}", advice="Try again.")
 
     def _refusal(self, answer: httpx2.Response) -> CommandError:
         problem = _problem(answer)

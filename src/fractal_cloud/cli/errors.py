@@ -24,3 +24,7 @@ class CommandError(Exception):
         self.details = list(details)
         self.advice = advice
         self.code = code
+
+
+class Unreachable(CommandError):
+    """Nobody answered, or not to the end: another try may go better."""

@@ -119,18 +119,20 @@ def agent(
         )
     logs.set_up()
     typer.echo(f"agent: serves {', '.join(provider)} in environment {environment} for {url}")
-    run(
-        AgentSettings(
-            url=url,
-            token=token,
-            environment=environment,
-            providers=tuple(provider),
-            cycle_seconds=cycle_seconds,
-            concurrency=concurrency,
-            sweep_budget=sweep_budget,
-            sealing_key=sealing_key,
-        )
+    settings = AgentSettings(
+        url=url,
+        token=token,
+        environment=environment,
+        providers=tuple(provider),
+        cycle_seconds=cycle_seconds,
+        concurrency=concurrency,
+        sweep_budget=sweep_budget,
+        sealing_key=sealing_key,
     )
+    try:
+        run(settings)
+    except RegistrationError as error:
+        raise CommandError(str(error), advice="Mend the package that has this type, or take it off.") from None
 
 
 @agent_app.command("policy")

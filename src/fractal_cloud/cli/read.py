@@ -142,6 +142,7 @@ def events(
 ) -> None:
     """Show what happened to a LiveSystem, the newest last."""
     from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.following import follow as follow_on
     from fractal_cloud.cli.output import console, emit, say, table
 
     path = f"{path_of(live_system)}/events" if live_system else "/events"
@@ -159,7 +160,7 @@ def events(
         for event in found:
             _print_event(event, output)
             seen = max(seen, int(event["seq"]))
-        for event in control.stream(path, seen):
+        for event in follow_on(control, path, seen):
             _print_event(event, output)
 
 

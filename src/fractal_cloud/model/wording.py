@@ -53,6 +53,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_LISTED]) + (", …" if len(every) > _LISTED else "")
 
 
+def counted(many: int, word: str) -> str:
+    """A number of things: «1 fault», «2 faults»."""
+    return f"{many} {word}{'' if many == 1 else 's'}"
+
+
 def closest(word: str, options: Iterable[str]) -> str | None:
     """The option that was most likely meant; the last word of a dotted name is enough to recognise it."""
     by_form: dict[str, str] = {}
@@ -99,6 +104,8 @@ def describe(schema: Schema, root: Schema) -> str:
         return "a list" + (f", each {describe(items, root)}" if items else "") + _length(schema, "minItems", "maxItems")
     if kind == "object":
         return _describe_object(schema, root)
+    if kind == "string" and schema.get("format") == "date-time":
+        return "a date and time with its zone like '2026-11-15T12:00:00Z'"
     if kind == "string":
         return "text" + _length(schema, "minLength", "maxLength", "characters") + _form_of(schema)
     return {"boolean": "true or false", "null": "null"}.get(str(kind), "something else")

@@ -208,6 +208,11 @@ class Offer(ABC, Generic[C, K]):
         del links
         return {}
 
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether the cloud made it by itself (a VPC's default group): it is discovered only if something names it."""
+        del sighting
+        return False
+
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a plan must say about correcting these parameters («stops the machine»)."""
         del drift

@@ -35,9 +35,8 @@ def check(
     ``DeclarationError`` with every fault there is, each with its path and what to do.
     """
     if not isinstance(document, Mapping):
-        raise DeclarationError(
-            [Fault("declaration", f"is {shown(document)}: must be an object with id and components")]
-        )
+        what = "is missing: give" if document is None else f"is {shown(document)}: must be"
+        raise DeclarationError([Fault("declaration", f"{what} an object with id and components")])
     faults = Faults()
     _check_live_system(document, expected_id, faults)
     components = _check_components(document.get("components"), catalog, faults)

@@ -34,6 +34,12 @@ def unreadable(error: CloudError) -> str:
     return f"cannot be read, so nothing is decided: {error.message}"
 
 
+def unswept(names: Iterable[str], error: CloudError, *, seen_before: bool) -> str:
+    """Parameters that are read one by one could not be read this time (S23)."""
+    shown = "shown as last seen" if seen_before else "not compared until it can be read"
+    return f"{', '.join(sorted(names))} could not be read: {error.message}; {shown}"
+
+
 def creating(tracked: Tracked) -> str:
     """A creation is under way."""
     intent = tracked.memory.intent

@@ -96,9 +96,17 @@ def test_a_bucket_that_holds_something_is_kept_and_never_emptied(world: World) -
     for _ in range(2):
         s3.put_object(Bucket=NAME, Key="letter", Body=b"dear")
     s3.delete_object(Bucket=NAME, Key="letter")
-    with pytest.raises(Conflict, match="3 object versions and delete markers") as refused:
+    with pytest.raises(Conflict, match=r"holds 2 object versions and 1 delete marker \(") as refused:
         OFFER.delete(world.cloud("global"), seen)
     assert "empty it yourself" in refused.value.message
+
+
+@pytest.mark.rule("O15")
+def test_a_single_object_is_told_in_the_singular(world: World) -> None:
+    seen = world.bring(EXAMPLE)
+    world.person("s3").put_object(Bucket=NAME, Key="letter", Body=b"dear")
+    with pytest.raises(Conflict, match=r"holds 1 object version \("):
+        OFFER.delete(world.cloud("global"), seen)
 
 
 def test_some_of_the_four_blocks_are_not_all(world: World) -> None:

@@ -28,6 +28,7 @@ from fractal_cloud.model.wire import (
     Wait,
     Woken,
 )
+from fractal_cloud.offers.soundness import type_faults
 
 router = APIRouter(prefix="/agent", tags=["agents"], route_class=StrictRoute)
 LONGEST_WAIT = 60.0
@@ -52,6 +53,10 @@ def register(registration: Registration, store: TheStore, who: Who) -> Registere
             f"token {who.name!r} may not speak for {', '.join(sorted(map(repr, beyond)))}: "
             "start the agent with fewer providers, or with another token"
         )
+    with store.read() as tx:
+        faults = type_faults(registration.types, store.catalog(tx))
+    if faults:
+        raise BadRequest(faults)
     with store.write() as tx:
         return agents.register(tx, registration, who.id)
 

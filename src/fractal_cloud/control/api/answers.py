@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 
+from fractal_cloud.control.api.bodies import AS_JSON, BODY, faults_of
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.errors import Fault
 from fractal_cloud.model.identity import is_id
 
@@ -53,14 +56,18 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly."""
+    """A route that reads its body strictly, and says what it wanted where it refuses one."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Hand the route a strict request."""
         handle = super().get_route_handler()
+        wanted: Any = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            try:
+                return await handle(StrictRequest(request.scope, request.receive))
+            except RequestValidationError as error:
+                raise BadRequest(faults_of(error, wanted, request.headers.get("content-type", ""))) from error
 
         return strictly
 
@@ -73,7 +80,8 @@ async def _document(request: Request) -> object:
     try:
         document: object = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise BadRequest([Fault("", f"the body is not JSON: {error}")]) from error
+        asked = f"send a declaration, a JSON object with id and components, {AS_JSON}"
+        raise BadRequest([Fault(BODY, f"is not JSON: {error}: {asked}")]) from error
     return document
 
 
@@ -114,7 +122,17 @@ Cursor = Annotated[
 ]
 
 
-def page(items: list[dict[str, Any]], limit: int, cursor_of: Callable[[dict[str, Any]], str]) -> Response:
-    """One page of a list; ``cursor`` is null on the last."""
-    cursor = cursor_of(items[-1]) if len(items) == limit else None
-    return answer({"items": items, "cursor": cursor})
+def page(fetch: Callable[[int], list[Json]], limit: int, key: str) -> Response:
+    """One page of a list; ``cursor``, the ``key`` of its last item, leads to the next, and is null on the last.
+
+    One more than asked for is fetched: whether there is a next page is known, not guessed.
+    """
+    found = fetch(limit + 1)
+    items = found[:limit]
+    return answer({"items": items, "cursor": str(items[-1][key]) if len(found) > limit else None})
+
+
+def page_of(every: Iterable[Json], limit: int, cursor: str | None, key: str) -> Response:
+    """One page of a short list that is at hand whole, by ``key``."""
+    rest = sorted((item for item in every if cursor is None or item[key] > cursor), key=lambda item: str(item[key]))
+    return page(lambda most: rest[:most], limit, key)

@@ -25,8 +25,7 @@ def list_all(live_system_id: LiveSystemId, store: TheStore, limit: Limit = 100, 
     """The components of a LiveSystem, by id."""
     with store.read() as tx:
         livesystems.require(tx, live_system_id)
-        found = components.list_page(tx, live_system_id, limit, cursor)
-    return page(found, limit, lambda item: str(item["componentId"]))
+        return page(lambda most: components.list_page(tx, live_system_id, most, cursor), limit, "componentId")
 
 
 @router.get("/components/{componentId}", responses={200: {"model": views.Component}})
@@ -43,8 +42,7 @@ def read_journal(
 ) -> Response:
     """Every write made to the cloud for a component, newest first (C7)."""
     with store.read() as tx:
-        found = journal.list_of(tx, live_system_id, component_id, limit, cursor)
-        if not found:
+        if not journal.has_any(tx, live_system_id, component_id):
             livesystems.require(tx, live_system_id)
             components.require(tx, live_system_id, component_id)
-    return page(found, limit, lambda item: str(item["id"]))
+        return page(lambda most: journal.list_of(tx, live_system_id, component_id, most, cursor), limit, "id")

@@ -71,8 +71,7 @@ def _require(store: Store, live_system_id: str) -> None:
 
 def _page(store: Store, live_system_id: str | None, limit: int, cursor: int | None) -> Response:
     with store.read() as tx:
-        found = events.list_page(tx, live_system_id, limit, cursor)
-    return page(found, limit, lambda item: str(item["seq"]))
+        return page(lambda most: events.list_page(tx, live_system_id, most, cursor), limit, "seq")
 
 
 def _stream(store: Store, live_system_id: str | None, last_event_id: str | None) -> Response:
@@ -85,7 +84,9 @@ def _stream(store: Store, live_system_id: str | None, last_event_id: str | None)
 
 async def _following(store: Store, live_system_id: str | None, after: int | None) -> AsyncIterator[bytes]:
     with store.signals.subscribe([EVENTS]) as subscription:
-        seen = await run_in_threadpool(_newest, store) if after is None else after
+        newest = await run_in_threadpool(_newest, store)
+        # A number beyond the newest is from a database that was lost: everything here is news to whoever saw it.
+        seen = newest if after is None else after if after <= newest else 0
         yield b": connected\n\n"
         while not store.signals.is_closed:
             news = await run_in_threadpool(_since, store, live_system_id, seen)

@@ -93,7 +93,7 @@ def _deploy(
 def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All LiveSystems, by id."""
     with store.read() as tx:
-        return page(livesystems.list_page(tx, limit, cursor), limit, lambda item: str(item["id"]))
+        return page(lambda most: livesystems.list_page(tx, most, cursor), limit, "id")
 
 
 @router.get("/livesystems/{id}", responses={200: {"model": views.LiveSystem}})

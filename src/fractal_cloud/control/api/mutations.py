@@ -7,20 +7,19 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Limit, LiveSystemId, StrictRoute, TheStore, answer
+from fractal_cloud.control.api.answers import Cursor, Limit, LiveSystemId, StrictRoute, TheStore, answer, page
 from fractal_cloud.control.store import livesystems, mutations
 
 router = APIRouter(prefix="/livesystems/{id}/mutations", tags=["mutations"], route_class=StrictRoute)
 
 
 @router.get("", responses={200: {"model": views.MutationPage}})
-def list_all(live_system_id: LiveSystemId, store: TheStore, limit: Limit = 100) -> Response:
-    """The newest deploys and deletes of a LiveSystem, newest first, also of one that is gone."""
+def list_all(live_system_id: LiveSystemId, store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """The deploys and deletes of a LiveSystem, newest first, also of one that is gone."""
     with store.read() as tx:
-        found = mutations.list_of(tx, live_system_id, limit)
-        if not found:
+        if not mutations.has_any(tx, live_system_id):
             livesystems.require(tx, live_system_id)
-    return answer({"items": found, "cursor": None})
+        return page(lambda most: mutations.list_of(tx, live_system_id, most, cursor), limit, "id")
 
 
 @router.get("/{mutationId}", responses={200: {"model": views.Mutation}})

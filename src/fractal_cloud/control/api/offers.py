@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import StrictRoute, TheStore, answer
+from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, page_of
 
 router = APIRouter(tags=["offers"], route_class=StrictRoute)
 
 
 @router.get("/offers", responses={200: {"model": views.OfferPage}})
-def list_all(store: TheStore) -> Response:
-    """All component types that are installed here, or that an agent brought along."""
+def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All component types that are installed here, or that an agent brought along, by type."""
     with store.read() as tx:
         catalog = store.catalog(tx)
-    return answer({"items": [facts.to_json() for _, facts in sorted(catalog.items())], "cursor": None})
+    return page_of((facts.to_json() for facts in catalog.values()), limit, cursor, "type")

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -16,6 +15,7 @@ from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.wording import counted
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -105,30 +105,8 @@ async def _on_store_error(_request: Request, error: Exception) -> Response:
 
 async def _on_declaration_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, DeclarationError | BadRequest)
-    many = len(error.faults)
-    detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
+    detail = f"{counted(len(error.faults), 'fault')}: mend all that errors lists, and send it again"
     return problem(422, detail, "bad-input", error.faults)
-
-
-async def _on_validation_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    faults = [_fault(item) for item in error.errors()]
-    many = len(faults)
-    detail = f"{many} fault{'' if many == 1 else 's'}: mend all that errors lists, and send it again"
-    return problem(422, detail, "bad-input", faults)
-
-
-def _fault(item: Mapping[str, Any]) -> Fault:
-    if item["type"] == "json_invalid":
-        return Fault("", f"the body is not JSON: {item['ctx']['error']}")
-    return Fault(_path(item["loc"]), str(item["msg"]))
-
-
-def _path(location: Sequence[int | str]) -> str:
-    """Where a fault stands, spelled as in declarations: ``scopes[0].changes[3].uid``."""
-    words = list(location[1:] if location and location[0] in ("body", "query", "path", "header") else location)
-    path = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words)
-    return path.removeprefix(".")
 
 
 async def _on_http_exception(_request: Request, error: Exception) -> Response:
@@ -149,7 +127,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(StoreError, _on_store_error)
     app.add_exception_handler(DeclarationError, _on_declaration_error)
     app.add_exception_handler(BadRequest, _on_declaration_error)
-    app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(OverflowError, _on_value_refused)
     app.add_exception_handler(ValueRefused, _on_value_refused)

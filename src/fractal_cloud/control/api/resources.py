@@ -24,7 +24,7 @@ def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Resp
     except NotFound as error:
         raise BadRequest([Fault("cursor", "is not one of ours: take it from the page before")]) from error
     with store.read() as tx:
-        return page(resources.list_page(tx, limit, after), limit, lambda item: str(item["key"]))
+        return page(lambda most: resources.list_page(tx, most, after), limit, "key")
 
 
 @router.get("/resources/{key}", responses={200: {"model": views.Resource}})

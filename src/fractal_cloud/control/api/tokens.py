@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field, StringConstraints
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import StrictRoute, TheStore, answer
+from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, answer, page_of
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Role
 from fractal_cloud.control.store import tokens
@@ -37,10 +37,10 @@ def create(wanted: NewToken, store: TheStore) -> Response:
 
 
 @router.get("", responses={200: {"model": views.TokenPage}})
-def list_all(store: TheStore) -> Response:
-    """All tokens, without their secrets."""
+def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All tokens by name, without their secrets."""
     with store.read() as tx:
-        return answer({"items": tokens.list_all(tx), "cursor": None})
+        return page_of(tokens.list_all(tx), limit, cursor, "name")
 
 
 @router.delete("/{id}", status_code=204)

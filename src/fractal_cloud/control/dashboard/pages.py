@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import structlog
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
@@ -89,6 +90,8 @@ class PageRoute(APIRoute):
                 return refused(_STATUS.get(type(error), 409), error.message.partition(": GET /")[0])
             except HTTPException as error:
                 return refused(error.status_code, str(error.detail))
+            except RequestValidationError:
+                return refused(422, "the address of this page is not one we gave: go back, and choose it again")
             except Exception:  # noqa: BLE001 - a person gets a page, the log gets the rest
                 # As text: a traceback with local variables could hold a token.
                 log.error("page failed", path=request.url.path, exception=traceback.format_exc())

@@ -11,6 +11,7 @@ from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import is_id
+from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.validation import check
 from fractal_cloud.rules.identify import DeclaredIdentity, identities
 
@@ -30,5 +31,5 @@ def refuse(tx: Tx, document: object, expected_id: str | None, by: str, error: De
     if not is_id(live_system_id) or livesystems.find(tx, live_system_id) is None:
         return
     paths = ", ".join(fault.path for fault in error.faults[:5])
-    message = f"{len(error.faults)} faults: {paths}"
+    message = f"{counted(len(error.faults), 'fault')}: {paths}"
     tx.record(Happening(live_system_id, EventKind.DECLARATION_REFUSED, by, message=message))

@@ -79,6 +79,13 @@ def list_of(tx: Tx, live_system_id: str, component_id: str, limit: int, before: 
     return [_described(row) for row in tx.connection.execute(query)]
 
 
+def has_any(tx: Tx, live_system_id: str, component_id: str) -> bool:
+    """Whether anything was ever written for a component of that id."""
+    table = journal.c
+    query = select(table.id).where(table.live_system_id == live_system_id, table.component_id == component_id)
+    return tx.connection.execute(query.limit(1)).first() is not None
+
+
 def _described(row: Any) -> Json:
     """An intent without outcome shows as unknown: whether it had an effect, the next reading tells."""
     return {

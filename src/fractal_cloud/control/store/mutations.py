@@ -171,15 +171,21 @@ def _components(rows: Iterable[Any]) -> Json:
     return {"components": found, "heldByOverride": held, "waiting": waiting, "linksWaiting": links}
 
 
-def list_of(tx: Tx, live_system_id: str, limit: int) -> list[Json]:
-    """The newest mutations of a LiveSystem, newest first, without their components."""
-    query = (
-        select(mutations)
-        .where(mutations.c.live_system_id == live_system_id)
-        .order_by(mutations.c.created_at.desc(), mutations.c.id)
-        .limit(limit)
-    )
+def list_of(tx: Tx, live_system_id: str, limit: int, before: str | None) -> list[Json]:
+    """The mutations of a LiveSystem, newest first, without their components; ``before``: the last already seen."""
+    table = mutations.c
+    query = select(mutations).where(table.live_system_id == live_system_id)
+    if before is not None:
+        seen = select(table.created_at).where(table.id == before).scalar_subquery()
+        query = query.where((table.created_at < seen) | ((table.created_at == seen) & (table.id < before)))
+    query = query.order_by(table.created_at.desc(), table.id.desc()).limit(limit)
     return [_summary(row) for row in tx.connection.execute(query)]
+
+
+def has_any(tx: Tx, live_system_id: str) -> bool:
+    """Whether a LiveSystem of that id was ever deployed, as far as is remembered."""
+    query = select(mutations.c.id).where(mutations.c.live_system_id == live_system_id).limit(1)
+    return tx.connection.execute(query).first() is not None
 
 
 def newest_id(tx: Tx, live_system_id: str) -> str | None:

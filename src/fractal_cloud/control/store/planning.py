@@ -67,17 +67,38 @@ def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Jso
             by_scope.setdefault(str(row.scope_key), []).append(row)
     standing = work.full_work(tx, dict.fromkeys(by_scope, 0))
     by_id = {row.component_id: row for row in asked.rows}
+    held_by = _held_by(asked.rows)
+    open_writes = {c["uid"]: c["openWrites"] for found in standing.values() for c in found["components"]}
     tasks = []
     for key, rows in by_scope.items():
         scope_work = standing[key]
         scope_work["components"] = [
             component for component in scope_work["components"] if component["liveSystemId"] != declaration.id
         ]
-        scope_work["components"] += [work.work_component(row, declaration.readoption, tx.now) for row in rows]
+        scope_work["components"] += [
+            {
+                **work.work_component(row, declaration.readoption, tx.now),
+                "heldBy": held_by.get(row.uid, []),
+                "openWrites": open_writes.get(row.uid, []),
+            }
+            for row in rows
+        ]
         scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != declaration.id]
         scope_work["outside"] += _outside(key, rows, by_id)
         tasks.append({"id": new_id(), "work": scope_work, "uids": [row.uid for row in rows]})
     return tasks
+
+
+def _held_by(rows: Sequence[ComponentRecord]) -> dict[str, list[str]]:
+    """By uid of what would be deleted, the components in other scopes that would have to go before it (O10)."""
+    going = {row.component_id: row for row in rows if row.deleting and row.scope_key is not None}
+    found: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.component_id):
+        for target, kind in row.references():
+            needed = going.get(target) if kind == "dependency" else None
+            if needed is not None and row.scope_key not in (None, needed.scope_key):
+                found.setdefault(needed.uid, []).append(row.component_id)
+    return found
 
 
 def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:

@@ -76,7 +76,8 @@ def _explained(refusal: Conflict, blockers: Iterator[str]) -> Conflict:
     if not named:
         return refusal
     more = " and more" if len(named) > NAMED else ""
-    text = f"{', '.join(named[:NAMED])}{more} still in it or using it: it goes when they are gone ({refusal.code})"
+    gone = "that is gone" if len(named) == 1 else "they are gone"
+    text = f"{', '.join(named[:NAMED])}{more} still in it or using it: it goes when {gone} ({refusal.code})"
     return Conflict(text, code=refusal.code, request_id=refusal.request_id)
 
 

@@ -16,6 +16,7 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import CloudError, Conflict, NotFound
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
@@ -208,9 +209,10 @@ def _not_empty(cloud: Aws, name: str, refusal: Conflict) -> Conflict:
     count = "something"
     try:
         page = cloud.call("s3", "list_object_versions", Bucket=name, MaxKeys=1000)
-        held = len(page.get("Versions", [])) + len(page.get("DeleteMarkers", []))
+        kinds = (("Versions", "object version"), ("DeleteMarkers", "delete marker"))
+        held = [counted(len(page[key]), word) for key, word in kinds if page.get(key)]
         if held:
-            count = f"{'at least ' if page.get('IsTruncated') else ''}{held} object versions and delete markers"
+            count = f"{'at least ' if page.get('IsTruncated') else ''}{' and '.join(held)}"
     except CloudError:
         pass  # the number is a courtesy; the refusal stands without it
     return Conflict(

@@ -154,6 +154,10 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
         except Conflict as refusal:
             raise of_group(cloud, sighting.resource_id, refusal) from refusal
 
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Every VPC has a default group, which AWS makes and never lets go."""
+        return sighting.name == "default"
+
     def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change protocol tags."""
         tag_ec2(cloud, sighting.resource_id, add, remove)

@@ -105,6 +105,10 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
         except Conflict as refusal:
             raise in_vpc(cloud, sighting.resource_id, refusal) from refusal
 
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Every region has a default VPC."""
+        return bool(sighting.outputs["isDefault"])
+
     def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change protocol tags."""
         tag_ec2(cloud, sighting.resource_id, add, remove)

@@ -1,0 +1,96 @@
+"""`fractal discover`: existing resources as a ready declaration, read with the operator's own credentials (G11)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError, Exit
+
+if TYPE_CHECKING:
+    from fractal_cloud.offers.offer import AnyOffer
+
+
+class Written(StrEnum):
+    """What a declaration is written in."""
+
+    PYTHON = "python"
+    YAML = "yaml"
+
+
+def discover(
+    provider: Annotated[str, typer.Option("--provider", help="The cloud to look at, such as aws.")],
+    region: Annotated[
+        list[str] | None, typer.Option("--region", help="A region to look at; may be given several times.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only this type, such as AwsVpc; may be given several times."),
+    ] = None,
+    live_system: Annotated[str, typer.Option("--id", metavar="LS", help="Id of the LiveSystem.")] = "discovered",
+    output: Annotated[Written, typer.Option("--output", "-o", help="What to write it in.")] = Written.PYTHON,
+) -> None:
+    """Print existing resources as a declaration; nothing is changed. The cloud is read with your own credentials."""
+    from fractal_cloud.cli.discovery.drafting import draft
+    from fractal_cloud.cli.discovery.reading import places_of, survey, with_referenced
+    from fractal_cloud.cli.discovery.writing import to_python, to_yaml
+    from fractal_cloud.cli.output import warn
+    from fractal_cloud.model.errors import CloudError, RegistrationError
+    from fractal_cloud.model.identity import ID_RULE, is_id
+    from fractal_cloud.offers.registry import installed
+
+    if not is_id(live_system):
+        raise CommandError(f"{live_system!r} is no id", advice=f"An id is {ID_RULE}.", code=Exit.USAGE)
+    try:
+        cloud = installed().provider(provider)
+    except RegistrationError as error:
+        raise CommandError(str(error), advice="Install the package that has it.", code=Exit.USAGE) from None
+    every = installed().of_provider(provider)
+    chosen = _chosen(every, kind or ())
+    places = [{"region": name} for name in dict.fromkeys(region or ())] or [{}]
+    nowhere = sorted(offer.type.rpartition(".")[2] for offer in chosen if not places_of(offer, places))
+    if nowhere:
+        raise CommandError(
+            f"where to look for {', '.join(nowhere)} is not said", advice="Name a region: --region …", code=Exit.USAGE
+        )
+    try:
+        found = survey(cloud.connect(), with_referenced(chosen, installed().get), places)
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from None
+    except CloudError as error:
+        raise CommandError(
+            f"{cloud.title} cannot be read: {error.message}",
+            advice="Log in with the vendor's own tools, and try again.",
+        ) from None
+    made = draft(live_system, found.seen, {offer.type for offer in chosen})
+    sys.stdout.write(to_python(made) if output is Written.PYTHON else to_yaml(made))
+    sys.stdout.flush()
+    if not made.components:
+        warn("nothing was found that can be declared")
+    if found.unread:
+        raise CommandError(
+            "not everything could be read: what is written is not complete",
+            details=found.unread,
+            advice="Allow these calls to your credentials, or leave the types out with --type.",
+        )
+
+
+def _chosen(every: Sequence[AnyOffer], kinds: Iterable[str]) -> list[AnyOffer]:
+    """The offers meant: by their type or its last word, whatever the case; all where none is named."""
+    from fractal_cloud.model.wording import unknown
+
+    by_name: dict[str, AnyOffer] = {}
+    for offer in every:
+        by_name[offer.type.casefold()] = by_name[offer.type.rpartition(".")[2].casefold()] = offer
+    chosen: dict[str, AnyOffer] = {}
+    for kind in kinds:
+        found = by_name.get(kind.casefold())
+        if found is None:
+            words = [offer.type.rpartition(".")[2] for offer in every]
+            raise CommandError(f"{kind!r} {unknown('type of this provider', kind, words)}", code=Exit.USAGE)
+        chosen[found.type] = found
+    return list(chosen.values()) or list(every)

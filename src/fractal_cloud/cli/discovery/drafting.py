@@ -1,0 +1,196 @@
+"""From resources as they were seen to components as they would be declared, such that a deploy finds no difference.
+
+A resource is declared by its natural identity: what cannot be found again by its name is left out, and said so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from fractal_cloud.cli.discovery.reading import Seen
+from fractal_cloud.offers.parameters import ParameterCheck
+from fractal_cloud.offers.plain import plain_faults
+
+MAX_ID = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """One component; ``references`` are the parameters that hold ids of other components, ``notes`` its comments."""
+
+    id: str
+    seen: Seen
+    parameters: Mapping[str, Any]
+    references: Collection[str]
+    notes: Sequence[str]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A LiveSystem as it would be declared: components, targets before what names them, and what was left out."""
+
+    live_system_id: str
+    components: list[Drafted] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def draft(live_system_id: str, seen: Sequence[Seen], wanted: Collection[str]) -> Draft:
+    """Declare everything of the wanted types, and of others what those refer to."""
+    return _Drafting(live_system_id, seen, wanted).draft
+
+
+class _Unfit(Exception):
+    """A resource cannot be declared; the message says why."""
+
+
+class _Drafting:
+    def __init__(self, live_system_id: str, seen: Sequence[Seen], wanted: Collection[str]) -> None:
+        self.draft = Draft(live_system_id)
+        self._many = Counter(map(_identity, seen))
+        self._by_output = {
+            (one.offer.type, output, str(value)): one
+            for one in seen
+            for output, value in one.sighting.outputs.items()
+            if output in _outputs_referred_to(seen)
+        }
+        self._done: dict[tuple[str, str, str], Drafted | _Unfit] = {}
+        self._ids: set[str] = set()
+        for one in sorted(seen, key=_order(seen)):
+            if one.offer.type in wanted and not one.offer.comes_by_itself(one.sighting):
+                with suppress(_Unfit):
+                    self._component(one)
+
+    def _component(self, seen: Seen) -> Drafted:
+        """The component of a resource, made when it is first asked for; raises ``_Unfit`` where there can be none."""
+        key = (seen.offer.type, seen.place, seen.sighting.resource_id)
+        if key not in self._done:
+            try:
+                made = self._declare(seen)
+                self.draft.components.append(made)
+                self._done[key] = made
+            except _Unfit as reason:
+                kind = seen.offer.type.rpartition(".")[2]
+                self.draft.left_out.append(f"{kind} {seen.sighting.resource_id}: {reason}")
+                self._done[key] = reason
+        found = self._done[key]
+        if isinstance(found, _Unfit):
+            raise found
+        return found
+
+    def _declare(self, seen: Seen) -> Drafted:
+        name = seen.sighting.name
+        if not name:
+            raise _Unfit("it has no name to find it by; give it one, and discover again")
+        if self._many[_identity(seen)] > 1:
+            raise _Unfit(f"several are named {name!r}; rename all but one, and discover again")
+        notes = [*_about(seen, self.draft.live_system_id), *([seen.unread] if seen.unread else [])]
+        parameters = self._parameters(seen, notes)
+        component_id = self._free_id(seen)
+        if component_id != name:
+            parameters = {"name": name, **parameters}
+        self._drop_faulty(seen, component_id, parameters, notes)
+        self._ids.add(component_id)
+        references = [name for name in seen.offer.facts().references() if name in parameters]
+        return Drafted(component_id, seen, parameters, references, notes)
+
+    def _parameters(self, seen: Seen, notes: list[str]) -> dict[str, Any]:
+        facts = seen.offer.facts()
+        references = facts.references()
+        required = facts.parameter_schema.get("required", ())
+        found: dict[str, Any] = {}
+        for name in facts.parameter_schema.get("properties", {}):
+            value = seen.sighting.actual.get(name)
+            if value is None or name == "name" or (name in references and not value):
+                continue
+            if name not in references:
+                found[name] = value
+                continue
+            try:
+                found[name] = self._referred(value, *references[name])
+            except _Unfit as reason:
+                if name in required:
+                    raise
+                notes.append(f"{name} is left out: {reason}")
+        return found
+
+    def _referred(self, value: Any, target: str, output: str) -> Any:
+        """The ids of the components that stand for the cloud's own ids; they come along, asked for or not."""
+        if isinstance(value, (list, tuple)):
+            return [self._referred(one, target, output) for one in value]
+        found = self._by_output.get((target, output, str(value)))
+        kind = target.rpartition(".")[2]
+        if found is None:
+            raise _Unfit(f"{kind} {value} was not found")
+        try:
+            return self._component(found).id
+        except _Unfit:
+            raise _Unfit(f"{kind} {value} is left out") from None
+
+    def _free_id(self, seen: Seen) -> str:
+        """A legal id that no other component has: the name made legal, then with its kind, then with a number."""
+        stem = legal_id(seen.sighting.name)
+        kind = legal_id(_kebab(seen.offer.type.rpartition(".")[2]).removeprefix(f"{seen.offer.provider}-"))
+        if stem and stem not in self._ids:
+            return stem
+        number = 1
+        while True:
+            suffix = kind if number == 1 else f"{kind}-{number}"
+            made = f"{stem[: MAX_ID - len(suffix) - 1].rstrip('-')}-{suffix}" if stem else suffix
+            if made not in self._ids:
+                return made
+            number += 1
+
+    def _drop_faulty(self, seen: Seen, component_id: str, parameters: dict[str, Any], notes: list[str]) -> None:
+        """Leave out what the type would refuse; raises where it cannot be left out."""
+        facts = seen.offer.facts()
+        required = {"name", *facts.parameter_schema.get("required", ())}
+        check = ParameterCheck(facts)
+        while faults := [*check.faults(component_id, parameters), *plain_faults(parameters)]:
+            path, message = faults[0]
+            name = str(path[0]) if path else ""
+            if name in required or name not in parameters:
+                raise _Unfit(f"{name} {message}".strip())
+            del parameters[name]
+            notes.append(f"{name} is left out: it {message}")
+
+
+def _identity(seen: Seen) -> tuple[str, str, str | None, str]:
+    return seen.offer.type, seen.place, seen.sighting.parent_id, seen.sighting.name
+
+
+def _outputs_referred_to(seen: Sequence[Seen]) -> set[str]:
+    offers = {one.offer.type: one.offer for one in seen}
+    return {output for offer in offers.values() for _, output in offer.facts().references().values()}
+
+
+def _order(seen: Sequence[Seen]) -> Any:
+    """By type as they were read, then by place and name: the same cloud makes the same file."""
+    types = list(dict.fromkeys(one.offer.type for one in seen))
+    return lambda one: (types.index(one.offer.type), one.place, one.sighting.name, one.sighting.resource_id)
+
+
+def _about(seen: Seen, live_system_id: str) -> list[str]:
+    """Which resource it is, and whose."""
+    tags = seen.sighting.protocol
+    notes = [seen.sighting.resource_id] if seen.sighting.resource_id != seen.sighting.name else []
+    if tags.owner is not None and tags.owner != live_system_id:
+        notes.append(f"fractal-cloud-owner is {tags.owner!r}: this LiveSystem will import it, read only")
+    elif tags.owner is not None:
+        notes.append("fractal-cloud-owner is this LiveSystem")
+    elif tags.other_manager is not None:
+        notes.append(f"managed-by is {tags.other_manager!r}: hands off until that tag is gone")
+    return notes
+
+
+def legal_id(name: str) -> str:
+    """A name as an id (T9): in small letters, with dashes for what is not allowed; empty where nothing is left."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_ID].rstrip("-")
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,68 @@
+"""Following events for as long as somebody watches: a control plane that restarts or a cut connection ends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import stamina
+
+from fractal_cloud.cli.client import ControlPlane
+from fractal_cloud.cli.errors import Unreachable
+from fractal_cloud.cli.output import warn
+
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 5.0
+
+
+def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
+    """Events after the number ``seen``, in order, each once; a stream that ends is taken up where it ended.
+
+    A refusal (no such LiveSystem, a token that was revoked) is raised: no other try would change it.
+    """
+    # Its own hooks would log every try, and with structlog's defaults to standard output, among the events.
+    stamina.instrumentation.set_on_retry_hooks(())
+    while True:
+        for attempt in stamina.retry_context(
+            on=_telling_once(),
+            attempts=None,
+            timeout=None,
+            wait_initial=FIRST_PAUSE,
+            wait_max=LONGEST_PAUSE,
+            wait_jitter=FIRST_PAUSE,
+        ):
+            with attempt:
+                for event in _until_it_ends(control, path, seen):
+                    seen = int(event["seq"])
+                    yield event
+
+
+def _until_it_ends(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
+    """The events of one connection; raises ``Unreachable`` if it brought none, so that the next try waits longer."""
+    brought = False
+    try:
+        for event in control.stream(path, seen):
+            brought = True
+            yield event
+    except Unreachable:
+        if not brought:
+            raise
+        return
+    if not brought:
+        raise Unreachable(f"the control plane at {control.url} ended the stream")
+
+
+def _telling_once() -> Callable[[Exception], bool]:
+    """Whether an error is worth another try; that there was one is said once, however many tries follow."""
+    told = False
+
+    def is_worth_another_try(error: Exception) -> bool:
+        nonlocal told
+        if not isinstance(error, Unreachable):
+            return False
+        if not told:
+            warn(f"{error.cause}: following on as soon as it answers again")
+            told = True
+        return True
+
+    return is_worth_another_try
