@@ -27,6 +27,10 @@ def discover(
     region: Annotated[
         list[str] | None, typer.Option("--region", help="A region to look at; may be given several times.")
     ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option("--namespace", help="A namespace of a cluster to look at; may be given several times."),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="TYPE", help="Only this type, such as AwsVpc; may be given several times."),
@@ -51,11 +55,15 @@ def discover(
         raise CommandError(str(error), advice="Install the package that has it.", code=Exit.USAGE) from None
     every = installed().of_provider(provider)
     chosen = _chosen(every, kind or ())
-    places = [{"region": name} for name in dict.fromkeys(region or ())] or [{}]
+    places = [{"region": name} for name in dict.fromkeys(region or ())]
+    places += [{"namespace": name} for name in dict.fromkeys(namespace or ())]
+    places = places or [{}]
     nowhere = sorted(offer.type.rpartition(".")[2] for offer in chosen if not places_of(offer, places))
     if nowhere:
         raise CommandError(
-            f"where to look for {', '.join(nowhere)} is not said", advice="Name a region: --region …", code=Exit.USAGE
+            f"where to look for {', '.join(nowhere)} is not said",
+            advice="Name a region (--region …) or a namespace (--namespace …).",
+            code=Exit.USAGE,
         )
     try:
         found = survey(cloud.connect(), with_referenced(chosen, installed().get), places)

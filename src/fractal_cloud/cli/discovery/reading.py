@@ -57,7 +57,8 @@ def survey(session: Session, offers: Sequence[AnyOffer], places: Sequence[Mappin
 
     Raises ``CloudError`` where the cloud is not reached at all. A type is read after those its listing needs.
     """
-    realm = session.realm()
+    realms = session.realms()
+    realm = realms.get("") or next(iter(realms.values()))
     found = Survey()
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
         for _, group in groupby(offers, key=lambda offer: offer.reads_by_parent):
