@@ -1,12 +1,14 @@
 """What every offer must pass, ours and everybody else's: a suite over one offer, one example of it, and a world.
 
-A package that brings offers of its own writes an `OfferExample` for each, an `Environment` (a control plane, an agent
-and a cloud to try them on), and runs `OfferContract` over them. Nothing here knows a cloud or a test runner.
+A package that brings offers of its own writes an `OfferExample` for each, and runs every one of
+`OfferContract.demands()` over it in a `Product`: a control plane and an agent in one process, over a cloud to try them
+on. Who has another world at hand writes an `Environment`. Nothing here knows a cloud or a test runner.
 """
 
 from fractal_cloud.testing.contract import OfferContract
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Declaration, Found, Hands, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing.product import Product
 
 __all__ = [
     "Declaration",
@@ -17,5 +19,6 @@ __all__ = [
     "Obstacle",
     "OfferContract",
     "OfferExample",
+    "Product",
     "Write",
 ]

@@ -7,12 +7,16 @@ How a resource to try it on comes and goes, and what holds at the end of every t
 from __future__ import annotations
 
 import inspect
+import re
 import time
-from string import Formatter
+from typing import Final
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.testing.example import Hazard
 from fractal_cloud.testing.trial import LIVE_SYSTEM, READER, SLOW, Trial
+
+_BLANK: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
+"""What is filled in, in a command; any other brace is the vendor's."""
 
 
 class OfferContract(Trial):
@@ -265,6 +269,6 @@ class OfferContract(Trial):
             shown = self._shown(subject)
             fields = {**shown["outputFields"], "resourceId": shown["resourceId"]}
             for command in [*self.offer.glass.break_glass, *self.offer.glass.readopt]:
-                unknown = {name for _, name, _, _ in Formatter().parse(command) if name} - set(fields)
+                unknown = set(_BLANK.findall(command)) - set(fields)
                 assert not unknown, f"{command!r} needs {sorted(unknown)}, which is not published"
             assert self.offer.glass.break_glass or not self.offer.taggable, "no command breaks the glass"
