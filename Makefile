@@ -36,7 +36,7 @@ test: setup system-packages ## the whole test suite
 check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests scripts $(wildcard benchmarks)
+	$(BIN)/mypy src tests examples scripts $(wildcard benchmarks)
 	$(BIN)/lint-imports
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/docs.py
