@@ -99,6 +99,13 @@ def test_it_applies_and_changes_and_keeps_a_label_of_somebody_else(kubectl: Run,
         assert kubectl("diff", "-f", "-", stdin=yaml.safe_dump(wanted)).stdout == ""
 
 
+def test_it_is_told_of_a_misspelt_field(kubectl: Run) -> None:
+    wanted = deployment("web")
+    wanted["spec"]["replica"] = 3
+    if is_new(kubectl):
+        assert "spec.replica" in kubectl("apply", "-f", "-", stdin=yaml.safe_dump(wanted), code=1).stderr
+
+
 def test_it_applies_on_the_servers_side(kubectl: Run, cluster: KubernetesCloud) -> None:
     for _ in range(2):
         done = kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all([deployment("web"), mapping("m")]))

@@ -69,6 +69,11 @@ class KubeRequest:
             raise bad_request(f"the object provided is unrecognized (must be of type {self._kind}): {fault}") from fault
 
     @property
+    def is_strict(self) -> bool:
+        """Whether the client wants unknown fields refused, and not only dropped."""
+        return self.query.get("fieldValidation") == "Strict"
+
+    @property
     def _kind(self) -> str:
         return self.target.kind.kind
 
