@@ -47,6 +47,7 @@ class Plan:
     before: Object | None
     after: Object | None
     is_guarded: bool = True
+    applied: tuple[Target, str, Object] | None = None  # by a server-side apply: by whom, and what
 
     @property
     def is_idle(self) -> bool:
@@ -68,15 +69,14 @@ class Writing:
             "delete": self._plan_delete,
         }
 
-    def reset(self) -> None:
-        self._applying.reset()
-
     def plan(self, request: KubeRequest) -> Plan:
         """Return what the call would do; raises ApiError where the server would refuse it."""
         return self._planners[request.verb](request)
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""
+        if plan.applied is not None:
+            self._applying.note(*plan.applied)
         if plan.verb == "create":
             assert plan.after is not None
             item = self._store.add(plan.kind, plan.after)
@@ -84,7 +84,7 @@ class Writing:
             return 201, item
         assert plan.before is not None
         if plan.verb == "delete":
-            return 200, self._delete(plan.kind, plan.before, plan.after)
+            return 200, self._delete(plan.kind, plan.before)
         assert plan.after is not None
         if plan.is_idle:
             return 200, plan.before
@@ -211,7 +211,6 @@ class Writing:
         if config["metadata"].get("managedFields"):
             raise errors.bad_request("metadata.managedFields must be nil")
         before = self._store.get(target.kind, target.namespace, target.name)
-        self._applying.note(target, manager, config)
         if before is None:
             uid = config["metadata"].get("uid")
             if uid:
@@ -219,9 +218,10 @@ class Writing:
                 raise errors.conflict(target.kind, target.name, why)
             metadata = {key: value for key, value in config["metadata"].items() if key != "resourceVersion"}
             read = read_object(target.kind, {**config, "metadata": {**metadata, "name": target.name}})
-            return self._create(target, read)
+            return replace(self._create(target, read), applied=(target, manager, config))
         merged = self._applying.merged(target, manager, before, config)
-        return self._patched(target, before, merged, is_strict=request.is_strict)
+        plan = self._patched(target, before, merged, is_strict=request.is_strict)
+        return replace(plan, applied=(target, manager, config))
 
     def _update(self, target: Target, before: Object, content: Object) -> Plan:
         """Return the plan that makes `content` of an object, as far as the one who writes may say it."""
@@ -278,7 +278,7 @@ class Writing:
             raise refused
         return Plan(target.kind, "delete", before, None)
 
-    def _delete(self, kind: Kind, before: Object, _: Object | None) -> Object:
+    def _delete(self, kind: Kind, before: Object) -> Object:
         stays = self._controllers.deleted(kind, before) or bool(before["metadata"].get("finalizers"))
         if not stays:
             last = self._store.remove(kind.resource, before)
