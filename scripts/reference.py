@@ -45,6 +45,7 @@ COMPARED: Mapping[str, str] = {
     "caseless": "Compared without regard to case.",
     "cidr": "Compared as a network, not as text.",
     "cidrs": "Compared as networks, without regard to order.",
+    "quantity": "Compared by its value: `500m` is `0.5`, `1Gi` is `1024Mi`.",
 }
 INSTALLED = """\
 Every type that is installed with this package. `GET /offers` tells the same of a running control plane, with the types
@@ -326,7 +327,7 @@ def identity(facts: TypeFacts) -> str:
     if facts.parent:
         return f"its `name` in its `{facts.parent}`"
     if facts.place:
-        return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.place)}"
+        return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return "its `name`, unique in all regions and accounts"
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.offer import parameter_schema
-from fractal_cloud.rules.drift import ComparedType, find_drift, immutable, mutable
+from fractal_cloud.rules.drift import ComparedType, find_drift, immutable, mutable, quantity
 
 
 class Thing(Component):
@@ -98,6 +99,27 @@ def test_what_cannot_be_changed_in_place_is_told_apart() -> None:
     drift = find_drift(COMPARED, {"network": "10.0.0.0/16", "size": 1}, {"network": "10.1.0.0/16", "size": 2})
     assert set(immutable(COMPARED, drift)) == {"network"}
     assert set(mutable(COMPARED, drift)) == {"size"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("500m", "0.5"), ("1Gi", "1024Mi"), ("1", 1), ("2k", "2000"), ("1e3", "1k"), ("1500u", "1.5m")]
+)
+def test_amounts_of_one_value_are_equal_however_they_are_written(one: Any, other: Any) -> None:
+    assert quantity(one) == quantity(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("1G", "1Gi"), ("1", "1m"), ("x", "y"), (None, "0"), ("", "0")])
+def test_other_amounts_are_not(one: Any, other: Any) -> None:
+    assert quantity(one) != quantity(other)
+
+
+@pytest.mark.rule("S13")
+@pytest.mark.parametrize("condition", Condition)
+def test_what_is_open_takes_changes_unless_it_dies_and_anything_else_only_when_settled(condition: Condition) -> None:
+    closed = Sighting("Test.Thing", "a", "id-a", condition=condition)
+    assert closed.takes_changes is (condition is Condition.SETTLED)
+    still_open = Sighting("Test.Thing", "a", "id-a", condition=condition, is_open=True)
+    assert still_open.takes_changes is (condition is not Condition.DYING)
 
 
 VALUES = st.recursive(

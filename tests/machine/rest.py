@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ def come_to_rest(world: World) -> None:
         if _is_silent(world):
             break
     before = _database(world)
-    since = len(world.sandbox.aws.calls)
+    since = len(world.cloud.calls)
     results = world.cycle()
-    written = [call for call in world.sandbox.aws.calls.all()[since:] if call.is_write and call.actor == "agent"]
+    written = [call for call in world.cloud.calls.all()[since:] if call.is_write and call.actor == "agent"]
     stuck = _stuck(world)
     for call in written:
         about = (call.origin.live_system, call.origin.component)
@@ -108,10 +108,10 @@ def assert_truth(world: World) -> None:
             continue
         found = [ref for ref in resources() if name_of(ref) == _identity(component, nets)]
         if len(found) == 1:
-            _assert_fits(component, found[0])
+            assert_fits(component, str(found[0]), tags_of(found[0]) or {})
         elif not found:
             allowed = ("Missing", "ManualOverride", "Failed", "Instantiating")
-            assert component["status"] in allowed, f"absent, yet {_line(component)}"
+            assert component["status"] in allowed, f"absent, yet {line(component)}"
 
 
 def _identity(component: dict[str, Any], nets: list[Ref]) -> tuple[str, str, str]:
@@ -123,12 +123,11 @@ def _identity(component: dict[str, Any], nets: list[Ref]) -> tuple[str, str, str
     return "subnet", nets[0].id, f"own-{live_system}" if component_id == "own" else component_id
 
 
-def _assert_fits(component: dict[str, Any], ref: Ref) -> None:
+def assert_fits(component: dict[str, Any], where: str, tags: Mapping[str, str]) -> None:
     """The table of SPEC read backwards: which status these tags allow."""
-    tags = tags_of(ref) or {}
     owner, ours = tags.get("fractal-cloud-owner"), tags.get("managed-by") == "fractal-cloud"
     is_mine, is_asked = owner == component["liveSystemId"], tags.get("fractal-cloud") == "reconcile"
-    told = f"{_line(component)} on {ref} with {tags}"
+    told = f"{line(component)} on {where} with {tags}"
     if component["message"] == "read only: importOnly" or (owner is not None and not is_mine):
         allowed = {"ExternallyManaged"}
     elif not ours:
@@ -146,6 +145,6 @@ def _assert_fits(component: dict[str, Any], ref: Ref) -> None:
         assert "drift" not in component["outputFields"], told
 
 
-def _line(component: dict[str, Any]) -> str:
+def line(component: dict[str, Any]) -> str:
     where = f"{component['liveSystemId']}/{component['componentId']}"
     return f"{where} is {component['status']} ({component['stance']}: {component['message']})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,11 @@ def test_custom_objects_take_a_json_patch_when_told(client: Any) -> None:
     assert changed["spec"]["prefix"] == "/other/"
     with pytest.raises(kubernetes.client.exceptions.ApiException, match="400"):
         custom.patch_namespaced_custom_object(*where, "front", change)
+
+
+def test_the_fields_the_sandbox_knows_are_those_of_the_client() -> None:
+    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts/kubernetes_schema.py"))
+    assert script["TARGET"].read_text() == script["schema"](), "run scripts/kubernetes_schema.py"
 
 
 def test_versions_namespaces_and_watches_are_read(client: Any) -> None:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sandbox.kubernetes.conftest import CLAIMS, DEPLOYMENTS, POLICIES, SECRETS, SERVICES, Api, claim, service
+from tests.sandbox.kubernetes.conftest import (
+    CLAIMS,
+    DEPLOYMENTS,
+    POLICIES,
+    SECRETS,
+    SERVICES,
+    Api,
+    claim,
+    deployment,
+    service,
+)
 
 
 def test_a_deployment_is_filled_in(api: Api, name: str) -> None:
@@ -160,3 +170,22 @@ def test_a_value_of_a_wrong_type_cannot_be_read(api: Api, name: str) -> None:
     bad = {"metadata": {"name": name}, "data": {"key": "!!"}}
     assert api.post(SECRETS, bad).outcome == (400, "BadRequest")
     assert api.post(SECRETS, "{").outcome == (400, "BadRequest")
+
+
+def test_a_field_nobody_knows_is_dropped(api: Api, name: str) -> None:
+    wanted = deployment(name)
+    wanted["spec"]["replica"] = 3
+    wanted["spec"]["template"]["spec"]["containers"][0]["imagePolicy"] = "Always"
+    made = api.make(DEPLOYMENTS, wanted)
+    assert "replica" not in made["spec"]
+    assert "imagePolicy" not in made["spec"]["template"]["spec"]["containers"][0]
+    assert "replica" not in api.patch(f"{DEPLOYMENTS}/{name}", {"spec": {"replica": 3}}).json["spec"]
+    api.delete(f"{DEPLOYMENTS}/{name}")
+
+
+def test_a_newer_server_refuses_unknown_fields_when_asked_to(person: Api, name: str) -> None:
+    wanted = deployment(name)
+    wanted["spec"]["replica"] = 3
+    refused = person.post(DEPLOYMENTS, wanted, fieldValidation="Strict")
+    assert refused.outcome == (400, "BadRequest")
+    assert 'strict decoding error: unknown field "spec.replica"' in refused.json["message"]

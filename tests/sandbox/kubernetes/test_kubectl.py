@@ -58,7 +58,7 @@ def test_it_gets_what_is_there(kubectl: Run, web: None) -> None:
     assert "NotFound" in kubectl("get", "deployment", "other", code=1).stderr
     assert 'have a resource type "nonsense"' in kubectl("get", "nonsense", code=1).stderr
     assert kubectl("get", "deployments", "--chunk-size=1", "-o", "name").stdout == "deployment.apps/web\n"
-    assert kubectl("get", "all", "-o", "name").stdout == "deployment.apps/web\n"
+    assert "deployment.apps/web\nreplicaset.apps/web-" in kubectl("get", "all", "-o", "name").stdout
     assert "web:1" in kubectl("describe", "deployment", "web").stdout
 
 
@@ -74,7 +74,7 @@ def test_it_takes_labels_off_and_puts_them_on(kubectl: Run, web: None, cluster: 
     assert annotated.stdout == "deployment.apps/web annotated\n"
     (kept,) = cluster.objects("deployments")
     assert kept["metadata"]["labels"] == MANAGED
-    assert kept["metadata"]["annotations"] == {"fractal.cloud/reconcile": "reconcile"}
+    assert kept["metadata"]["annotations"]["fractal.cloud/reconcile"] == "reconcile"
 
 
 def test_it_labels_custom_resources(kubectl: Run, cluster: KubernetesCloud) -> None:
@@ -97,6 +97,13 @@ def test_it_applies_and_changes_and_keeps_a_label_of_somebody_else(kubectl: Run,
     assert kept["metadata"]["labels"] == {**MANAGED, "team": "blue"}
     if is_new(kubectl):
         assert kubectl("diff", "-f", "-", stdin=yaml.safe_dump(wanted)).stdout == ""
+
+
+def test_it_is_told_of_a_misspelt_field(kubectl: Run) -> None:
+    wanted = deployment("web")
+    wanted["spec"]["replica"] = 3
+    if is_new(kubectl):
+        assert "spec.replica" in kubectl("apply", "-f", "-", stdin=yaml.safe_dump(wanted), code=1).stderr
 
 
 def test_it_applies_on_the_servers_side(kubectl: Run, cluster: KubernetesCloud) -> None:
@@ -134,6 +141,19 @@ def test_it_scales_sets_an_image_and_waits(kubectl: Run, web: None, cluster: Kub
     assert "condition met" in kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=20s").stdout
     (kept,) = cluster.objects("deployments")
     assert kept["status"]["readyReplicas"] == 3
+
+
+def test_it_rolls_back(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
+    kubectl("set", "image", "deployment/web", "web=web:2")
+    assert len(cluster.objects("replicasets")) == 2
+    kubectl("rollout", "undo", "deployment/web")
+    (kept,) = cluster.objects("deployments")
+    assert kept["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
+    assert kept["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
+    assert "REVISION" in kubectl("rollout", "history", "deployment/web").stdout
+    kubectl("rollout", "restart", "deployment/web")
+    kubectl("delete", "deployment", "web")
+    assert cluster.objects("replicasets") == []
 
 
 def test_it_deletes_and_waits_until_it_is_gone(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:

@@ -37,6 +37,16 @@ def test_a_deployment_becomes_available(person: Api, name: str) -> None:
     assert (seen["status"]["availableReplicas"], seen["status"]["observedGeneration"]) == (3, 2)
 
 
+def test_a_deployment_carries_its_revision_which_nobody_declared(person: Api, name: str) -> None:
+    person.make(DEPLOYMENTS, deployment(name))
+    path = f"{DEPLOYMENTS}/{name}"
+    revision = {"deployment.kubernetes.io/revision": "1"}
+    assert person.get(path).json["metadata"]["annotations"] == revision
+    person.patch(path, {"spec": {"replicas": 3}})
+    seen = person.get(path).json["metadata"]
+    assert (seen["annotations"], seen["generation"]) == (revision, 2), "controllers do not count as a change"
+
+
 def test_a_slow_deployment_is_not_available_for_a_while(person: Api, name: str, cluster: KubernetesCloud) -> None:
     cluster.knobs.slow_creation(reads=2, kind="deployment")
     cluster.knobs.slow_modification(reads=1, kind="deployment")

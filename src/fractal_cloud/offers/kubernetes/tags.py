@@ -22,7 +22,7 @@ GUARD: Final = (
 )
 CAVEAT: Final = (
     "On OpenShift `oc` takes the same words. `--context` is the agent's own name for the cluster: leave it out, or put "
-    "yours in its place, where you call it otherwise."
+    "yours in its place, where you call it otherwise"
 )
 
 

@@ -19,20 +19,15 @@ class Applying:
     """Remembers each manager's last configuration of each object. Used only under the cloud's lock."""
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
         self._applied: dict[tuple[Target, str], Object] = {}
-        self._before: Object = {}
 
     def note(self, target: Target, manager: str, config: Object) -> None:
-        self._before = self._applied.get((target, manager), {})
+        """Remember a configuration that was applied."""
         self._applied[(target, manager)] = config
 
     def merged(self, target: Target, manager: str, item: Object, config: Object) -> Object:
         """Return the object with a configuration applied to it."""
-        assert self._applied[(target, manager)] is config
-        left = _without(item, self._before, config)
+        left = _without(item, self._applied.get((target, manager), {}), config)
         merged = strategic_merge_patch(left, {key: value for key, value in config.items() if value is not None})
         assert isinstance(merged, dict)
         return merged

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_cloud.sandbox.knobs import Countdown, Knobs
-from fractal_cloud.sandbox.kubernetes.kinds import CRD, NAMESPACE, Kind, Kinds, Object
+from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEPLOYMENT, NAMESPACE, Kind, Kinds, Object
 from fractal_cloud.sandbox.kubernetes.networking import Addresses
+from fractal_cloud.sandbox.kubernetes.rollouts import Rollouts
 from fractal_cloud.sandbox.kubernetes.store import Store, now
 
 __all__ = ["Controllers"]
@@ -35,6 +36,7 @@ class Controllers:
         self._kinds = kinds
         self._knobs = knobs
         self._addresses = addresses
+        self._rollouts = Rollouts(store)
         self.reset()
 
     def reset(self) -> None:
@@ -73,6 +75,8 @@ class Controllers:
         """Clean up after an object that is gone: a namespace's content, a definition's objects."""
         for memory in (self._working, self._dying, self._hidden):
             memory.pop(item["metadata"]["uid"], None)
+        if kind == DEPLOYMENT:
+            self._rollouts.forget(item)
         if kind == NAMESPACE:
             for resource, inside in self._store.all_in(item["metadata"]["name"]):
                 self._store.remove(resource, inside)
@@ -126,13 +130,16 @@ class Controllers:
             return
         self._working[item["metadata"]["uid"]] = _Work(kind, *_place(item), countdown, is_new)
         if kind.kind in _PENDING:
-            self._write(kind, item, _PENDING[kind.kind](item, is_new=is_new))
+            self._write(kind, item, _PENDING[kind.kind](self._rolled(kind, item), is_new=is_new))
 
     def _reconcile(self, kind: Kind, item: Object) -> None:
         if item["metadata"].get("deletionTimestamp"):
             return
         if kind.kind in _READY:
-            self._write(kind, item, _READY[kind.kind](item, self._addresses))
+            self._write(kind, item, _READY[kind.kind](self._rolled(kind, item), self._addresses))
+
+    def _rolled(self, kind: Kind, item: Object) -> Object:
+        return self._rollouts.rolled(item) if kind == DEPLOYMENT else item
 
     def _write(self, kind: Kind, item: Object, changed: Object) -> None:
         if changed != item:

@@ -145,7 +145,7 @@ def _without_preconditions(request: KubeRequest) -> KubeRequest:
         return replace(request, body=b"")
     content: Any = request.content()
     if isinstance(content, list):
-        content = [one for one in content if one.get("op") != "test"]
+        content = [one for one in content if not (isinstance(one, dict) and one.get("op") == "test")]
     elif isinstance(content, dict) and isinstance(content.get("metadata"), dict):
         kept = {key: value for key, value in content["metadata"].items() if key not in ("resourceVersion", "uid")}
         content = {**content, "metadata": kept}

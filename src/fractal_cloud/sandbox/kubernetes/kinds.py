@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-__all__ = ["BUILT_IN", "CRD", "DEFINITIONS", "NAMESPACE", "Kind", "Kinds", "Object", "kinds_of"]
+__all__ = [
+    "BUILT_IN",
+    "CRD",
+    "DEFINITIONS",
+    "DEPLOYMENT",
+    "NAMESPACE",
+    "REPLICA_SET",
+    "Kind",
+    "Kinds",
+    "Object",
+    "kinds_of",
+]
 
 Object: TypeAlias = dict[str, Any]
 
@@ -59,6 +70,8 @@ CRD: Final = Kind(
     is_namespaced=False,
     short_names=("crd", "crds"),
 )
+DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments", short_names=("deploy",), is_in_all=True)
+REPLICA_SET: Final = Kind("apps", "v1", "ReplicaSet", "replicasets", short_names=("rs",), is_in_all=True)
 
 BUILT_IN: Final = (
     NAMESPACE,
@@ -69,7 +82,9 @@ BUILT_IN: Final = (
     Kind("", "v1", "Secret", "secrets", has_status=False),
     Kind("", "v1", "Service", "services", short_names=("svc",), is_in_all=True),
     Kind("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), has_status=False),
-    Kind("apps", "v1", "Deployment", "deployments", short_names=("deploy",), is_in_all=True),
+    DEPLOYMENT,
+    REPLICA_SET,
+    Kind("", "v1", "Event", "events", short_names=("ev",), has_status=False),
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short_names=("netpol",), has_status=False),
 )
 

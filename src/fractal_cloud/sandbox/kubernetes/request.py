@@ -69,6 +69,11 @@ class KubeRequest:
             raise bad_request(f"the object provided is unrecognized (must be of type {self._kind}): {fault}") from fault
 
     @property
+    def is_strict(self) -> bool:
+        """Whether the client wants unknown fields refused, and not only dropped."""
+        return self.query.get("fieldValidation") == "Strict"
+
+    @property
     def _kind(self) -> str:
         return self.target.kind.kind
 
@@ -113,24 +118,30 @@ def parse(environ: Environ, path: str, actor: Actor, kinds: Kinds) -> KubeReques
     verb = _verb(environ["REQUEST_METHOD"], target, query)
     user_agent = environ.get("HTTP_USER_AGENT", "")
     body: bytes = environ["wsgi.input"].read()
+    content_type = environ.get("CONTENT_TYPE", "").split(";")[0].strip()
     call = Call(
         actor=actor,
         access_key=AGENT_TOKEN if actor == "agent" else PERSON_TOKEN,
         service=target.kind.resource + (f"/{target.subresource}" if target.subresource else ""),
         operation=verb,
         region=target.namespace,
-        parameters={**query, **({"body": body.decode("utf-8", "replace")} if body and not _is_secret(target) else {})},
+        parameters={**query, **_shown_body(target, body)},
         is_write=verb in ("create", "update", "patch", "delete") and not query.get("dryRun"),
         origin=Origin.from_user_agent(user_agent),
         user_agent=user_agent,
         resource_ids=(_id(target.namespace, target.name),) if target.name else (),
     )
-    content_type = environ.get("CONTENT_TYPE", "").split(";")[0].strip()
     return KubeRequest(target, call, query, content_type, environ.get("HTTP_ACCEPT", ""), body)
 
 
-def _is_secret(target: Target) -> bool:
-    return target.kind.plural == "secrets"
+def _shown_body(target: Target, body: bytes) -> dict[str, Any]:
+    """Return what the record of a call shows of its body: nothing of a Secret's, nor of what is no JSON."""
+    if not body or target.kind.plural == "secrets":
+        return {}
+    try:
+        return {"body": json.loads(body)}
+    except ValueError:
+        return {}
 
 
 def _id(namespace: str, name: str) -> str:

@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 from fractal_cloud.sandbox.kubernetes.kinds import Kind, Object
 
-__all__ = ["Event", "Key", "Store", "now"]
+__all__ = ["Event", "Store", "now"]
 
-Key = tuple[str, str, str]
 _HISTORY = 20_000
 
 

@@ -121,6 +121,7 @@ _BUILT_IN: Final[dict[str, list[_Column]]] = {
         ("Up-to-date", lambda item: str(_status(item).get("updatedReplicas", 0))),
         ("Available", lambda item: str(_status(item).get("availableReplicas", 0))),
     ],
+    "ReplicaSet": [("Desired", lambda item: str(item["spec"]["replicas"])), ("Ready", _at(".status.replicas"))],
     "Service": [
         ("Type", _at(".spec.type")),
         ("Cluster-IP", lambda item: item["spec"].get("clusterIP") or "<none>"),

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from fractal_cloud.sandbox.kubernetes import errors
 from fractal_cloud.sandbox.kubernetes.applying import Applying
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
-from fractal_cloud.sandbox.kubernetes.decoding import check_types
+from fractal_cloud.sandbox.kubernetes.decoding import read_object
 from fractal_cloud.sandbox.kubernetes.defaults import complete
 from fractal_cloud.sandbox.kubernetes.errors import Cause
 from fractal_cloud.sandbox.kubernetes.kinds import NAMESPACE, Kind, Object
@@ -47,6 +47,7 @@ class Plan:
     before: Object | None
     after: Object | None
     is_guarded: bool = True
+    applied: tuple[Target, str, Object] | None = None  # by a server-side apply: by whom, and what
 
     @property
     def is_idle(self) -> bool:
@@ -68,15 +69,14 @@ class Writing:
             "delete": self._plan_delete,
         }
 
-    def reset(self) -> None:
-        self._applying.reset()
-
     def plan(self, request: KubeRequest) -> Plan:
         """Return what the call would do; raises ApiError where the server would refuse it."""
         return self._planners[request.verb](request)
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""
+        if plan.applied is not None:
+            self._applying.note(*plan.applied)
         if plan.verb == "create":
             assert plan.after is not None
             item = self._store.add(plan.kind, plan.after)
@@ -84,7 +84,7 @@ class Writing:
             return 201, item
         assert plan.before is not None
         if plan.verb == "delete":
-            return 200, self._delete(plan.kind, plan.before, plan.after)
+            return 200, self._delete(plan.kind, plan.before)
         assert plan.after is not None
         if plan.is_idle:
             return 200, plan.before
@@ -109,7 +109,8 @@ class Writing:
     # Create
 
     def _plan_create(self, request: KubeRequest) -> Plan:
-        return self._create(request.target, _checked(request, request.content()))
+        content = _checked(request, request.content())
+        return self._create(request.target, read_object(request.target.kind, content, is_strict=request.is_strict))
 
     def _create(self, target: Target, content: Object) -> Plan:
         kind, metadata = target.kind, dict(content["metadata"])
@@ -128,7 +129,6 @@ class Writing:
         item = {"apiVersion": kind.api_version, "kind": kind.kind, **content, "metadata": metadata}
         if kind.has_status:
             item.pop("status", None)
-        check_types(kind, item)
         self._check_namespace(target)
         if self._store.get(kind, target.namespace, metadata["name"]) is not None:
             raise errors.already_exists(kind, metadata["name"])
@@ -168,7 +168,8 @@ class Writing:
             why = "must be specified for an update"
             cause = Cause("metadata.resourceVersion", f"Invalid value: 0x0: {why}")
             raise errors.invalid(target.kind, target.name, [cause])
-        return replace(self._update(target, before, content), is_guarded=bool(version))
+        read = read_object(target.kind, content, is_strict=request.is_strict)
+        return replace(self._update(target, before, read), is_guarded=bool(version))
 
     def _plan_patch(self, request: KubeRequest) -> Plan:
         target, form = request.target, request.content_type
@@ -181,24 +182,24 @@ class Writing:
         before = self._existing(target)
         if target.subresource == "scale":
             return self._scaled(target, before, _apply_patch(form, scale_of(before), patch))
-        return self._patched(target, before, _apply_patch(form, before, patch))
+        return self._patched(target, before, _apply_patch(form, before, patch), is_strict=request.is_strict)
 
     def _scaled(self, target: Target, before: Object, scale: Any) -> Plan:
-        wanted = scaled(before, scale)
+        wanted = read_object(target.kind, scaled(before, scale), is_patched=True)
         version = (scale.get("metadata") or {}).get("resourceVersion")
         if version and version != before["metadata"]["resourceVersion"]:
             raise errors.stale(target.kind, target.name)
         return self._update(replace(target, subresource=""), before, wanted)
 
-    def _patched(self, target: Target, before: Object, patched: Object) -> Plan:
+    def _patched(self, target: Target, before: Object, patched: Object, *, is_strict: bool) -> Plan:
         metadata = patched.get("metadata")
         if not isinstance(metadata, dict) or patched.get("kind") != before["kind"]:
             raise errors.unreadable_patch("the patched object is not of the kind it was")
         version = metadata.get("resourceVersion") or before["metadata"]["resourceVersion"]
         if version != before["metadata"]["resourceVersion"]:
             raise errors.stale(target.kind, target.name)
-        check_types(target.kind, patched, is_patched=True)
-        return self._update(target, before, patched)
+        read = read_object(target.kind, patched, is_strict=is_strict, is_patched=True)
+        return self._update(target, before, read)
 
     def _plan_apply(self, request: KubeRequest, config: Any) -> Plan:
         target = request.target
@@ -210,15 +211,17 @@ class Writing:
         if config["metadata"].get("managedFields"):
             raise errors.bad_request("metadata.managedFields must be nil")
         before = self._store.get(target.kind, target.namespace, target.name)
-        self._applying.note(target, manager, config)
         if before is None:
             uid = config["metadata"].get("uid")
             if uid:
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 raise errors.conflict(target.kind, target.name, why)
             metadata = {key: value for key, value in config["metadata"].items() if key != "resourceVersion"}
-            return self._create(target, {**config, "metadata": {**metadata, "name": target.name}})
-        return self._patched(target, before, self._applying.merged(target, manager, before, config))
+            read = read_object(target.kind, {**config, "metadata": {**metadata, "name": target.name}})
+            return replace(self._create(target, read), applied=(target, manager, config))
+        merged = self._applying.merged(target, manager, before, config)
+        plan = self._patched(target, before, merged, is_strict=request.is_strict)
+        return replace(plan, applied=(target, manager, config))
 
     def _update(self, target: Target, before: Object, content: Object) -> Plan:
         """Return the plan that makes `content` of an object, as far as the one who writes may say it."""
@@ -239,7 +242,6 @@ class Writing:
                 metadata[name] = old[name]
         item = {**content, "apiVersion": before["apiVersion"], "kind": before["kind"], "metadata": metadata}
         item = self._kept_apart(target, before, item)
-        check_types(kind, item)
         item = complete(kind, copy.deepcopy(item), before, self._addresses)
         validate(kind, item, causes)
         if not target.subresource:
@@ -276,7 +278,7 @@ class Writing:
             raise refused
         return Plan(target.kind, "delete", before, None)
 
-    def _delete(self, kind: Kind, before: Object, _: Object | None) -> Object:
+    def _delete(self, kind: Kind, before: Object) -> Object:
         stays = self._controllers.deleted(kind, before) or bool(before["metadata"].get("finalizers"))
         if not stays:
             last = self._store.remove(kind.resource, before)
