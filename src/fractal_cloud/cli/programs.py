@@ -102,9 +102,10 @@ def agent(
     from fractal_cloud.offers.registry import installed
     from fractal_cloud.offers.secret import SealingKey
 
+    registry = installed()
     try:
         for name in provider:
-            installed().provider(name)
+            registry.provider(name)
         if sealing_key:
             SealingKey.from_text(sealing_key)
     except RegistrationError as error:
