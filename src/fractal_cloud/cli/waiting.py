@@ -15,6 +15,8 @@ from fractal_cloud.cli.errors import CommandError
 from fractal_cloud.cli.output import console, plain, say, status, table
 
 POLL_SECONDS = 0.5
+LINK_SECONDS = 10.0
+"""How long links are waited for after all components are there: some wait for people, and hold nothing up (C8)."""
 _WRONG = ("Failed", "Missing")
 
 Mutation = Mapping[str, Any]
@@ -91,12 +93,18 @@ def wait(control: ControlPlane, awaited: Sequence[Awaited], timeout: float) -> l
 
 def _follow(control: ControlPlane, awaited: Sequence[Awaited], timeout: float, progress: Progress) -> list[Mutation]:
     deadline = time.monotonic() + timeout
+    completed: float | None = None
     while True:
         found: list[Mutation] = [
             control.get(path_of(one.live_system_id, "", "mutations", one.mutation_id)) for one in awaited
         ]
         progress.show(found)
-        if all(mutation["status"] != "InProgress" for mutation in found) or time.monotonic() >= deadline:
+        now = time.monotonic()
+        if all(mutation["status"] != "InProgress" for mutation in found):
+            completed = completed or now
+            if now >= completed + LINK_SECONDS or not any(mutation.get("linksWaiting") for mutation in found):
+                return found
+        if now >= deadline:
             return found
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
 
@@ -105,8 +113,8 @@ def _judge(mutations: Sequence[Mutation], timeout: float) -> None:
     for mutation in mutations:
         for name in mutation.get("heldByOverride") or []:
             console().print(plain(f"{name} is in manual override: it was left as it is", "yellow"), soft_wrap=True)
-        for name in mutation.get("waiting") or []:
-            console().print(plain(f"{name} still waits for the other side of a link", "yellow"), soft_wrap=True)
+        for told in mutation.get("linksWaiting") or []:
+            console().print(plain(f"waits: {told}", "yellow"), soft_wrap=True)
     bad = [mutation for mutation in mutations if mutation["status"] != "Completed"]
     if not bad:
         return
