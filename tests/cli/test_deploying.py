@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.cli import waiting
 from tests.cli.conftest import Fractal
 from tests.cli.fake import FakeControlPlane
 
@@ -73,6 +74,22 @@ def test_deploy_and_wait_prints_changes_and_ends_well_when_completed(
     ("status", "cause"),
     [("Failed", "ls-a: Failed"), ("Cancelled", "ls-a: a newer deploy or delete took its place")],
 )
+@pytest.mark.rule("C8")
+@pytest.mark.parametrize("patience", [60.0, 0.0], ids=["it comes", "it waits for somebody"])
+def test_links_are_waited_for_a_moment_and_hold_nothing_up(
+    fractal: Fractal, control: FakeControlPlane, file: str, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr(waiting, "LINK_SECONDS", patience)
+    accept(control)
+    done = mutation("Completed", web=("Active", ""))
+    told = "link of 'web' to 'db': 'db' has published nothing for it yet"
+    control.on("GET", MUTATION, {**done, "linksWaiting": [told]}, {**done, "linksWaiting": []})
+    ran = fractal("deploy", file, "--wait")
+    assert ran.code == 0
+    assert (f"waits: {told}" in ran.out) is (patience == 0.0)
+
+
+@pytest.mark.rule("C8")
 def test_deploy_and_wait_fails_with_every_failing_components_message(
     fractal: Fractal, control: FakeControlPlane, file: str, status: str, cause: str
 ) -> None:
