@@ -101,7 +101,7 @@ class Halves:
         tracked, work, state = task.tracked, task.work, task.state
         settings = self._settings(task)
         previous = None
-        if work is not None and state.settings != work.settings:
+        if work is not None and state.begun and state.settings != work.settings:
             previous = _read_leniently(task.handler, state.settings)
         common: dict[str, Any] = {
             "own": tracked.component_id if work is not None else state.own or tracked.component_id,

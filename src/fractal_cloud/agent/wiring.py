@@ -194,6 +194,8 @@ class Wiring:
     ) -> Iterator[Task]:
         sighting = self._outlook.view(tracked).sighting
         assert sighting is not None, "only what is there is wired"
+        if not known.begun:
+            known = _with(known, settings=dict(link.settings))  # others were never acted on
         made_from = digest(handler.where, link, _own(tracked, sighting))
         same = known.digest == made_from and known.sealed_to in (None, link.key)
         if same and known.failed:

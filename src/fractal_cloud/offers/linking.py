@@ -8,7 +8,7 @@ from typing import Any
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract
-from fractal_cloud.model.wording import Path, shown
+from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.parameters import SchemaCheck
 
 HALVES: tuple[Half, ...] = ("inbound", "outbound")
@@ -68,14 +68,22 @@ class LinkChecks:
         return [found for half in HALVES if (found := self._contract(half, source, target)) is not None]
 
     def _by_contracts(self, contracts: list[LinkContract], settings: Mapping[str, Any]) -> dict[Path, str]:
+        """What is wrong by any contract; a setting that only one half knows is no fault to the other."""
         found: dict[Path, str] = {}
+        everything: set[str] = set()
         for contract in contracts:
+            names = set(contract.settings_schema.get("properties", {}))
+            everything |= names
             claim = (contract.half, contract.source, contract.target)
-            check = self._checks.get(claim)
-            if check is None:
-                check = self._checks[claim] = SchemaCheck(contract.settings_schema, f"setting of {contract.link_type}")
-            for path, text in check.schema_faults(settings).items():
+            called = f"setting of {contract.link_type}"
+            check = self._checks.get(claim) or self._checks.setdefault(
+                claim, SchemaCheck(contract.settings_schema, called)
+            )
+            for path, text in check.schema_faults({k: v for k, v in settings.items() if k in names}).items():
                 found.setdefault(path, text)
+        if contracts:
+            called = f"setting of {contracts[0].link_type}"
+            found |= {(name,): unknown(called, name, everything) for name in settings if name not in everything}
         return found
 
     def _contract(self, half: Half, source: str, target: str) -> LinkContract | None:

@@ -23,6 +23,7 @@ from fractal_cloud.control.store import Store, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
 BODY: dict[str, Any] = {
@@ -77,7 +78,7 @@ def _deploy(
         with store.write() as tx:
             wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
             mutation_id = livesystems.deploy(tx, wanted)
-            warnings = livesystems.warnings(tx, wanted)
+            warnings = [*livesystems.warnings(tx, wanted), *LinkChecks(catalog).warnings(declaration)]
     except DeclarationError as error:
         with store.write() as tx:
             refuse(tx, document, expected_id, who.name, error)
