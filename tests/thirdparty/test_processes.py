@@ -118,4 +118,6 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     stage.api.delete("/livesystems/ls-shop")
     stage.wait_for(lambda: stage.api.get("/livesystems/ls-shop").status_code == 404, "all of it is deleted")
     assert json.loads(stage.type_in_shell(look))["code"] == "unknown"
+    backups = 'curl -s -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/backups"'
+    assert json.loads(stage.type_in_shell(backups)) == {"items": ["orders"]}
     assert not stage.sandbox.kubernetes.monitor.violations

@@ -66,7 +66,7 @@ class AcmeDbOffer(Offer[AcmeDb, Acme]):
         cloud.change(sighting.resource_id, sighting.revision, {name: declared[name] for name in sorted(drift)})
 
     def delete(self, cloud: Acme, sighting: Sighting) -> None:
-        """Delete it; AcmeDB refuses where it is protected."""
+        """Delete it, leaving a last backup (O15); AcmeDB refuses where it is protected."""
         cloud.delete(sighting.resource_id, sighting.revision)
 
     def tag(self, cloud: Acme, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:

@@ -7,7 +7,8 @@ GET    /databases?after=ID               a page of databases; `next` is where th
 POST   /databases                        make one: name, size, version, maxConnections, deletionProtection, labels
 GET    /databases/ID                     one database, with its ETag
 PATCH  /databases/ID                     change it; a label that is null goes; If-Match is respected
-DELETE /databases/ID                     delete it; If-Match is respected
+DELETE /databases/ID?backup=yes          delete it, and keep a last backup; If-Match is respected
+GET    /backups                          the names of databases that are gone and left a backup
 GET    /users                            the users of all databases, without their passwords
 PUT    /databases/ID/users/NAME          make or change a user: keyspace, access, note, password
 DELETE /databases/ID/users/NAME          delete a user
@@ -81,6 +82,7 @@ class AcmeDb(ThreadingHTTPServer):
         self.provision_seconds = 0.0
         self.lock = threading.RLock()
         self.databases: dict[str, Database] = {}
+        self.backups: list[str] = []
 
     @property
     def url(self) -> str:
@@ -99,6 +101,7 @@ class AcmeDb(ThreadingHTTPServer):
         """Throw everything away."""
         with self.lock:
             self.databases.clear()
+            self.backups.clear()
             self.provision_seconds = 0.0
 
     # --- databases
@@ -148,11 +151,13 @@ class AcmeDb(ThreadingHTTPServer):
         database.labels = _labels(database.labels, body)
         database.revision += 1
 
-    def delete(self, database: Database) -> None:
+    def delete(self, database: Database, *, with_backup: bool) -> None:
         """Delete a database with all its users, unless it is protected."""
         if database.values["deletionProtection"]:
             raise Refused(409, "protected", f"database {database.name!r} has deletionProtection")
         del self.databases[database.id]
+        if with_backup:
+            self.backups.append(database.name)
 
     # --- users
 
@@ -246,6 +251,8 @@ class _Request(BaseHTTPRequestHandler):
         match self.command, parts:
             case "GET", ("account",):
                 return 200, {"account": ACCOUNT}, ""
+            case "GET", ("backups",):
+                return 200, {"items": server.backups}, ""
             case "GET", ("users",):
                 return 200, {"items": server.users()}, ""
             case "GET", ("databases",):
@@ -266,7 +273,7 @@ class _Request(BaseHTTPRequestHandler):
 
     def _one(self, database: Database, body: Mapping[str, Any]) -> tuple[int, Any, str]:
         if self.command == "DELETE":
-            self.server.delete(database)
+            self.server.delete(database, with_backup="backup=yes" in urlsplit(self.path).query)
             return 204, None, ""
         if self.command == "PATCH":
             self.server.change(database, body)
