@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the examples are those of the tests
 
 from fractal_cloud.model.catalog import TypeFacts  # noqa: E402
+from fractal_cloud.model.link import ANY_TYPE, LinkContract  # noqa: E402
 from fractal_cloud.model.wording import FACTS, describe, resolve  # noqa: E402
 from fractal_cloud.offers.offer import AnyOffer, Recognition  # noqa: E402
 from fractal_cloud.offers.registry import installed  # noqa: E402
@@ -55,6 +56,9 @@ Parameters that are not declared are not compared: what the cloud or a person se
 at creation and is not enforced afterwards, unless the remarks say so."""
 OUTPUTS = """\
 Beside these, `outputFields` holds the actual value of every declared parameter, and `drift` while there is any."""
+LINKS = """\
+The halves of links that are written for this type; a half for the very pair comes before one for any type (L15).
+[How links work](../../links.md)."""
 BLOCKED = """\
 What blocks it is named in the message, and it is tried again until it goes: the component stays `Deleting`, or `Failed`
 where the resource is protected from deletion (O6, O15)."""
@@ -102,6 +106,9 @@ class Page:
     def __init__(self, offer: AnyOffer, sdk: Sdk) -> None:
         self._offer = offer
         self._facts: TypeFacts = offer.facts()
+        self._contracts = sorted(
+            installed().catalog()[offer.type].links, key=lambda one: (one.link_type, one.half, one.source, one.target)
+        )
         self._sdk = sdk
         self._example = Example(offer, sdk)
         self._python = offer.component.parameter_fields()
@@ -165,6 +172,8 @@ class Page:
     def _remarks(self, name: str, facts: Mapping[str, Any]) -> Iterator[str]:
         if name == "name":
             yield "Another name is no renaming (S18)."
+        if facts.get("linked"):
+            yield "Set by links alone: it is not declared."
         if facts.get("immutable"):
             yield "Cannot change in place (S18)."
         if facts.get("enforced"):
@@ -198,13 +207,39 @@ class Page:
             yield table(("key", "in Python", "value", "default", "remarks"), rows)
 
     def _links(self) -> Iterator[str]:
-        if self._facts.links:
-            yield "## Links"
-            rows = [
-                (f"`{link.get('source', '*')}`", f"`{link.get('target', '*')}`", ", ".join(link.get("required", [])))
-                for link in self._facts.links
-            ]
-            yield table(("from", "to", "required settings"), rows)
+        """The halves that are written for this type: a row per pair, and a row per setting (L7)."""
+        if not self._contracts:
+            return
+        yield "## Links"
+        yield LINKS
+        rows = [
+            (f"`{found.link_type}`", _type(found.source), _type(found.target), found.half, *_said_of(found))
+            for found in self._contracts
+        ]
+        yield table(("link type", "from", "to", "half", "what it does", "if nothing is published yet"), rows)
+        for title, schema in self._settings().items():
+            yield title
+            yield _sentence(str(schema.get("description", "")))
+            settings = list(self._rows_of(schema))
+            yield (
+                table(("setting", "in Python", "value", "default", "meaning"), settings) if settings else "No settings."
+            )
+
+    def _settings(self) -> dict[str, Mapping[str, Any]]:
+        """The contracts by their headings: halves that ask for the same share one."""
+        titles: dict[str, list[str]] = defaultdict(list)
+        schemas: dict[str, Mapping[str, Any]] = {}
+        for found in self._contracts:
+            key = json.dumps(found.settings_schema, sort_keys=True)
+            schemas[key] = found.settings_schema
+            titles[key] += [name for name in [f"`{found.link_type}`"] if name not in titles[key]]
+        return {f"### Settings of {' and '.join(titles[key])}": schema for key, schema in schemas.items()}
+
+    def _rows_of(self, schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+        for name, one in schema.get("properties", {}).items():
+            default = "**required**" if name in schema.get("required", []) else _default("", one)
+            value = escaped(describe(one, schema))
+            yield f"`{name}`", f"`{snake(name)}`", value, default, escaped(str(one.get("description", "")))
 
     def _glass(self) -> Iterator[str]:
         glass = self._facts.glass
@@ -349,6 +384,16 @@ def table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[
     """A table; every cell is Markdown."""
     lines = [" | ".join(head), "|".join("---" for _ in head), *(" | ".join(row) for row in rows)]
     return "\n".join(f"| {line} |" if "---" not in line else f"|{line}|" for line in lines)
+
+
+def _type(name: str) -> str:
+    return "any type" if name == ANY_TYPE else f"`{name}`"
+
+
+def _said_of(found: LinkContract) -> tuple[str, str]:
+    """What a half does, by the first paragraph of its docstring, and what it makes of a target that is not as far."""
+    waits = "the source is `Failed`" if found.if_missing == "fail" else "it waits"
+    return escaped(_sentence(found.description.partition("\n\n")[0])), "–" if found.half == "inbound" else waits
 
 
 def _sentence(text: str) -> str:
