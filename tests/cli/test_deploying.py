@@ -70,11 +70,6 @@ def test_deploy_and_wait_prints_changes_and_ends_well_when_completed(
 
 
 @pytest.mark.rule("C8")
-@pytest.mark.parametrize(
-    ("status", "cause"),
-    [("Failed", "ls-a: Failed"), ("Cancelled", "ls-a: a newer deploy or delete took its place")],
-)
-@pytest.mark.rule("C8")
 @pytest.mark.parametrize("patience", [60.0, 0.0], ids=["it comes", "it waits for somebody"])
 def test_links_are_waited_for_a_moment_and_hold_nothing_up(
     fractal: Fractal, control: FakeControlPlane, file: str, monkeypatch: pytest.MonkeyPatch, patience: float
@@ -90,6 +85,10 @@ def test_links_are_waited_for_a_moment_and_hold_nothing_up(
 
 
 @pytest.mark.rule("C8")
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [("Failed", "ls-a: Failed"), ("Cancelled", "ls-a: a newer deploy or delete took its place")],
+)
 def test_deploy_and_wait_fails_with_every_failing_components_message(
     fractal: Fractal, control: FakeControlPlane, file: str, status: str, cause: str
 ) -> None:
