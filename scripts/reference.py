@@ -212,11 +212,11 @@ class Page:
             return
         yield "## Links"
         yield LINKS
-        rows = [
+        pairs = [
             (f"`{found.link_type}`", _type(found.source), _type(found.target), found.half, *_said_of(found))
             for found in self._contracts
         ]
-        yield table(("link type", "from", "to", "half", "what it does", "if nothing is published yet"), rows)
+        yield table(("link type", "from", "to", "half", "what it does", "if nothing is published yet"), pairs)
         for title, schema in self._settings().items():
             yield title
             yield _sentence(str(schema.get("description", "")))
