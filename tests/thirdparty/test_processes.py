@@ -69,7 +69,7 @@ def test_python_and_yaml_declare_the_same(with_package: dict[str, str]) -> None:
         assert {**theirs, **ours} == theirs
 
 
-@pytest.mark.rule("L4", "L9", "L10", "L13", "L16", "G1", "G7")
+@pytest.mark.rule("L4", "L9", "L10", "L13", "L14", "L16", "G1", "G7")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine: Debian's curl brings it")
 def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(stage: Stage) -> None:
     stage.wait_for(lambda: TYPE in stage.api.get("/offers").text, "the agent registers its type")
@@ -82,8 +82,20 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     assert stage.can_log_in(env)
     assert env["ORDERS_KEYSPACE"] == "shop"
     assert not stage.can_log_in({**env, "ORDERS_PASSWORD": "guessed"})
+    old = env["ORDERS_PASSWORD"]
     for path in ("", "/components/orders", "/components/web", "/components/orders/journal", "/events"):
-        assert env["ORDERS_PASSWORD"] not in stage.api.get(f"/livesystems/ls-shop{path}").text
+        assert old not in stage.api.get(f"/livesystems/ls-shop{path}").text
+
+    # a user that somebody drops comes back, and the workload gets its new password
+    by_hand = 'curl -s -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/'
+    shown = stage.component("ls-shop", "orders")["outputFields"]
+    stage.type_in_shell(
+        f'{by_hand}databases/{shown["databaseId"]}/users/{shown["linkedCredentials.web.user"]}" -X DELETE'
+    )
+    stage.wait_for(lambda: stage.environment("web").get("ORDERS_PASSWORD", "") not in ("", old), "it is sealed anew")
+    env = stage.environment("web")
+    assert stage.can_log_in(env)
+    stage.wait_for_status("ls-shop", "web", "Active")
 
     # break the glass with the command that the product tells, and look at what comes of it
     told = stage.api.get("/livesystems/ls-shop/components/orders/glass").json()
@@ -118,6 +130,5 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     stage.api.delete("/livesystems/ls-shop")
     stage.wait_for(lambda: stage.api.get("/livesystems/ls-shop").status_code == 404, "all of it is deleted")
     assert json.loads(stage.type_in_shell(look))["code"] == "unknown"
-    backups = 'curl -s -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/backups"'
-    assert json.loads(stage.type_in_shell(backups)) == {"items": ["orders"]}
+    assert json.loads(stage.type_in_shell(f'{by_hand}backups"')) == {"items": ["orders"]}
     assert not stage.sandbox.kubernetes.monitor.violations

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from acmedb import AcmeDb
-from acmedb.server import AcmeDb as Server
+from acmedb.server import AcmeServer
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.testing import Found, Hazard, Obstacle, OfferContract, OfferExample, Product
 
@@ -66,15 +66,15 @@ def example(person: Person) -> OfferExample:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server([AGENT, PERSON]) as running, pytest.MonkeyPatch.context() as patch:
+def server() -> Iterator[AcmeServer]:
+    with AcmeServer([AGENT, PERSON]) as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv("ACMEDB_URL", running.url)
         patch.setenv("ACMEDB_TOKEN", AGENT)
         yield running
 
 
 @pytest.fixture(scope="module")
-def product(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def product(server: AcmeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     def slow(seconds: float) -> None:
         server.provision_seconds = seconds
 
@@ -83,7 +83,7 @@ def product(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def contract(server: Server, product: Product) -> OfferContract:
+def contract(server: AcmeServer, product: Product) -> OfferContract:
     return OfferContract(installed()[AcmeDb.type], example(Person(server.url)), product)
 
 
@@ -92,7 +92,7 @@ def test_a_database_keeps_the_contract(contract: OfferContract, demand: str) -> 
     getattr(contract, demand)()
 
 
-def test_whoever_is_faster_than_the_agents_call_wins(server: Server, product: Product) -> None:
+def test_whoever_is_faster_than_the_agents_call_wins(server: AcmeServer, product: Product) -> None:
     """The guard has read, and the person comes right before the call: the etag refuses it."""
     product.start_over()
     person, database = Person(server.url), {"id": "orders", "type": AcmeDb.type, "parameters": {"size": "small"}}

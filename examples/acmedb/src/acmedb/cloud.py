@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -38,6 +39,7 @@ _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
     412: Overtaken,
     429: Throttled,
 }
+_CLEAR: Final = (Denied, NotFound, Throttled)
 _acting: ContextVar[Act | None] = ContextVar("acmedb_act", default=None)
 
 
@@ -76,7 +78,7 @@ class AcmeSession(Session):
                 return json.loads(text) if text else None
         except HTTPError as error:
             raise _error_of(error, f"{method} {path}", is_read=is_read) from None
-        except (OSError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             kind = Unreadable if is_read else Transient
             raise kind(f"AcmeDB at {self._url} gives no answer to {method} {path}: {error}") from error
 
@@ -165,12 +167,11 @@ def _error_of(error: HTTPError, call: str, *, is_read: bool) -> CloudError:
     request_id = error.headers.get("X-Request-Id", "")
     _note(request_id, is_read=is_read)
     code, said = _said(error)
+    kind = Protected if code == "protected" else _BY_STATUS.get(error.code, Invalid)
     if error.code >= 500:
-        kind: type[CloudError] = Unreadable if is_read else Transient
-    elif code == "protected":
-        kind = Protected
-    else:
-        kind = _BY_STATUS.get(error.code, Invalid)
+        kind = Transient
+    if is_read and kind not in _CLEAR:
+        kind = Unreadable
     return kind(f"{said} ({call}, {error.code})", code=code, request_id=request_id)
 
 

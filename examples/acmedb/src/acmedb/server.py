@@ -71,7 +71,7 @@ class Database:
         return {**about, **self.values, "labels": dict(self.labels)}
 
 
-class AcmeDb(ThreadingHTTPServer):
+class AcmeServer(ThreadingHTTPServer):
     """The server. ``provision_seconds``: how long a new database is being created."""
 
     daemon_threads = True
@@ -210,7 +210,7 @@ class _Request(BaseHTTPRequestHandler):
     """One request: who asks, what for, and the answer as JSON."""
 
     protocol_version = "HTTP/1.1"
-    server: AcmeDb
+    server: AcmeServer
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
         """Say nothing."""
@@ -288,7 +288,7 @@ def main() -> None:
     options.add_argument("--port", type=int, default=8900)
     options.add_argument("--token", action="append", required=True, help="may be given several times")
     given = options.parse_args()
-    server = AcmeDb(given.token, given.port)
+    server = AcmeServer(given.token, given.port)
     print(f"AcmeDB: {server.url}", flush=True)  # noqa: T201  # it is a program
     server.serve_forever()
 
