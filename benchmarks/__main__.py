@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 import structlog
 
-from benchmarks import calls, control, cpu, creating, deploying, memory
+from benchmarks import calls, control, cpu, creating, deploying, links, memory
 from benchmarks.rig import Canned, canned_cloud, settled_work
 from benchmarks.stock import VPC, Declared
 from benchmarks.table import Row, table
@@ -58,6 +58,7 @@ def _measure() -> Iterator[Row]:
         yield from cpu.measure(works[COUNT], COUNT)
         yield from deploying.measure(canned)
         yield from memory.measure(canned, works)
+    yield from links.measure()
 
 
 def main() -> int:

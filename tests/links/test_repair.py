@@ -87,7 +87,8 @@ def test_a_check_that_is_at_fault_neither_ends_the_cycle_nor_makes_it_race(tmp_p
         with make_world(tmp_path, registry) as world:
             world.deploy("ls-a", gateway(), workload("app", link("edge", prefix="/a")))
             for _ in range(6):
-                results = world.cycle()
+                world.cycle()
+            results = world.cycle()
             assert world.status("ls-a", "edge") == "Active"
             assert world.fields("ls-a", "app") == {"routeLink.edge.url": "https://edge/a"}
             assert all(result.again_in == world.agents["east"].settings.cycle_seconds for result in results)

@@ -133,8 +133,7 @@ def _without_contracts(world: World) -> None:
 def test_where_only_the_agent_knows_the_contract_the_source_is_failed(tmp_path: Path, side: str) -> None:
     with make_world(tmp_path, Registry([east, west])) as world:
         if side == "inbound":
-            claim = ("outbound", "Toy.WestWorkload", "Toy.EastDatabase")
-            world.registry.handlers._by_claim.pop(claim)  # type: ignore[call-overload]
+            world.registry.handlers._by_claim.pop(("outbound", "Toy.WestWorkload", "Toy.EastDatabase"))
         _without_contracts(world)
         world.deploy("ls-a", database(), workload("app", link("db")))
         world.settle()

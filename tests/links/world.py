@@ -40,8 +40,9 @@ def _unwrapped(plane: ControlPlane) -> ControlPlane:
 class World:
     """One control plane, and one agent for each cloud."""
 
-    def __init__(self, folder: Path, registry: Registry = REGISTRY) -> None:
+    def __init__(self, folder: Path, registry: Registry = REGISTRY, cycle_seconds: float = CYCLE) -> None:
         clouds.empty()
+        self.cycle_seconds = cycle_seconds
         self.folder = folder
         self.registry = registry
         self.agents: dict[str, Agent] = {}
@@ -52,7 +53,7 @@ class World:
     def open_control_plane(self, name: str = "control.db") -> None:
         """Start a control plane on a database file, and the agents with it."""
         settings = ControlSettings(
-            database_url=f"sqlite:///{self.folder / name}", admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE
+            database_url=f"sqlite:///{self.folder / name}", admin_token=ADMIN_TOKEN, cycle_seconds=self.cycle_seconds
         )
         self.app = create_app(settings)
         self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
@@ -70,8 +71,9 @@ class World:
     def start_agent(self, provider: str, wrap: Wrap = _unwrapped) -> Agent:
         """A new agent for one cloud, with nothing kept of any other; it registers at once."""
         token = self.tokens[provider]
+        cycle = self.cycle_seconds
         settings = AgentSettings(
-            providers=(provider,), cycle_seconds=CYCLE, token=token, visibility_seconds=3 * CYCLE, concurrency=2
+            providers=(provider,), cycle_seconds=cycle, token=token, visibility_seconds=3 * CYCLE, concurrency=2
         )
         agent = Agent(settings, wrap(ControlPlane("http://testserver", token, client=self.api)), self.registry)
         self.agents[provider] = agent
@@ -176,9 +178,9 @@ class World:
 
 
 @contextmanager
-def world(folder: Path, registry: Registry = REGISTRY) -> Iterator[World]:
+def world(folder: Path, registry: Registry = REGISTRY, cycle_seconds: float = CYCLE) -> Iterator[World]:
     """A world with empty clouds and an empty database."""
-    made = World(folder, registry)
+    made = World(folder, registry, cycle_seconds)
     try:
         yield made
     finally:
