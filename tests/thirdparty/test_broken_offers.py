@@ -18,7 +18,8 @@ from fractal_cloud.offers.registry import Registry
 from fractal_cloud.testing import OfferContract, Product
 from tests.thirdparty.conftest import EXAMPLE
 
-pytestmark = pytest.mark.xdist_group("third party")
+PATIENCE = 12
+"""Cycles after which this suite believes that something never settles."""
 
 
 def creates_without_tags(offer: Any) -> None:
@@ -81,6 +82,7 @@ def test_the_contract_finds_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("fractal_cloud.testing.product.PATIENCE", PATIENCE)
     suite, good = parts("test_contract"), parts("acmedb.offer").AcmeDbOffer
     bad = type("Bad", (good,), {"__module__": "bad"})
     breaks(bad)
