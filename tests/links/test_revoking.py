@@ -104,3 +104,15 @@ def test_a_link_that_comes_back_at_once_is_provided_again(links: World) -> None:
     assert links.east.marks() == {"ls-a/db<ls-a/app", "ls-a/edge<ls-a/app"}
     (secret, _) = links.west.secrets["toy-west:ls-a/app>db"]
     assert links.east.named("db").roles["app@orders"].password == secret
+
+
+@pytest.mark.rule("L10")
+def test_a_target_deleted_by_hand_leaves_nothing_in_the_store_beside_it(links: World) -> None:
+    links.deploy("ls-a", database(), workload("app", link("db", database="orders"), at="east"))
+    links.settle()
+    assert links.east.secrets
+    del links.east.things[links.east.named("db").id]
+    links.delete("ls-a")
+    links.settle()
+    assert not links.east.secrets
+    assert links.api.get("/livesystems/ls-a").status_code == 404

@@ -31,7 +31,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.offers.link import Handler, Handlers
-from fractal_cloud.offers.secret import is_sealed
+from fractal_cloud.offers.secret import is_sealed, without_secrets
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.links import digest
 
@@ -249,14 +249,13 @@ class Wiring:
         try:
             links = [self._halves.link_of(task) for task in tasks]
             intact = {id(link) for link in handler.verify(links)}
-        except CloudError as error:
-            # What could not be read is not gone (S0).
-            log.warning("links cannot be checked", handler=handler.where, error=error.message)
-            return []
         except LinkError:
             return tasks  # the contract is another one than it was: the half itself says what is wrong
         except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
-            log.error("links cannot be checked: a fault of the handler", handler=handler.where, error=repr(error))
+            # What could not be read is not gone (S0).
+            seen = [secret for task in tasks if task.link is not None for secret in task.link.watch.seen]
+            text = error.message if isinstance(error, CloudError) else f"a fault of the handler: {error!r}"
+            log.warning("links cannot be checked", handler=handler.where, error=without_secrets(text, seen))
             return []
         return [task for task in tasks if id(task.link) not in intact]
 

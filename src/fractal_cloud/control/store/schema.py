@@ -131,7 +131,8 @@ refers: Final = Table(
     Column("source", Text, primary_key=True),
     Column("target", Text, primary_key=True),
     Column("kind", Text, primary_key=True),
-    Index("ix_refers_live_system_id_target", "live_system_id", "target"),
+    # Whole rows: without statistics SQLite would rather walk all of a LiveSystem's references by the primary key.
+    Index("ix_refers_live_system_id_target_kind_source", "live_system_id", "target", "kind", "source"),
 )
 
 # What is remembered under a natural identity, whoever declares it.

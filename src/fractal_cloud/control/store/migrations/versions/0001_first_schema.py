@@ -273,12 +273,17 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("live_system_id", "source", "target", "kind", name=op.f("pk_refers")),
     )
-    op.create_index("ix_refers_live_system_id_target", "refers", ["live_system_id", "target"], unique=False)
+    op.create_index(
+        "ix_refers_live_system_id_target_kind_source",
+        "refers",
+        ["live_system_id", "target", "kind", "source"],
+        unique=False,
+    )
 
 
 def downgrade() -> None:
     """Step back."""
-    op.drop_index("ix_refers_live_system_id_target", table_name="refers")
+    op.drop_index("ix_refers_live_system_id_target_kind_source", table_name="refers")
     op.drop_table("refers")
     op.drop_table("mutation_components")
     op.drop_index("ix_components_scope_key_work_version", table_name="components")
