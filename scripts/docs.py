@@ -13,9 +13,9 @@ CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
 def pages() -> Iterator[Path]:
-    """Yield the pages at the root and below docs, deploy and benchmarks."""
+    """Yield the pages at the root and below docs, deploy, examples and benchmarks."""
     yield from sorted(ROOT.glob("*.md"))
-    for folder in ("docs", "deploy", "benchmarks"):
+    for folder in ("docs", "deploy", "examples", "benchmarks"):
         yield from sorted((ROOT / folder).rglob("*.md"))
 
 

@@ -112,6 +112,12 @@ class Stage:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{self._logs()}"
         return done.stdout
 
+    def discover(self) -> str:
+        """What somebody who has the package, and a person's credentials, finds at AcmeDB."""
+        env = {**self.with_package, "ACMEDB_URL": self.acme_url, "ACMEDB_TOKEN": ACME_PERSON}
+        command = [*FRACTAL, "discover", "--provider", "acme", "--output", "yaml"]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+
     def deploy(self, document: Mapping[str, Any]) -> httpx.Response:
         """Send a declaration."""
         return self.api.put(f"/livesystems/{document['id']}", json=document)

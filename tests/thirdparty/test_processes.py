@@ -69,7 +69,7 @@ def test_python_and_yaml_declare_the_same(with_package: dict[str, str]) -> None:
         assert {**theirs, **ours} == theirs
 
 
-@pytest.mark.rule("L4", "L9", "L10", "L13", "L14", "L16", "G1", "G7")
+@pytest.mark.rule("L4", "L9", "L10", "L13", "L14", "L16", "G1", "G7", "G11")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine: Debian's curl brings it")
 def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(stage: Stage) -> None:
     stage.wait_for(lambda: TYPE in stage.api.get("/offers").text, "the agent registers its type")
@@ -85,6 +85,10 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     old = env["ORDERS_PASSWORD"]
     for path in ("", "/components/orders", "/components/web", "/components/orders/journal", "/events"):
         assert old not in stage.api.get(f"/livesystems/ls-shop{path}").text
+
+    # what is there can be discovered, by whoever has the package
+    [found] = yaml.safe_load(stage.discover())["components"]
+    assert (found["id"], found["type"], found["parameters"]["size"]) == ("orders", TYPE, "small")
 
     # a user that somebody drops comes back, and the workload gets its new password
     by_hand = 'curl -s -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/'
