@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,9 +167,15 @@ def _start(plan: _Plan, children: Children) -> None:
         children.start("sandbox", ["sandbox"], common)
         children.wait_for("sandbox", lambda: _listens(plan.host, plan.sandbox_port))
     children.wait_for("control plane", lambda: _is_ready(plan.url))
-    children.start("agent", ["agent", "--provider", "aws"], _agent_env(plan, common))
+    served = [word for name in _providers(plan) for word in ("--provider", name)]
+    children.start("agent", ["agent", *served], _agent_env(plan, common))
     if plan.sandbox:  # at a real cloud it may wait for credentials, and says so in its log
         children.wait_for("agent", lambda: _has_agent(plan))
+
+
+def _providers(plan: _Plan) -> list[str]:
+    """What the agent serves: AWS, and with the sandbox also its clusters, where their SDK is installed."""
+    return ["aws", "kubernetes"] if plan.sandbox and find_spec("kubernetes") is not None else ["aws"]
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
