@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.offers import cases as aws
 from tests.offers.aws.examples import EXAMPLES as AWS_EXAMPLES
 from tests.offers.kubernetes import hands as kubernetes
 from tests.offers.kubernetes.examples import EXAMPLES as KUBERNETES_EXAMPLES
+from tests.offers.kubernetes.real import real_world
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 CASES: dict[type[Component], Any] = {**aws.CASES, **kubernetes.CASES}
@@ -69,7 +71,9 @@ def _on_aws(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[O
 
 @contextmanager
 def _on_kubernetes(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[OfferContract]:
-    with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
+    """In the sandbox, or in a real cluster where ``KUBECONFIG_REAL`` names one (`scripts/kube-apiserver` starts it)."""
+    is_real = bool(os.environ.get("KUBECONFIG_REAL"))
+    with real_world(sandbox, folder) if is_real else kubernetes_world(sandbox, folder, KubernetesWorld) as world:
         yield OfferContract(installed()[kind.type], kubernetes.example_of(kind, world.kube), world)
 
 

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,7 +176,9 @@ def _start(plan: _Plan, children: Children) -> None:
 def _providers(plan: _Plan) -> list[str]:
     """The clouds to serve: all of the sandbox's, or the real ones for which there can be credentials."""
     has_cluster = bool(os.environ.get("KUBECONFIG")) or (Path.home() / ".kube" / "config").exists()
-    return ["aws", "kubernetes"] if plan.sandbox or has_cluster else ["aws"]
+    if find_spec("kubernetes") is None or not (plan.sandbox or has_cluster):
+        return ["aws"]
+    return ["aws", "kubernetes"]
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:

@@ -67,7 +67,10 @@ def test_a_realm_is_the_uid_of_kube_system_and_every_context_has_its_own(
 def test_where_kube_system_may_not_be_read_the_address_stands_for_the_cluster(
     session: KubernetesSession, clusters: Sandbox
 ) -> None:
-    clusters.kubernetes.knobs.fail(status=403, code="Forbidden", nth=1, actor="agent")
+    uid = session.realms()["sandbox"]
+    clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=2, actor="agent")
+    assert session.realms()["sandbox"] == uid, "a refusal in passing makes no other cluster of it"
+    clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=None, actor="agent")
     realm = session.realms()["sandbox"]
     assert realm == f"{clusters.url.removeprefix('http://')}_kubernetes_as_agent"
     assert Scope.from_key(Scope("kubernetes", realm, "default").key).realm == realm

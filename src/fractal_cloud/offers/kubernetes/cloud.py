@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,6 +32,7 @@ CONNECTIONS: Final = 32
 READ_SECONDS: Final = (5.0, 20.0)
 WRITE_SECONDS: Final = (5.0, 60.0)
 HOME: Final = "kube-system"
+HOME_PAUSES: Final = (0.1, 0.5)
 CONTEXTS: Final = "FRACTAL_KUBERNETES_CONTEXTS"
 CLUSTER: Final = "FRACTAL_KUBERNETES_CLUSTER"
 WATCH: Final = "FRACTAL_KUBERNETES_WATCH"
@@ -104,11 +106,18 @@ class Cluster:
         return Lines(answer)
 
     def realm(self) -> str:
-        """What the cluster says it is: the uid of its namespace ``kube-system``, else the address it is reached at."""
-        try:
-            home = Kubernetes(self, Scope("kubernetes", "", HOME)).find(NAMESPACE, HOME)
-        except Denied:
-            home = None
+        """What the cluster says it is: the uid of its namespace ``kube-system``, else the address it is reached at.
+
+        The address is taken only after several refusals: one in passing must not make another cluster of it.
+        """
+        home = None
+        for pause in (*HOME_PAUSES, None):
+            try:
+                home = Kubernetes(self, Scope("kubernetes", "", HOME)).find(NAMESPACE, HOME)
+                break
+            except Denied:
+                if pause is not None:
+                    time.sleep(pause)
         if home is not None:
             return str(home["metadata"]["uid"])
         parts = urlsplit(self.address)

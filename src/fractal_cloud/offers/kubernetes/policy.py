@@ -14,9 +14,11 @@ from fractal_cloud.offers.kubernetes.kinds import (
     CLAIM,
     DEPLOYMENT,
     HOST,
+    MAPPING,
     NAMESPACE,
     NETWORK_POLICY,
     POD,
+    SECRET,
     SERVICE,
     STORAGE_CLASS,
     VIRTUAL_MACHINE,
@@ -27,6 +29,8 @@ from fractal_cloud.offers.kubernetes.kinds import (
 
 NAME: Final = "fractal-cloud-agent"
 CHANGED: Final = (DEPLOYMENT, SERVICE, NETWORK_POLICY, CLAIM, VIRTUAL_MACHINE, HOST)
+# What links make beside network policies; without them, links that need a secret or a gateway wait and say why.
+MADE_BY_LINKS: Final = (SECRET, MAPPING)
 _ALL: Final = ["get", "list", "watch", "create", "patch", "delete"]
 # Beside the types themselves: who uses a claim, what becomes of its volume, and whether it waits for its first user.
 _LOOKED_AT: Final = ((POD, ["list"]), (VOLUME, ["get"]), (STORAGE_CLASS, ["list"]))
@@ -39,7 +43,11 @@ def policy() -> str:
 
 def _role() -> Object:
     home = {"apiGroups": [""], "resources": [NAMESPACE.plural], "resourceNames": ["kube-system"], "verbs": ["get"]}
-    rules = [*(_rule(kind, _ALL) for kind in CHANGED), *(_rule(kind, verbs) for kind, verbs in _LOOKED_AT), home]
+    rules = [
+        *(_rule(kind, _ALL) for kind in (*CHANGED, *MADE_BY_LINKS)),
+        *(_rule(kind, verbs) for kind, verbs in _LOOKED_AT),
+        home,
+    ]
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
