@@ -57,6 +57,7 @@ class Stage:
         self.wait_for(self._is_ready, "the control plane")
         self._start_agent("acme", {"ACMEDB_URL": self.acme_url, "ACMEDB_TOKEN": ACME_AGENT})
         self._start_agent("kubernetes", agent_env(self.sandbox.url, self._folder))
+        self.wait_for(lambda: self._serving() == {"acme", "kubernetes"}, "both agents register")
 
     def _start(self, name: str, command: list[str], env: Mapping[str, str]) -> None:
         with (self._folder / f"{name}.log").open("wb") as log:
@@ -72,6 +73,9 @@ class Stage:
             [*FRACTAL, "agent", "--provider", provider],
             {**self.with_package, **own, **credentials},
         )
+
+    def _serving(self) -> set[str]:
+        return {reach["provider"] for agent in self.api.get("/agents").json()["items"] for reach in agent["reaches"]}
 
     def _is_ready(self) -> bool:
         try:

@@ -30,11 +30,7 @@ def test_nothing_in_the_product_names_the_third_party() -> None:
 
 @pytest.mark.rule("L7", "L16")
 def test_types_that_only_an_agent_has_are_known_with_their_parameters_and_links(stage: Stage) -> None:
-    def offers() -> dict[str, Any]:
-        return {offer["type"]: offer for offer in stage.api.get("/offers").json()["items"]}
-
-    stage.wait_for(lambda: TYPE in offers(), "the agent registers its type")
-    found = offers()[TYPE]
+    [found] = [offer for offer in stage.api.get("/offers").json()["items"] if offer["type"] == TYPE]
     assert found["provider"] == "acme"
     assert found["parameterSchema"]["properties"]["size"]["enum"] == ["small", "medium", "large"]
     links = {(link["half"], link["source"], link["target"]): link for link in found["links"]}
@@ -45,7 +41,6 @@ def test_types_that_only_an_agent_has_are_known_with_their_parameters_and_links(
 
 @pytest.mark.rule("L7", "L16")
 def test_what_is_wrong_with_it_is_told_at_deploy_by_a_control_plane_that_has_not_the_package(stage: Stage) -> None:
-    stage.wait_for(lambda: TYPE in stage.api.get("/offers").text, "the agent registers its type")
     database, workload = SHOP["components"]
     wrong = {**database, "parameters": {"size": "huge", "colour": "red"}}
     answer = stage.deploy({"id": "ls-wrong", "components": [wrong, {**workload, "links": [{"target": "orders"}]}]})
@@ -72,7 +67,6 @@ def test_python_and_yaml_declare_the_same(with_package: dict[str, str]) -> None:
 @pytest.mark.rule("L4", "L9", "L10", "L13", "L14", "L16", "G1", "G7", "G11")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine: Debian's curl brings it")
 def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(stage: Stage) -> None:
-    stage.wait_for(lambda: TYPE in stage.api.get("/offers").text, "the agent registers its type")
     stage.fractal("deploy", str(EXAMPLE / "shop.yaml"), "--wait")
 
     # both converge, and what the workload is told opens the database
