@@ -52,9 +52,9 @@ class _Plane(ControlPlane):
 class Product(Environment):
     """An environment for `OfferContract`: all providers named, with the credentials of this process's environment.
 
-    ``folder``: where the control plane keeps its database. ``forget``: empties the cloud. ``slow``: makes whatever is
-    created take that many seconds until it is ready; only examples with ``takes_time`` need it. ``registry``: all that
-    is installed here, if not given. Calls that an offer makes are seen at its verbs: nothing is asked of the cloud.
+    ``folder``: where the control plane keeps its database. ``forget``: empties the cloud, now and whenever the
+    suite starts over. ``slow``: makes whatever is created take that many seconds until it is ready; only examples with
+    ``takes_time`` need it. ``registry``: all that is installed here, if not given. Calls that an offer makes are seen at its verbs: nothing is asked of the cloud.
     """
 
     def __init__(
