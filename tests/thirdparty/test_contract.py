@@ -11,7 +11,7 @@ import pytest
 from fractal_cloud.testing import OfferContract
 from tests.thirdparty.conftest import EXAMPLE
 
-pytestmark = [pytest.mark.xdist_group("third party"), pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.mark.rule("L16", "S16")
