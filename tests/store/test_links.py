@@ -30,7 +30,7 @@ def test_an_owner_hears_of_a_link_as_soon_as_its_target_is_seen_to_be_imported(w
     world.deploy("ls-b", _shared(), net("own", links=[{"target": "net", "settings": {"port": 1}}]))
     agent.claim()
     assert _links_in(agent, "ls-a", "net") == []
-    agent.report(agent.says("ls-b", "net", **IMPORTED), agent.says("ls-b", "own"))
+    agent.report(agent.says("ls-b", "net", **IMPORTED))
     agent.claim()
     (link,) = _links_in(agent, "ls-a", "net")
     assert (link.other, link.settings, link.refused) == ("ls-b/own", {"port": 1}, "")

@@ -148,7 +148,9 @@ class Wiring:
             ("outbound", tracked.links_out),
         )
         for half, declared in halves:
-            links = declared if phase is not Phase.END else ()
+            is_lost = judgement.stance is Stance.IMPORTED
+            ends = phase is Phase.END or (is_lost and half == "inbound")  # its owner's component serves the links to it
+            links = () if ends else declared
             for link in links:
                 if phase is Phase.HOLD:
                     self._hold(tracked, half, link, reason)
@@ -157,7 +159,6 @@ class Wiring:
             wanted = {link.other for link in links}
             for other, state in list(_states(tracked, half).items()):
                 if other not in wanted:
-                    is_lost = judgement.stance is Stance.IMPORTED
                     yield from self._plan_end(tracked, half, other, state, reason, is_lost=is_lost)
 
     def _hold(self, tracked: Tracked, half: Half, link: LinkWork, reason: str) -> None:

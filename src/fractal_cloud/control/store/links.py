@@ -296,6 +296,9 @@ def listeners(tx: Tx, speaking: Collection[ComponentRecord], owners: Mapping[str
         for record in by_identity[str(target.identity_key)]:
             found += _listener(source, record.uid)
             if target.uid == record.uid:
+                if owners.get(record.uid, target.owner) != target.owner and target.scope_key is not None:
+                    # Whether links lead to it or to its owner's component is another answer now.
+                    found.append(Listener(target.uid, target.scope_key, target.uid))
                 for owner in {target.owner, owners.get(record.uid)} - {None, target.live_system_id}:
                     imported[target.identity_key, owner].append(record.uid)
     return found + _owners_of(tx, imported)
