@@ -121,7 +121,15 @@ def test_the_sample_is_a_good_declaration() -> None:
 
     [sample] = load(str(Path(fractal_cloud.cli.__file__).with_name("sample.py")))
     checked = check(sample.document, installed().catalog())
-    assert [component.id for component in checked.components] == ["net", "public", "private", "firewall", "web"]
+    assert [component.id for component in checked.components] == [
+        "net",
+        "public",
+        "private",
+        "firewall",
+        "web",
+        "stock",
+        "shop",
+    ]
 
 
 def test_up_refuses_a_port_in_use_and_a_database_that_is_not_its_own(fractal: Fractal, tmp_path: Path) -> None:

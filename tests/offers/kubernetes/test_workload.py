@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.kubernetes import containers
-from fractal_cloud.offers.kubernetes.workload import KubernetesWorkloadOffer
+from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload, KubernetesWorkloadOffer
 from tests.offers.kubernetes.declaring import service, workload
 from tests.offers.kubernetes.worlds import KubernetesWorld
 
@@ -119,20 +118,18 @@ def test_the_environment_keeps_what_comes_from_elsewhere(world: KubernetesWorld)
 
 
 @pytest.mark.rule("L17")
-def test_what_a_link_brings_into_the_environment_is_marked_and_no_drift(
-    world: KubernetesWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brought = [{"name": "DB_HOST", "value": "db.shop.svc"}]
-    monkeypatch.setattr(containers, "entries_of_links", lambda _: brought)
-    world.deploy("ls-a", workload(env={"A": "1"}))
-    world.settle()
-    assert container(world)["env"] == [{"name": "A", "value": "1"}, *brought]
+def test_what_a_link_brings_into_the_environment_is_marked_and_no_drift(world: KubernetesWorld) -> None:
+    other = {"id": "stock", "type": KubernetesWorkload.type, "parameters": {"image": "stock:1"}}
+    link = {"target": "stock", "settings": {"fromPort": 80}}
+    world.deploy("ls-a", {**workload(env={"A": "1"}), "links": [link]}, other)
+    world.cycle(6)
+    brought = {"STOCK_HOST": "stock.default.svc", "STOCK_PORT": "80", "STOCK_PROTOCOL": "tcp"}
+    assert {one["name"]: one["value"] for one in container(world)["env"]} == {"A": "1", **brought}
     assert world.output("ls-a", "web", "env") == {"A": "1"}
-    assert world.output("ls-a", "web", "linkedEnv") == ["DB_HOST"]
+    assert world.output("ls-a", "web", "linkedEnv") == sorted(brought)
     assert world.drift("ls-a", "web") is None
-    monkeypatch.setattr(containers, "entries_of_links", lambda _: [])
-    world.deploy("ls-a", workload(env={"A": "2"}))
-    world.settle()
+    world.deploy("ls-a", workload(env={"A": "2"}), other)
+    world.cycle(6)
     assert container(world)["env"] == [{"name": "A", "value": "2"}], "what is not brought any more goes"
     assert world.output("ls-a", "web", "linkedEnv") is None
 
