@@ -124,7 +124,9 @@ def test_a_tag_removed_between_the_look_and_the_write_stops_the_half(links: Worl
     links.cycle("east")
     links.east.before.clear()
     assert not links.east.halves["grant"]
-    assert links.journal("ls-a", "db")[0]["outcome"] == "abandoned"
+    (entry,) = links.journal("ls-a", "db")
+    assert entry["outcome"] == "abandoned"
+    assert "managed-by" not in entry["tags"], "the tags are those seen right before it"
     links.settle()
     assert links.status("ls-a", "db") == "ManualOverride"
     assert not links.east.roles("db")

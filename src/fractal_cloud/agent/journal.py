@@ -64,8 +64,9 @@ class Journal:
             }
         )
 
-    def intend_link(self, tracked: Tracked, task: Task) -> str:
+    def intend_link(self, task: Task, sighting: Sighting | None) -> str:
         """Write down that one half of a link is about to run; returns the entry's id."""
+        tracked = task.tracked
         link = {"half": task.half, "linkType": task.handler.link_type, "other": task.other}
         entry = JournalEntry(
             id=uuid.uuid4().hex,
@@ -76,6 +77,7 @@ class Journal:
             resource_id=tracked.memory.resource_id,
             before={"link": {**link, "settings": task.state.settings, "published": task.state.fields}},
             after={"link": link | {"settings": task.work.settings} if task.work is not None else None},
+            tags=dict(sighting.tags) if sighting is not None else {},
         )
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id

@@ -268,16 +268,19 @@ class Wiring:
             return
         for task in tasks:
             self._remember(task.tracked, task.half, task.other, _intended(task))
-            task.entry_id = self._book.journal.intend_link(task.tracked, task)
+            task.entry_id = self._intend(task)
         touched = {task.tracked.uid: task.tracked for task in tasks}
         memories = {uid: tracked.memory for uid, tracked in touched.items()}
         self._book.publish([to_change(uid, memory) for uid, memory in memories.items()], memories)
+
+    def _intend(self, task: Task) -> str:
+        return self._book.journal.intend_link(task, self._outlook.view(task.tracked).sighting)
 
     def _take_in(self, done: Done) -> None:
         task = done.task
         if task.silent and done.published is not None:
             # It waited, and was looked after in silence: only that something came of it is worth an entry.
-            task.entry_id = self._book.journal.intend_link(task.tracked, task)
+            task.entry_id = self._intend(task)
         if task.entry_id:
             self._book.journal.close_link(done)
             self.writes += not done.abandoned

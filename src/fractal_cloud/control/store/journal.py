@@ -26,6 +26,7 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
             "_resource_id": entry.resource_id,
             "_request_ids": entry.request_ids,
             "_after": entry.after,
+            "_tags": entry.tags,
         }
         for entry in entries
         if entry.outcome is not None
@@ -40,6 +41,7 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
                 resource_id=bindparam("_resource_id"),
                 request_ids=bindparam("_request_ids", type_=journal.c.request_ids.type),
                 after=bindparam("_after", type_=journal.c.after.type),
+                tags=bindparam("_tags", type_=journal.c.tags.type),
                 finished_at=tx.now,
             )
         )
