@@ -422,7 +422,7 @@ class Cycle:
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
         troubled = self._troubles.are_there
         wiring = self._wiring
-        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished or wiring.is_held_up)
+        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished)
         held.is_quiet = settled and not changes and not self._writes and not wiring.writes
         if settled and not changes:
             held.restless = 0

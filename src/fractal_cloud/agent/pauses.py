@@ -28,16 +28,15 @@ class Pauses:
             return True
         return now >= pause.until
 
-    def add(self, done: Done, now: datetime) -> bool:
-        """A half ended badly; whether it is left alone for a while."""
+    def add(self, done: Done, now: datetime) -> None:
+        """A half ended badly: what is refused for good, or at fault, is left alone for a while."""
         if not (done.is_faulty or done.failed or isinstance(done.error, Denied | Invalid)):
-            return False
+            return
         task = done.task
         before = self._held.pauses.get(task.key)
         times = before.times + 1 if before is not None else 1
         pause = min(self._cycle * 2 ** min(times - 1, 8), LONGEST_PAUSE)
         self._held.pauses[task.key] = Pause(_about(task), now + pause, times)
-        return True
 
     def forget(self, task: Task) -> None:
         """A half went well."""

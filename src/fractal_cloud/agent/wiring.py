@@ -25,7 +25,7 @@ from fractal_cloud.agent.outlook import Outlook
 from fractal_cloud.agent.pauses import Pauses
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import CloudError, LinkError
+from fractal_cloud.model.errors import CloudError, LinkError, Throttled, Transient, Unreadable
 from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, LinkWork
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
@@ -53,7 +53,7 @@ class Wiring:
     """The links of one scope in one cycle.
 
     ``is_unfinished``: something is left to do, so look again soon. ``is_held_up``: something is left that was refused,
-    and is tried again later. ``moves``: halves after which something else here may have to follow.
+    and is tried again in the next cycle, or later. ``moves``: halves after which something else may have to follow.
     """
 
     def __init__(
@@ -318,13 +318,13 @@ class Wiring:
         self._remember(task.tracked, task.half, task.other, state)
 
     def _take_in_trouble(self, done: Done) -> None:
-        """It is tried again: when something changes, later where it was refused, else at once."""
+        """It is tried again when something changes; later, where it was refused; soon, where a cloud did not answer."""
         task = done.task
         is_over = (done.failed or done.waits) and task.verb == "provide"
         if not is_over:
-            is_paused = self._pauses.add(done, self._outlook.now)
-            self.is_held_up |= is_paused
-            self.is_unfinished |= not is_paused
+            self._pauses.add(done, self._outlook.now)
+            self.is_held_up = True
+            self.is_unfinished |= isinstance(done.error, Transient | Throttled | Unreadable)
         before = _states(task.tracked, task.half).get(task.other, task.state)
         changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": done.trouble}
         if task.work is not None:
