@@ -196,7 +196,7 @@ class Histories(RuleBasedStateMachine):
 
 HISTORIES = settings(
     settings.get_profile("soak" if SOAK else "default"),
-    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "5000" if SOAK else "20")),
+    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "5000" if SOAK else "12")),
     stateful_step_count=25,
     derandomize=not SOAK,
     suppress_health_check=list(HealthCheck),
