@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractal_cloud.control.store import agents, links, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
+from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.shares import Pool, asked_back
 from fractal_cloud.model.wire import Claim
 
 MOST_AT_ONCE = 10_000
@@ -13,14 +15,17 @@ MOST_AT_ONCE = 10_000
 def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     """All leases an agent holds, some new ones, and work where it changed; as ``Claimed`` spells it.
 
-    Nothing is written where nothing is new. An agent whose deadline has passed gets nothing: it must be heard first.
+    Nothing is written where nothing is new; only then is an agent asked to give back what is beyond its share. An agent
+    whose deadline has passed gets nothing: it must be heard first.
     """
     with database.read() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
-        if not _is_anything_to_write(tx, agent, wanted):
-            return _answer(tx, agent, wanted, taken=set())
+        pools = scopes.pools(tx, agent.id, agent.reaches) if agent.deadline > tx.now else []
+        if not _is_anything_to_write(tx, agent, wanted, pools):
+            held = {key: (row.provider, row.realm) for key, row in scopes.held_by(tx, agent.id).items()}
+            return {**_answer(tx, agent, wanted, taken=set()), "askedBack": asked_back(agent.id, pools, held)}
     answer = _take(database, agent, wanted)
-    _tell_key(database, agent)
+    again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
     return answer
 
 
@@ -30,9 +35,8 @@ def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
         scopes.drop_empty(tx, agent.id)
         taken: set[str] = set()
         if agent.deadline > tx.now:
-            taken = scopes.take(
-                tx, agent.id, scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, MOST_AT_ONCE))
-            )
+            pools = scopes.pools(tx, agent.id, agent.reaches)
+            taken = scopes.take(tx, agent.id, pools, min(wanted.limit, MOST_AT_ONCE))
         answer = _answer(tx, agent, wanted, taken)
         scopes.forget_departures(tx, _heard(tx, agent, wanted))
         answer["plans"] = plans.hand_out(tx, agent.reaches)
@@ -52,9 +56,9 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
         scopes.tell_news(tx, told)
 
 
-def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim) -> bool:
+def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, pools: list[Pool]) -> bool:
     return (
-        (agent.deadline > tx.now and bool(scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, 1))))
+        (wanted.limit > 0 and scopes.is_any_free(tx, agent.id, pools))
         or scopes.has_empty(tx, agent.id)
         or bool(scopes.with_another_key(tx, agent.id, agent.public_key))
         or scopes.has_heard(tx, _heard(tx, agent, wanted))
@@ -74,6 +78,7 @@ def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json
         "wake": scopes.wake_number(tx, agent.reaches),
         "leases": [],
         "plans": [],
+        "askedBack": [],
     }
     if agent.deadline <= tx.now:
         return answer
