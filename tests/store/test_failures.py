@@ -176,8 +176,7 @@ def test_a_connection_lost_while_committing_is_not_tried_again(store: Store) -> 
 def test_no_free_connection_is_said_soon(store: Store) -> None:
     started = time.monotonic()
     with store.read() as one, store.read() as two:
-        assert one.now
-        assert two.now
+        assert one.now <= two.now
         with pytest.raises(Overloaded, match="connections"), store.read():
             pass
     assert time.monotonic() - started < 3

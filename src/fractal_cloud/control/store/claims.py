@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fractal_cloud.control.store import agents, links, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.failures import again
@@ -10,6 +12,7 @@ from fractal_cloud.control.store.shares import Pool, asked_back
 from fractal_cloud.model.wire import Claim
 
 MOST_AT_ONCE = 10_000
+Held = Mapping[str, scopes.ScopeRow]
 
 
 def claim(database: Database, wanted: Claim, token_id: str) -> Json:
@@ -20,10 +23,12 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     """
     with database.read() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
+        held = scopes.held_by(tx, agent.id)
         pools = scopes.pools(tx, agent.id, agent.reaches) if agent.deadline > tx.now else []
-        if not _is_anything_to_write(tx, agent, wanted, pools):
-            held = {key: (row.provider, row.realm) for key, row in scopes.held_by(tx, agent.id).items()}
-            return {**_answer(tx, agent, wanted, taken=set()), "askedBack": asked_back(agent.id, pools, held)}
+        if not _is_anything_to_write(tx, agent, wanted, held, pools):
+            realms = {key: (row.provider, row.realm) for key, row in held.items()}
+            answer = _answer(tx, agent, wanted, held, taken=set())
+            return {**answer, "askedBack": asked_back(agent.id, pools, realms)}
     answer = _take(database, agent, wanted)
     again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
     return answer
@@ -37,8 +42,9 @@ def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
         if agent.deadline > tx.now:
             pools = scopes.pools(tx, agent.id, agent.reaches)
             taken = scopes.take(tx, agent.id, pools, min(wanted.limit, MOST_AT_ONCE))
-        answer = _answer(tx, agent, wanted, taken)
-        scopes.forget_departures(tx, _heard(tx, agent, wanted))
+        held = scopes.held_by(tx, agent.id)
+        answer = _answer(tx, agent, wanted, held, taken)
+        scopes.forget_departures(tx, _heard(held, wanted))
         answer["plans"] = plans.hand_out(tx, agent.reaches)
         return answer
 
@@ -56,23 +62,22 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
         scopes.tell_news(tx, told)
 
 
-def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, pools: list[Pool]) -> bool:
+def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, pools: list[Pool]) -> bool:
     return (
         (wanted.limit > 0 and scopes.is_any_free(tx, agent.id, pools))
         or scopes.has_empty(tx, agent.id)
         or bool(scopes.with_another_key(tx, agent.id, agent.public_key))
-        or scopes.has_heard(tx, _heard(tx, agent, wanted))
+        or scopes.has_heard(tx, _heard(held, wanted))
         or plans.is_any_waiting(tx, agent.reaches)
     )
 
 
-def _heard(tx: Tx, agent: agents.Agent, wanted: Claim) -> dict[str, int]:
+def _heard(held: Held, wanted: Claim) -> dict[str, int]:
     """The versions of the work an agent has, of scopes that are really its own."""
-    held = scopes.held_by(tx, agent.id)
     return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
-def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json:
+def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, taken: set[str]) -> Json:
     answer: Json = {
         "now": tx.now,
         "wake": scopes.wake_number(tx, agent.reaches),
@@ -82,7 +87,6 @@ def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json
     }
     if agent.deadline <= tx.now:
         return answer
-    held = scopes.held_by(tx, agent.id)
     whole = {
         key: row.version
         for key, row in held.items()

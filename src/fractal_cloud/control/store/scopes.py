@@ -5,12 +5,14 @@ What the work of a scope is stands in ``work``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, Text, bindparam, cast, delete, exists, func, or_, select, tuple_, update
 
 from fractal_cloud.control.store import shares
 from fractal_cloud.control.store.database import Tx
@@ -147,12 +149,16 @@ def pools(tx: Tx, agent_id: str, reaches: Iterable[Realm]) -> list[Pool]:
         .where(tuple_(scopes.c.provider, scopes.c.realm).in_(pairs), _has_components())
         .group_by(scopes.c.provider, scopes.c.realm, scopes.c.holder)
     )
-    alive = select(agents.c.id, agents.c.reaches).where(agents.c.deadline > tx.now)
-    reached = {
-        row.id: {(item["provider"], item["realm"]) for item in row.reaches} for row in tx.connection.execute(alive)
-    }
+    alive = select(agents.c.id, cast(agents.c.reaches, Text)).where(agents.c.deadline > tx.now)
+    reached = {agent: _reached(told) for agent, told in tx.connection.execute(alive)}
     counts = [((row.provider, row.realm), row.holder, row.many) for row in tx.connection.execute(counted)]
     return shares.pools(agent_id, reached, counts)
+
+
+@lru_cache(4_096)
+def _reached(told: str) -> frozenset[Realm]:
+    """What an agent reaches, from its row's text: the same few texts are read at every claim, of every agent."""
+    return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
 
 
 def is_any_free(tx: Tx, agent_id: str, of: Iterable[Pool]) -> bool:
