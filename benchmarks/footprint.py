@@ -169,6 +169,36 @@ def timed(run: Callable[[], object], times: int) -> tuple[float, float]:
     return statistics.median(taken), sorted(taken)[int(0.99 * (len(taken) - 1))]
 
 
+def reporting(store: Store, changes: int) -> Callable[[], None]:
+    """A report of so many changed components in one scope; each run changes them again."""
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="agent-0"), TOKEN))
+    lease = claimed.leases[0]
+    assert lease.work is not None
+    parts, number = lease.work.components[:changes], iter(range(1_000_000))
+
+    def report() -> None:
+        told = f"10.0.0.{next(number)}"
+        changed = [_change(part).model_copy(update={"output_fields": {"address": told}}) for part in parts]
+        sent = ScopeReport(scope=lease.scope, token=lease.token, version=lease.work.version, changes=changed)  # type: ignore[union-attr]
+        with store.write() as tx:
+            reports.report(tx, Report(agent_id="agent-0", scopes=[sent]), TOKEN)
+
+    return report
+
+
+def logged(store: Store, run: Callable[[], object], times: int = 50) -> float:
+    """Bytes of PostgreSQL's write-ahead log for one run."""
+
+    def position() -> int:
+        with store.read() as tx:
+            return int(tx.connection.execute(text("SELECT pg_current_wal_insert_lsn() - '0/0'")).scalar_one())
+
+    before = position()
+    for _ in range(times):
+        run()
+    return (position() - before) / times
+
+
 def notifying(store: Store, topics: bool, threads: int = 8, seconds: float = 3.0) -> float:
     """Commits a second by several threads at once, each of a small write, with or without a notification."""
     until = time.monotonic() + seconds
@@ -223,6 +253,9 @@ def main() -> None:
 
     print("heartbeat: median {:.2f} ms, p99 {:.2f} ms".format(*timed(beat, 300)))
     print("claim without news: median {:.2f} ms, p99 {:.2f} ms".format(*timed(claim, 300)))
+    report = reporting(store, 10)
+    print("report of 10 changes: median {:.2f} ms, p99 {:.2f} ms".format(*timed(report, 200)))
+    print(f"write-ahead log: heartbeat {logged(store, beat):.0f} B, report of 10 changes {logged(store, report):.0f} B")
     for index in range(1_000 - ACCOUNTS):
         register(store, f"idle-{index}", index % ACCOUNTS)
     print("the same beside 1,000 living agents: median {:.2f} ms, p99 {:.2f} ms".format(*timed(claim, 100)))
