@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -69,6 +70,17 @@ def test_more_topics_than_a_notification_holds_wake_everybody(pair: tuple[Store,
     here, there = pair
     many = [f"reach:provider/{index:040}" for index in range(MOST_BYTES // 40)]
     assert _is_woken(there, "something else", lambda: _commit(here, *many))
+
+
+def test_what_a_stranger_says_on_the_channel_wakes_everybody_and_breaks_nothing(pair: tuple[Store, Store]) -> None:
+    here, there = pair
+
+    def say(payload: str) -> None:
+        with here.write() as tx:
+            tx.connection.execute(text("SELECT pg_notify('fractal_cloud', :payload)"), {"payload": payload})
+
+    for payload in ("", "{}", "[1]", "null"):
+        assert _is_woken(there, "news", partial(say, payload))
 
 
 def test_ones_own_process_is_woken_without_its_listener(pair: tuple[Store, Store]) -> None:

@@ -100,15 +100,20 @@ class PostgresSignals(LocalSignals):
         return connect()
 
     def _listen(self, connection: Any) -> None:
+        ready = select.poll()  # not select.select, which cannot count beyond 1,024 open files
+        for source in (connection.fileno(), self._ears.fileno()):
+            ready.register(source, select.POLLIN)
         while not self.is_closed:
-            ready, _, _ = select.select([connection.fileno(), self._ears], [], [], PROBE_SECONDS)
-            if not ready:
+            if not ready.poll(PROBE_SECONDS * 1000):
                 connection.execute("SELECT 1")
             for notification in connection.notifies(timeout=0):
                 self._hear(notification.payload)
 
     def _hear(self, payload: str) -> None:
-        origin, topics = json.loads(payload)
+        try:
+            origin, topics = json.loads(payload)
+        except (ValueError, TypeError):
+            origin, topics = "", None  # not from one of us; whoever looks for nothing has lost nothing
         if origin == self._origin:
             return  # those who wait here were woken by the commit itself
         if topics is None:
