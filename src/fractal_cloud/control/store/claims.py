@@ -63,10 +63,12 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
 
 
 def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, pools: list[Pool]) -> bool:
+    is_alive = agent.deadline > tx.now
+    with_work = sum(pool.held[agent.id] for pool in pools)
     return (
-        (wanted.limit > 0 and scopes.is_any_free(tx, agent.id, pools))
-        or scopes.has_empty(tx, agent.id)
-        or bool(scopes.with_another_key(tx, agent.id, agent.public_key))
+        (wanted.limit > 0 and any(pool.free and pool.room(agent.id) for pool in pools))
+        or (is_alive and with_work < len(held))
+        or any(row.public_key != agent.public_key for row in held.values())
         or scopes.has_heard(tx, _heard(held, wanted))
         or plans.is_any_waiting(tx, agent.reaches)
     )

@@ -27,7 +27,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope as it stands: its holder, the token of the holder's lease, and the version of its work."""
+    """A scope as it stands: its holder, the token of the holder's lease, and the version of its work.
+
+    ``public_key``: the one that values for its agent are sealed to.
+    """
 
     key: str
     provider: str
@@ -35,9 +38,13 @@ class ScopeRow:
     holder: str | None
     token: int
     version: int
+    public_key: str
 
 
-_COLUMNS = (scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder, scopes.c.token, scopes.c.version)
+_COLUMNS = (
+    *(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder),
+    *(scopes.c.token, scopes.c.version, scopes.c.public_key),
+)
 
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
@@ -161,15 +168,6 @@ def _reached(told: str) -> frozenset[Realm]:
     return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
 
 
-def is_any_free(tx: Tx, agent_id: str, of: Iterable[Pool]) -> bool:
-    """Whether there is a scope with work that nobody alive holds and that an agent may take."""
-    return any(
-        tx.connection.execute(_free(tx, agent_id, pool.realms).limit(1)).first() is not None
-        for pool in of
-        if pool.room(agent_id)
-    )
-
-
 def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, str | None]]:
     return (
         select(scopes.c.key, scopes.c.holder)
@@ -223,12 +221,6 @@ def _without_the_living(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
 def drop_empty(tx: Tx, agent_id: str) -> None:
     """Take back the leases of scopes that have no work any more."""
     tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~_has_components()).values(holder=None))
-
-
-def has_empty(tx: Tx, agent_id: str) -> bool:
-    """Whether an agent holds scopes without work."""
-    query = select(scopes.c.key).where(scopes.c.holder == agent_id, ~_has_components()).limit(1)
-    return tx.connection.execute(query).first() is not None
 
 
 def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:

@@ -30,6 +30,11 @@ class Pool:
         return self.scopes // len(self.agents)
 
     @property
+    def free(self) -> int:
+        """How many nobody alive holds."""
+        return self.scopes - self.held.total()
+
+    @property
     def _rest(self) -> int:
         return self.scopes % len(self.agents)
 
