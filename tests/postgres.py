@@ -12,6 +12,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import make_url, text
+
+from fractal_cloud.control.store.dialect import connect
 
 
 def binaries() -> Path | None:
@@ -64,6 +69,25 @@ def server(password: str = "") -> Iterator[str]:
         process.terminate()
         process.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def database(server_url: str) -> Iterator[str]:
+    """An empty database on a server, dropped at the end; yields its address."""
+    name = f"test_{uuid4().hex}"
+    _administer(server_url, f"CREATE DATABASE {name}")
+    try:
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        _administer(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(server_url: str, statement: str) -> None:
+    """Run one statement outside of any transaction."""
+    engine = connect(server_url).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
 
 
 def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

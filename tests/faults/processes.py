@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.control.store import Store
 from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.sandbox.calls import Call, RecordedCall
 from tests.faults.effects import Fault
@@ -116,6 +117,7 @@ class Gated:
     def __init__(self, app: ASGIApp, gun: Gun) -> None:
         self._app = app
         self._gun = gun
+        self.refused = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != "/agent/report":
@@ -127,7 +129,15 @@ class Gated:
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
-        await self._app(scope, receive, self._killing(send) if fault is Fault.KILLED_AFTER else send)
+        counted = self._counting(send)
+        await self._app(scope, receive, self._killing(counted) if fault is Fault.KILLED_AFTER else counted)
+
+    def _counting(self, send: Send) -> Send:
+        async def count(message: Any) -> None:
+            self.refused += message.get("status") == 409
+            await send(message)
+
+        return count
 
     def _killing(self, send: Send) -> Send:
         async def shoot_first(message: Any) -> None:
@@ -175,7 +185,8 @@ class KilledWorld(FaultyWorld):
         self._app = create_app(settings)
         listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        config = uvicorn.Config(Gated(self._app, self.gun), log_config=None, access_log=False, lifespan="on")
+        self._gate = Gated(self._app, self.gun)
+        config = uvicorn.Config(self._gate, log_config=None, access_log=False, lifespan="on")
         self._server = _Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listener],), daemon=True)
         self._thread.start()
@@ -190,6 +201,24 @@ class KilledWorld(FaultyWorld):
         )
         process.start()
         return process, agent_id
+
+    @property
+    def store(self) -> Store:
+        """What the control plane remembers."""
+        store: Store = self._app.state.store
+        return store
+
+    @property
+    def refused_reports(self) -> int:
+        """How many reports were refused as a whole."""
+        return self._gate.refused
+
+    def pid_of(self, agent_id: str) -> int:
+        """The process of an agent."""
+        pids = {name: process.pid for process, name in (self._work, self._next)}
+        pid = pids[agent_id]
+        assert pid is not None
+        return pid
 
     def _kill(self) -> None:
         process, _ = self._work

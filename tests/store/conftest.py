@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import make_url, text
 
 from fractal_cloud.control.store import open_store
-from fractal_cloud.control.store.dialect import connect
 from tests import postgres
 from tests.store.playing import CATALOG, Clock, World
 
@@ -46,19 +43,25 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
-    server: str = request.getfixturevalue("postgres_url")
-    name = f"test_{uuid4().hex}"
-    _administer(server, f"CREATE DATABASE {name}")
-    yield make_url(server).set(database=name).render_as_string(hide_password=False)
-    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+    with postgres.database(request.getfixturevalue("postgres_url")) as url:
+        yield url
 
 
-def _administer(server: str, statement: str) -> None:
-    """Run one statement outside of any transaction."""
-    engine = connect(server).execution_options(isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(statement))
-    engine.dispose()
+@pytest.fixture(
+    params=[
+        pytest.param(
+            "postgresql",
+            marks=[
+                pytest.mark.postgres,
+                pytest.mark.skipif(not GIVEN and postgres.binaries() is None, reason=MISSING),
+            ],
+        )
+    ]
+)
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL database, for what SQLite does not have."""
+    with postgres.database(postgres_url) as url:
+        yield url
 
 
 @pytest.fixture

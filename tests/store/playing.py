@@ -207,10 +207,11 @@ class Player:
                     self.scope_of[part.uid] = lease.scope
         return claimed
 
-    def beat(self, read_at: Mapping[str, datetime] | None = None) -> list[str]:
-        """Say that it lives; the scopes it lost."""
+    def beat(self, read_at: Mapping[str, datetime] | None = None, held: Mapping[str, int] | None = None) -> list[str]:
+        """Say that it lives, what it has read and what it takes for its own; the scopes it lost."""
+        beat = Heartbeat(agent_id=self.id, read_at=dict(read_at or {}), held=dict(held or {}))
         with self.world.store.write() as tx:
-            return agents.heartbeat(tx, Heartbeat(agent_id=self.id, read_at=dict(read_at or {})), TOKEN).lost
+            return agents.heartbeat(tx, beat, TOKEN).lost
 
     def uid(self, live_system_id: str, component_id: str) -> str:
         """The uid a component has in the work."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -76,9 +77,10 @@ class ControlPlane:
         """Publish what changed; refused as a whole if a lease is lost."""
         return self._post("/agent/report", report, Reported, timeout=60.0)
 
-    def release(self, agent_id: str) -> None:
-        """Give all scopes back."""
-        self._send("/agent/release", {"agentId": agent_id}, timeout=5.0)
+    def release(self, agent_id: str, scopes: Sequence[str] | None = None) -> None:
+        """Give these scopes back, or all of them, because this agent stops."""
+        which = {} if scopes is None else {"scopes": list(scopes)}
+        self._send("/agent/release", {"agentId": agent_id, **which}, timeout=5.0)
 
     def answer_plan(self, plan_id: str, result: PlanResult) -> None:
         """Answer a plan somebody waits for."""
@@ -99,7 +101,8 @@ class ControlPlane:
         if response.status_code == 409:
             raise LeaseLost(_detail(response))
         if response.status_code >= 500:
-            raise ControlPlaneUnreachable(f"the control plane at {self._url} answers {response.status_code}")
+            why = _detail(response)
+            raise ControlPlaneUnreachable(f"the control plane at {self._url} answers {response.status_code}: {why}")
         if response.status_code >= 400:
             raise ControlPlaneRefuses(f"{path} answers {response.status_code}: {_detail(response)}")
         return response

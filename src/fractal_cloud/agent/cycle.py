@@ -80,8 +80,12 @@ class Cycle:
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
-        halves = Halves(held, self._outlook, around.offers, around.sealing, around.may_write)
+        halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write)
         self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
+
+    def _may_write(self) -> bool:
+        """Whether this scope is certainly still this agent's, and the agent may write at all."""
+        return not self._held.is_lost and self._around.may_write()
 
     def run(self) -> CycleResult:
         """Look, decide, write and publish, once."""
@@ -102,7 +106,7 @@ class Cycle:
         self._outlook.refresh(around.now())
         self._count_absent_reads()
         judgements = self._settle()
-        if around.may_write():
+        if self._may_write():
             self._wiring.run(judgements)
         changes = self._publish_all(judgements)
         return self._result(judgements, changes)
@@ -154,7 +158,7 @@ class Cycle:
             if not wave and self._found_out:
                 self._found_out = False
                 continue  # nothing is written, but what the direct reads showed must be said (S19)
-            if not wave or not self._around.may_write():
+            if not wave or not self._may_write():
                 return judgements
             outcomes = self._write(wave, judgements)
             self._take_in(outcomes)
@@ -240,7 +244,7 @@ class Cycle:
                 error = Throttled("the cloud asked for fewer calls: not sent")
                 return Outcome(step, error=error, abandoned=True)
             facts = around.offers[step.tracked.type]
-            outcome = Writer(self._held, self._outlook, facts, around.may_write).carry_out(step)
+            outcome = Writer(self._held, self._outlook, facts, self._may_write).carry_out(step)
             if isinstance(outcome.error, Throttled):
                 back_off(self._held, step.tracked.type, around.now())
             return outcome

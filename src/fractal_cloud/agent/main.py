@@ -17,6 +17,7 @@ import structlog
 
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
+from fractal_cloud.agent.deadline import Deadline, moment, steady
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
@@ -52,18 +53,18 @@ LONGEST_SEARCH = 60.0
 
 
 class Clock:
-    """The control plane's time, kept with this process's monotonic clock between two answers."""
+    """The control plane's time, kept with this machine's steady clock between two answers."""
 
     def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+        self._offset = time.time() - steady()
 
     def set(self, now: datetime) -> None:
         """The control plane said what time it is."""
-        self._offset = now.timestamp() - time.monotonic()
+        self._offset = now.timestamp() - steady()
 
     def now(self) -> datetime:
         """What time it is at the control plane."""
-        return datetime.fromtimestamp(self._offset + time.monotonic(), UTC)
+        return datetime.fromtimestamp(self._offset + steady(), UTC)
 
 
 @dataclass(slots=True)
@@ -120,7 +121,7 @@ class Agent:
         self._search = _Search()
         self._turns: dict[str, _Turn] = {}
         self._wake = 0
-        self._deadline = 0.0
+        self._deadline = Deadline()
         self._lease_seconds = 10.0
         self._registered = False
         self._last_beat = 0.0
@@ -220,6 +221,7 @@ class Agent:
 
     def _introduce(self) -> None:
         catalog = self._registry.catalog()
+        asked = moment()
         answer = self._control.register(
             Registration(
                 agent_id=self.settings.agent_id,
@@ -232,7 +234,9 @@ class Agent:
         )
         self._clock.set(answer.now)
         self._lease_seconds = answer.lease_seconds
-        self._renew()
+        for key in [key for key, turn in self._turns.items() if turn.running is not None]:
+            self._lose(key)  # a registration takes all leases back
+        self._deadline.renew(asked, answer.lease_seconds)
         self._registered = True
         reaches = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in self._reaches.values()]
         log.info("registered", agent=self.settings.agent_id, reaches=reaches)
@@ -284,6 +288,7 @@ class Agent:
         self._clock.set(claimed.now)
         self._wake = claimed.wake
         self._take_leases(claimed)
+        self._give_back(claimed.asked_back)
         for task in claimed.plans:
             self._calls.submit(self._answer_plan, task)
 
@@ -291,10 +296,15 @@ class Agent:
         kept = {lease.scope for lease in claimed.leases}
         for key in [key for key in self._turns if key not in kept]:
             log.warning("scope lost", scope=key)
-            self._turns.pop(key).stop_watching()
+            self._lose(key)
         for lease in claimed.leases:
             turn = self._turns.get(lease.scope)
+            if turn is not None and turn.held.token not in (0, lease.token) and (turn.running or lease.work is None):
+                self._lose(lease.scope)  # it was somebody else's in between: nothing known of it may be used
+                turn = None
             if turn is None:
+                if lease.work is None:
+                    continue  # all of its work is asked for in the next claim
                 scope = Scope.from_key(lease.scope)
                 turn = self._turns[lease.scope] = _Turn(HeldScope(scope, self._sessions[scope.provider].at(scope)))
             if turn.running is not None and not turn.running.done():
@@ -304,6 +314,22 @@ class Agent:
                 turn.held.take(lease.work, self._around.offers)
                 turn.due = 0.0
                 self._watch(turn)
+
+    def _lose(self, key: str) -> None:
+        """A scope is no longer this agent's: a cycle that still runs in it writes nothing any more."""
+        turn = self._turns.pop(key)
+        turn.held.is_lost = True
+        turn.stop_watching()
+
+    def _give_back(self, asked_back: list[str]) -> None:
+        """Give scopes beyond the share back, those in which no cycle runs; the others are asked for again."""
+        idle = [key for key in asked_back if key in self._turns and self._turns[key].running is None]
+        if not idle:
+            return
+        for key in idle:
+            self._lose(key)  # before it is said: whoever takes it is alone
+        self._control.release(self.settings.agent_id, idle)
+        log.info("scopes given back", count=len(idle), held=len(self._turns))
 
     def _watch(self, turn: _Turn) -> None:
         """Have the scope watched for the types that are in it now, where its provider can do that."""
@@ -405,24 +431,25 @@ class Agent:
             self._beat()
 
     def _beat(self) -> None:
-        asked_at = time.monotonic()
+        asked, begun = moment(), time.monotonic()
+        held = {key: turn.held.token for key, turn in self._turns.items()}
         read_at = {k: t.held.read_at for k, t in self._turns.items() if t.held.read_at is not None}
         swept = {k: min(s.at for s in t.held.swept.values()) for k, t in self._turns.items() if t.held.swept}
-        beat = self._control.heartbeat(Heartbeat(agent_id=self.settings.agent_id, read_at=read_at, swept_since=swept))
+        beat = self._control.heartbeat(
+            Heartbeat(agent_id=self.settings.agent_id, held=held, read_at=read_at, swept_since=swept)
+        )
         self._clock.set(beat.now)
-        self._last_beat = asked_at
-        self._deadline = asked_at + self._lease_seconds
+        self._last_beat = begun
         for key in beat.lost:
-            lost = self._turns.pop(key, None)
-            if lost is not None:
-                lost.stop_watching()
-
-    def _renew(self) -> None:
-        self._deadline = time.monotonic() + self._lease_seconds
+            if key in self._turns:
+                log.warning("scope lost", scope=key)
+                self._lose(key)
+        # Last: what was lost meanwhile must not be written to again because the agent itself is alive.
+        self._deadline.renew(asked, self._lease_seconds)
 
     def _may_write(self) -> bool:
         """Whether the leases certainly still hold: asked right before every write to a cloud."""
-        return time.monotonic() < self._deadline and not self._stopping.is_set()
+        return not self._deadline.has_passed() and not self._stopping.is_set()
 
     # --- publishing and planning
 

@@ -50,7 +50,8 @@ class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
-    ``unswept``: what a component says of parameters that the last sweep could not read.
+    ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
+    and nothing may be written in the scope any more; set from another thread than that of the cycle.
     """
 
     scope: Scope
@@ -71,6 +72,7 @@ class HeldScope:
     pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
+    is_lost: bool = False
     is_quiet: bool = False
     is_wired: bool = False
     wires: list[Task] | None = None

@@ -8,14 +8,16 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
+import stamina
 
-from fractal_cloud.cli.errors import CommandError, Exit, Unreachable
+from fractal_cloud.cli.errors import Broken, CommandError, Exit, Unreachable
 
 # A plan waits up to 60 s for the agents' answers.
 _TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
 # A stream is never silent for longer than 15 s: one that is for three times as long was cut without a word.
 _STREAM_TIMEOUT = httpx2.Timeout(5.0, read=45.0)
 _PAGE = 200
+_AGAIN = stamina.RetryingCaller(attempts=4, timeout=15.0, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1).on(Broken)
 
 Json = Any
 
@@ -38,8 +40,8 @@ class ControlPlane:
         self._http.close()
 
     def get(self, path: str, **query: str | int) -> Json:
-        """Read one thing."""
-        return self._ask("GET", path, params=query)
+        """Read one thing; where the control plane cannot just now, or the connection breaks, a few times."""
+        return _AGAIN(self._ask, "GET", path, params=query)
 
     def post(self, path: str, body: Json = None) -> Json:
         """Ask for something to be done."""
@@ -89,6 +91,8 @@ class ControlPlane:
             answer = self._http.request(method, path, **request)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from None
+        if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            raise self._unavailable(answer, is_read=method == "GET")
         if answer.is_error:
             raise self._refusal(answer)
         if not answer.content:
@@ -113,7 +117,15 @@ class ControlPlane:
             )
         if isinstance(error, httpx2.TimeoutException):
             return Unreachable(f"the control plane at {self.url} took too long to answer", advice="Try again.")
-        return Unreachable(f"the connection to {self.url} broke: {error}", advice="Try again.")
+        return Broken(f"the connection to {self.url} broke: {error}", advice="Try again.")
+
+    def _unavailable(self, answer: httpx2.Response, *, is_read: bool) -> Unreachable:
+        """The control plane or its database cannot now; of a write nobody knows the end of, say what to do."""
+        problem = _problem(answer)
+        cause = str(problem.get("detail") or "the control plane cannot answer now")
+        is_unsure = str(problem.get("type", "")).endswith(":unsure") and not is_read
+        looked = "See with `fractal status` whether it was done; deploying the same again does no harm."
+        return Broken(cause, advice=looked if is_unsure else "Nothing was changed: try again in a moment.")
 
     def _refusal(self, answer: httpx2.Response) -> CommandError:
         problem = _problem(answer)

@@ -28,3 +28,7 @@ class CommandError(Exception):
 
 class Unreachable(CommandError):
     """Nobody answered, or not to the end: another try may go better."""
+
+
+class Broken(Unreachable):
+    """Somebody was there, but could not, or not to the end: what only reads is tried again."""

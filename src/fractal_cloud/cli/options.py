@@ -43,6 +43,42 @@ DatabaseUrl = Annotated[
         help="SQLite file or PostgreSQL; without it, a file in the data folder.",
     ),
 ]
+DatabaseConnections = Annotated[
+    int,
+    Option(
+        "--database-connections",
+        envvar="FRACTAL_DATABASE_CONNECTIONS",
+        min=1,
+        help="Connections to PostgreSQL at most; one more listens.",
+    ),
+]
+DatabaseWait = Annotated[
+    float,
+    Option(
+        "--database-wait-seconds",
+        envvar="FRACTAL_DATABASE_WAIT_SECONDS",
+        min=0.1,
+        help="Seconds to wait for a free connection to PostgreSQL, before the answer is 503.",
+    ),
+]
+StatementSeconds = Annotated[
+    float,
+    Option(
+        "--statement-seconds",
+        envvar="FRACTAL_STATEMENT_SECONDS",
+        min=1,
+        help="Seconds one statement may take in PostgreSQL.",
+    ),
+]
+LockSeconds = Annotated[
+    float,
+    Option(
+        "--lock-seconds",
+        envvar="FRACTAL_LOCK_SECONDS",
+        min=0.1,
+        help="Seconds a statement waits in PostgreSQL for what somebody else holds.",
+    ),
+]
 CycleSeconds = Annotated[
     float,
     Option(

@@ -22,12 +22,16 @@ from fractal_cloud.cli.options import (
     DEFAULT_URL,
     Concurrency,
     CycleSeconds,
+    DatabaseConnections,
     DatabaseUrl,
+    DatabaseWait,
     DataDir,
     Host,
+    LockSeconds,
     Port,
     SandboxPort,
     SealingKeyText,
+    StatementSeconds,
     SweepBudget,
     Token,
     Url,
@@ -46,17 +50,22 @@ def serve(
     port: Port = DEFAULT_PORT,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     database_url: DatabaseUrl = "",
+    database_connections: DatabaseConnections = 20,
+    database_wait_seconds: DatabaseWait = 5.0,
+    statement_seconds: StatementSeconds = 30.0,
+    lock_seconds: LockSeconds = 10.0,
     cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
     token: Annotated[
         str,
         typer.Option("--token", envvar="FRACTAL_TOKEN", help="The admin's token; without it, one is made and printed."),
     ] = "",
 ) -> None:
-    """Run the control plane, with its API and its dashboard."""
+    """Run the control plane, with its API and its dashboard; any number of them on one PostgreSQL."""
     hold_lifeline()
     from fractal_cloud.cli import logs
     from fractal_cloud.control.serve import run
     from fractal_cloud.control.settings import ControlSettings
+    from fractal_cloud.control.store.limits import Limits
 
     logs.set_up()
     if not database_url:
@@ -74,6 +83,13 @@ def serve(
             port=port,
             data_dir=data_dir,
             cycle_seconds=cycle_seconds,
+            limits=Limits(
+                connections=database_connections,
+                wait_seconds=database_wait_seconds,
+                statement_seconds=statement_seconds,
+                lock_seconds=lock_seconds,
+                idle_seconds=2 * statement_seconds,
+            ),
         )
     )
 

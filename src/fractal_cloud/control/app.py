@@ -46,7 +46,7 @@ def create_app(settings: ControlSettings, store: Store | None = None) -> FastAPI
 
     ``app.state`` holds ``store``, ``admin_token``, ``settings``, ``authenticator`` and ``metrics``.
     """
-    store = store or open_store(settings.resolved_database_url())
+    store = store or open_store(settings.resolved_database_url(), limits=settings.limits)
     app = FastAPI(
         title="Fractal Cloud",
         version=fractal_cloud.__version__,

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.database import DatabaseError
+from fractal_cloud.control.store.failures import DatabaseTrouble
 from fractal_cloud.control.store.housekeeping import keep_house
 
 log = structlog.get_logger()
@@ -30,5 +31,5 @@ async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
         is_settled_in = time.monotonic() - started >= 1.5 * settings.cycle_seconds
         try:
             await run_in_threadpool(keep_house, store.database, settings.cycle_seconds, judge_agents=is_settled_in)
-        except DatabaseError as error:
+        except (DatabaseError, DatabaseTrouble) as error:
             log.warning("housekeeping failed", error=str(error))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fractal_cloud.control.store.limits import Limits
+
 DATABASE_FILE = "fractal.db"
 DEFAULT_CYCLE_SECONDS = 180.0
 
@@ -15,7 +17,7 @@ class ControlSettings:
 
     ``database_url`` empty means the SQLite file in ``data_dir``. ``admin_token`` empty means that one is made; it then
     stands in ``app.state.admin_token``. ``cycle_seconds`` is what the control plane takes for an agent's cycle where
-    no agent has said its own.
+    no agent has said its own. ``limits``: how much of PostgreSQL this process may take.
     """
 
     database_url: str = ""
@@ -24,6 +26,7 @@ class ControlSettings:
     port: int = 8600
     data_dir: Path = field(default_factory=lambda: Path(".fractal"))
     cycle_seconds: float = DEFAULT_CYCLE_SECONDS
+    limits: Limits = field(default_factory=Limits)
 
     def resolved_database_url(self) -> str:
         """The database to open: as given, else the file in the data directory."""

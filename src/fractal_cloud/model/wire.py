@@ -228,11 +228,15 @@ class Claim(Wire):
 
 
 class Claimed(Wire):
-    """All leases the agent holds now, with work where it changed; and plans somebody waits for."""
+    """All leases the agent holds now, with work where it changed; and plans somebody waits for.
+
+    ``asked_back``: scopes beyond the agent's share, to be given back when no cycle of theirs runs.
+    """
 
     now: datetime
     wake: int
     leases: list[Lease] = Field(default_factory=list)
+    asked_back: list[str] = Field(default_factory=list)
     plans: list[PlanTask] = Field(default_factory=list)
 
 
@@ -252,9 +256,13 @@ class Woken(Wire):
 
 
 class Heartbeat(Wire):
-    """One row per agent and cycle: alive, and when each scope was last read (``sweep``: the oldest swept reading)."""
+    """One row per agent and cycle: alive, and when each scope was last read (``sweep``: the oldest swept reading).
+
+    ``held``: the scopes the agent takes for its own, each with the token of its lease.
+    """
 
     agent_id: str
+    held: dict[str, int] = Field(default_factory=dict)
     read_at: dict[str, datetime] = Field(default_factory=dict)
     swept_since: dict[str, datetime] = Field(default_factory=dict)
 

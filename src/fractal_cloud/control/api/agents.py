@@ -12,6 +12,7 @@ from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, agents, claims, plans, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
+from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import Fault
@@ -39,6 +40,12 @@ class AgentName(Wire):
     """An agent says which one it is."""
 
     agent_id: str
+
+
+class Released(AgentName):
+    """An agent gives scopes back: these, or without a list all of them, because it stops."""
+
+    scopes: list[str] | None = None
 
 
 @router.post("/register")
@@ -82,11 +89,14 @@ def report(sent: Report, store: TheStore, who: Who) -> Reported:
 
 
 @router.post("/release", status_code=204)
-def release(name: AgentName, store: TheStore, who: Who) -> None:
-    """The agent stops: others may take its scopes at once."""
+def release(given: Released, store: TheStore, who: Who) -> None:
+    """The agent gives scopes back, or stops: others may take them at once."""
     with store.write() as tx:
-        agents.get(tx, name.agent_id, who.id)
-        scopes.release(tx, name.agent_id)
+        agents.get(tx, given.agent_id, who.id)
+        if given.scopes is None:
+            agents.leave(tx, given.agent_id)
+        else:
+            scopes.release(tx, given.agent_id, given.scopes)
 
 
 @router.post("/plans/{id}", status_code=204)
@@ -109,7 +119,7 @@ async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Wok
         now, _ = await run_in_threadpool(_wake_number, store, wanted, who)
         if now == wanted.wake and not await request.is_disconnected():
             await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
-            now, _ = await run_in_threadpool(_wake_number, store, wanted, who)
+            now, _ = await run_in_threadpool(again, lambda: _wake_number(store, wanted, who))
     return Woken(wake=now, woken=now != wanted.wake)
 
 

@@ -10,12 +10,14 @@ from fastapi import Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
+from starlette.types import Message, Receive
 
 from fractal_cloud.control.api.bodies import AS_JSON, BODY, faults_of
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.failures import again_async
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.errors import Fault
 from fractal_cloud.model.identity import is_id
@@ -55,8 +57,26 @@ class StrictRequest(Request):
             raise json.JSONDecodeError(str(error), "", 0) from error
 
 
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """A way to receive a body that was read already, and then whatever comes after it."""
+    is_told = False
+
+    async def receive_again() -> Message:
+        nonlocal is_told
+        if is_told:
+            return await receive()
+        is_told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly, and says what it wanted where it refuses one."""
+    """A route that reads its body strictly, and says what it wanted where it refuses one.
+
+    Where the database surely undid its work (a deadlock, a cut connection), it runs again, as a whole and with the same
+    body. So up to its last commit a route must not do anything that may not be done twice.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Hand the route a strict request."""
@@ -64,8 +84,9 @@ class StrictRoute(APIRoute):
         wanted: Any = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def strictly(request: Request) -> Response:
+            body = await request.body()
             try:
-                return await handle(StrictRequest(request.scope, request.receive))
+                return await again_async(lambda: handle(StrictRequest(request.scope, replayed(body, request.receive))))
             except RequestValidationError as error:
                 raise BadRequest(faults_of(error, wanted, request.headers.get("content-type", ""))) from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -13,6 +15,7 @@ from starlette.responses import StreamingResponse
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import Limit, LiveSystemId, StrictRoute, TheStore, page
 from fractal_cloud.control.store import Store, events, livesystems
+from fractal_cloud.control.store.failures import DatabaseTrouble, again
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import EVENTS
 
@@ -83,13 +86,14 @@ def _stream(store: Store, live_system_id: str | None, last_event_id: str | None)
 
 
 async def _following(store: Store, live_system_id: str | None, after: int | None) -> AsyncIterator[bytes]:
-    with store.signals.subscribe([EVENTS]) as subscription:
-        newest = await run_in_threadpool(_newest, store)
+    # Where the database is away for longer than a few tries, the stream ends; whoever follows it resumes it.
+    with suppress(DatabaseTrouble), store.signals.subscribe([EVENTS]) as subscription:
+        newest = await run_in_threadpool(again, lambda: _newest(store))
         # A number beyond the newest is from a database that was lost: everything here is news to whoever saw it.
         seen = newest if after is None else after if after <= newest else 0
         yield b": connected\n\n"
         while not store.signals.is_closed:
-            news = await run_in_threadpool(_since, store, live_system_id, seen)
+            news = await run_in_threadpool(again, partial(_since, store, live_system_id, seen))
             for event in news:
                 seen = event["seq"]
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seen, event["kind"].encode(), to_json(event))

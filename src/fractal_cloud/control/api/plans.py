@@ -13,6 +13,7 @@ from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, a
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
 from fractal_cloud.control.store import Store, livesystems, planning
 from fractal_cloud.control.store.declarations import checked
+from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.planning import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
@@ -34,11 +35,11 @@ async def plan(
     started = time.monotonic()
     asked = await run_in_threadpool(_ask, store, live_system_id, document)
     with store.signals.subscribe([plan_topic(asked.plan_id)]) as subscription:
-        while not await run_in_threadpool(_is_answered, store, asked):
+        while not await run_in_threadpool(again, lambda: _is_answered(store, asked)):
             left = timeout - (time.monotonic() - started)
             if not await subscription.wait(left):
                 break
-    return answer(await run_in_threadpool(_conclude, store, asked, timeout))
+    return answer(await run_in_threadpool(again, lambda: _conclude(store, asked, timeout)))
 
 
 def _ask(store: Store, live_system_id: str, document: object) -> Asked:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
+from fractal_cloud.control.store.failures import DatabaseTrouble, Unsure
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.model.wording import counted
@@ -118,6 +119,17 @@ async def _on_value_refused(_request: Request, _error: Exception) -> Response:
     return problem(422, "a number or a date in the request is out of range: send one that fits", "bad-input")
 
 
+def trouble(error: DatabaseTrouble) -> Response:
+    """Nothing is wrong with the request: come again, and when."""
+    kind = "unsure" if isinstance(error, Unsure) else "unavailable"
+    return problem(503, error.message, kind, headers={"Retry-After": str(error.after_seconds)})
+
+
+async def _on_trouble(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, DatabaseTrouble)
+    return trouble(error)
+
+
 async def _on_crash(_request: Request, _error: Exception) -> Response:
     return problem(500, "the control plane failed on this request: its log says why", "internal")
 
@@ -128,6 +140,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DeclarationError, _on_declaration_error)
     app.add_exception_handler(BadRequest, _on_declaration_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(DatabaseTrouble, _on_trouble)
     app.add_exception_handler(OverflowError, _on_value_refused)
     app.add_exception_handler(ValueRefused, _on_value_refused)
     app.add_exception_handler(Exception, _on_crash)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fractal_cloud.control.auth.authenticator import Authenticator
+from fractal_cloud.control.store.failures import DatabaseTrouble, again
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 # The dashboard asks for the token itself, on a page; see control/dashboard.
@@ -33,7 +34,12 @@ class Authentication:
         secret = _bearer(scope)
         principal = None if secret is None else self._authenticator.remembered(secret)
         if principal is None and secret is not None:
-            principal = await run_in_threadpool(self._authenticator.look_up, secret)
+            try:
+                principal = await run_in_threadpool(again, lambda: self._authenticator.look_up(secret))
+            except DatabaseTrouble as error:
+                after = {"Retry-After": str(error.after_seconds)}
+                await self._refuse(503, error.message, "unavailable", headers=after)(scope, receive, send)
+                return
         if principal is None:
             why = "the Authorization header is missing" if secret is None else "the token is not known here"
             detail = f"{why}: send «Authorization: Bearer <token>» with a token of this control plane"

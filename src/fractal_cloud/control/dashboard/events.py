@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
@@ -12,6 +13,7 @@ from fractal_cloud.control.api.answers import TheStore
 from fractal_cloud.control.dashboard.pages import HEADERS, PageRoute
 from fractal_cloud.control.dashboard.sessions import TheVisitor
 from fractal_cloud.control.store import Store, events
+from fractal_cloud.control.store.failures import DatabaseTrouble, again
 from fractal_cloud.control.store.signals import EVENTS
 
 router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
@@ -27,9 +29,9 @@ async def follow(_visitor: TheVisitor, store: TheStore) -> Response:
 
 async def _numbers(store: Store) -> AsyncIterator[bytes]:
     told: int | None = None
-    with store.signals.subscribe([EVENTS]) as subscription:
+    with suppress(DatabaseTrouble), store.signals.subscribe([EVENTS]) as subscription:
         while not store.signals.is_closed:
-            newest = await run_in_threadpool(_newest, store)
+            newest = await run_in_threadpool(again, lambda: _newest(store))
             yield b": keep-alive\n\n" if newest == told else b"data: %d\n\n" % newest
             told = newest
             await subscription.wait(KEEP_ALIVE_SECONDS)

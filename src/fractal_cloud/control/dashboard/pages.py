@@ -15,8 +15,10 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
+from fractal_cloud.control.api.answers import replayed
 from fractal_cloud.control.dashboard import shown
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused, StoreError
+from fractal_cloud.control.store.failures import DatabaseTrouble, again_async
 
 log = structlog.get_logger()
 
@@ -82,12 +84,15 @@ class PageRoute(APIRoute):
 
         async def shown_to_people(request: Request) -> Response:
             try:
-                return await handle(request)
+                body = await request.body()
+                return await again_async(lambda: handle(Request(request.scope, replayed(body, request.receive))))
             except ToLogin:
                 return _to_login(request)
             except StoreError as error:
                 # «…: GET /livesystems lists them» is advice for programs.
                 return refused(_STATUS.get(type(error), 409), error.message.partition(": GET /")[0])
+            except DatabaseTrouble as error:
+                return refused(503, error.message)
             except HTTPException as error:
                 return refused(error.status_code, str(error.detail))
             except RequestValidationError:

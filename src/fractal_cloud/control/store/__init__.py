@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from fractal_cloud.control.store import types
-from fractal_cloud.control.store.database import Clock, Database, Tx, utc_now
+from fractal_cloud.control.store.database import Clock, Database, Tx
+from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.signals import Signals
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.offers.registry import installed
@@ -46,6 +47,12 @@ class Store:
         self.database.close()
 
 
-def open_store(url: str, *, types_here: Mapping[str, TypeFacts] | None = None, clock: Clock = utc_now) -> Store:
+def open_store(
+    url: str,
+    *,
+    types_here: Mapping[str, TypeFacts] | None = None,
+    clock: Clock | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Store:
     """Open a database, bring its schema up to date, and know the installed types (or those given)."""
-    return Store(Database(url, clock=clock), installed().catalog() if types_here is None else types_here)
+    return Store(Database(url, clock=clock, limits=limits), installed().catalog() if types_here is None else types_here)

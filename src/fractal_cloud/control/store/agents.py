@@ -180,10 +180,15 @@ def realms(tx: Tx, environment: str | None = None) -> dict[tuple[str, str, str],
 
 
 def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
-    """One row per agent and cycle: it is alive, and has read these scopes."""
+    """One row per agent and cycle: it is alive, and has read these scopes.
+
+    The agent's row is held first: who takes a dead agent's scopes holds it too, and what was taken before is seen here
+    as lost.
+    """
     agent = get(tx, beat.agent_id, token_id)
+    own = select(agents.c.read_at).where(agents.c.id == agent.id).with_for_update()
+    known = tx.connection.execute(own).scalar_one()
     held = scopes.held_by(tx, agent.id)
-    known = last_reads(tx, [agent.id]).get(agent.id, {})
     news = beat.to_json()
     changed = {
         "read_at": {key: at for key, at in {**known, **news["readAt"]}.items() if key in held},
@@ -194,7 +199,15 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
         .where(agents.c.id == agent.id)
         .values(last_seen=tx.now, deadline=tx.now + timedelta(seconds=agent.lease_seconds), **changed)
     )
-    return Beat(now=tx.now, lost=sorted(set(beat.read_at) - set(held)))
+    lost = set(beat.read_at) - set(held)
+    lost |= {key for key, token in beat.held.items() if key not in held or held[key].token != token}
+    return Beat(now=tx.now, lost=sorted(lost))
+
+
+def leave(tx: Tx, agent_id: str) -> None:
+    """An agent stops: what it holds is free at once, and no share is kept for it."""
+    scopes.release(tx, agent_id)
+    tx.connection.execute(update(agents).where(agents.c.id == agent_id).values(deadline=tx.now))
 
 
 def last_reads(tx: Tx, agent_ids: Iterable[str]) -> dict[str, dict[str, str]]:

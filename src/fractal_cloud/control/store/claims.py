@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fractal_cloud.control.store import agents, links, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
+from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.shares import Pool, asked_back
 from fractal_cloud.model.wire import Claim
 
 MOST_AT_ONCE = 10_000
+Held = Mapping[str, scopes.ScopeRow]
 
 
 def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     """All leases an agent holds, some new ones, and work where it changed; as ``Claimed`` spells it.
 
-    Nothing is written where nothing is new. An agent whose deadline has passed gets nothing: it must be heard first.
+    Nothing is written where nothing is new; only then is an agent asked to give back what is beyond its share. An agent
+    whose deadline has passed gets nothing: it must be heard first.
     """
     with database.read() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
-        if not _is_anything_to_write(tx, agent, wanted):
-            return _answer(tx, agent, wanted, taken=set())
+        held = scopes.held_by(tx, agent.id)
+        pools = scopes.pools(tx, agent.id, agent.reaches) if agent.deadline > tx.now else []
+        if not _is_anything_to_write(tx, agent, wanted, held, pools):
+            realms = {key: (row.provider, row.realm) for key, row in held.items()}
+            answer = _answer(tx, agent, wanted, held, taken=set())
+            return {**answer, "askedBack": asked_back(agent.id, pools, realms)}
     answer = _take(database, agent, wanted)
-    _tell_key(database, agent)
+    again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
     return answer
 
 
@@ -30,11 +40,11 @@ def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
         scopes.drop_empty(tx, agent.id)
         taken: set[str] = set()
         if agent.deadline > tx.now:
-            taken = scopes.take(
-                tx, agent.id, scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, MOST_AT_ONCE))
-            )
-        answer = _answer(tx, agent, wanted, taken)
-        scopes.forget_departures(tx, _heard(tx, agent, wanted))
+            pools = scopes.pools(tx, agent.id, agent.reaches)
+            taken = scopes.take(tx, agent.id, pools, min(wanted.limit, MOST_AT_ONCE))
+        held = scopes.held_by(tx, agent.id)
+        answer = _answer(tx, agent, wanted, held, taken)
+        scopes.forget_departures(tx, _heard(held, wanted))
         answer["plans"] = plans.hand_out(tx, agent.reaches)
         return answer
 
@@ -52,32 +62,33 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
         scopes.tell_news(tx, told)
 
 
-def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim) -> bool:
+def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, pools: list[Pool]) -> bool:
+    is_alive = agent.deadline > tx.now
+    with_work = sum(pool.held[agent.id] for pool in pools)
     return (
-        (agent.deadline > tx.now and bool(scopes.free_within(tx, agent.id, agent.reaches, min(wanted.limit, 1))))
-        or scopes.has_empty(tx, agent.id)
-        or bool(scopes.with_another_key(tx, agent.id, agent.public_key))
-        or scopes.has_heard(tx, _heard(tx, agent, wanted))
+        (wanted.limit > 0 and any(pool.free and pool.room(agent.id) for pool in pools))
+        or (is_alive and with_work < len(held))
+        or any(row.public_key != agent.public_key for row in held.values())
+        or scopes.has_heard(tx, _heard(held, wanted))
         or plans.is_any_waiting(tx, agent.reaches)
     )
 
 
-def _heard(tx: Tx, agent: agents.Agent, wanted: Claim) -> dict[str, int]:
+def _heard(held: Held, wanted: Claim) -> dict[str, int]:
     """The versions of the work an agent has, of scopes that are really its own."""
-    held = scopes.held_by(tx, agent.id)
     return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
-def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, taken: set[str]) -> Json:
+def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, taken: set[str]) -> Json:
     answer: Json = {
         "now": tx.now,
         "wake": scopes.wake_number(tx, agent.reaches),
         "leases": [],
         "plans": [],
+        "askedBack": [],
     }
     if agent.deadline <= tx.now:
         return answer
-    held = scopes.held_by(tx, agent.id)
     whole = {
         key: row.version
         for key, row in held.items()

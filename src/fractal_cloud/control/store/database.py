@@ -1,7 +1,9 @@
 """Transactions: one clock reading each, events appended at their end, waiters woken after the commit.
 
-Locks are taken in one order everywhere, so that PostgreSQL never meets a deadlock: LiveSystems by id, then scopes by
-key, then everything else, the event counter last. SQLite has one writer at a time anyway.
+The time is the database's own where it has one (PostgreSQL): servers whose clocks differ agree on it. Locks are taken
+in one order everywhere, so that PostgreSQL never meets a deadlock: LiveSystems by id, then scopes by key, then
+everything else, the event counter last; what waits for nobody (SKIP LOCKED) may come in any order. SQLite has one
+writer at a time anyway. What can go wrong stands in ``failures``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, insert, update
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from fractal_cloud.control.store import dialect, schema
+from fractal_cloud.control.store import dialect, failures, schema
+from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
+from fractal_cloud.control.store.listening import PostgresSignals
 from fractal_cloud.control.store.migrate import migrate
 from fractal_cloud.control.store.signals import EVENTS, LocalSignals, Signals
 from fractal_cloud.model.event import EventKind
@@ -50,9 +54,17 @@ class Tx:
     """One transaction: its connection, its time, and what is to follow from it."""
 
     connection: Connection
-    now: datetime
+    clock: Clock | None = None
     happenings: list[Happening] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
+    _now: datetime | None = None
+
+    @property
+    def now(self) -> datetime:
+        """The time of this transaction, read once: from the clock given, else the database's, else this machine's."""
+        if self._now is None:
+            self._now = self.clock() if self.clock is not None else dialect.now(self.connection) or utc_now()
+        return self._now
 
     def record(self, *happenings: Happening) -> None:
         """Append events, numbered when the transaction ends."""
@@ -64,19 +76,29 @@ class Tx:
 
 
 class Database:
-    """One database, of either kind, with its schema brought up to date."""
+    """One database, of either kind, with its schema brought up to date. ``clock`` is for tests."""
 
-    def __init__(self, url: str, *, signals: Signals | None = None, clock: Clock = utc_now) -> None:
-        self.signals: Signals = signals or LocalSignals()
-        self.clock = clock
-        self._engine: Engine = dialect.connect(url)
+    def __init__(
+        self,
+        url: str,
+        *,
+        signals: Signals | None = None,
+        clock: Clock | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._clock = clock
+        self._engine: Engine = dialect.connect(url, limits)
         self._writer = self._engine.execution_options(**{dialect.WRITING: True})
         self._gate = dialect.WriteGate(self._engine)
         try:
             self._migrate()
         except BaseException:
-            self.close()
+            self._engine.dispose()
             raise
+        self.signals: Signals = signals or self._own_signals()
+
+    def _own_signals(self) -> Signals:
+        return PostgresSignals(self._engine.url) if self._engine.dialect.name == "postgresql" else LocalSignals()
 
     def _migrate(self) -> None:
         with self._gate.open(), self._writer.begin() as connection:
@@ -86,21 +108,40 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """A transaction that only reads."""
-        with self._engine.begin() as connection:
-            yield Tx(connection, self.clock())
+        with self._transaction(self._engine) as tx:
+            yield tx
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """A transaction that writes: all of it or nothing; its signals go out after the commit."""
-        with self._gate.open(), self._writer.begin() as connection:
-            tx = Tx(connection, self.clock())
-            yield tx
-            _append_events(tx)
-        if tx.topics:
-            self.signals.notify(tx.topics)
+        """A transaction that writes: all of it or nothing; its signals go out with the commit."""
+        topics: set[str] = set()
+        try:
+            with self._gate.open(), self._transaction(self._writer) as tx:
+                yield tx
+                _append_events(tx)
+                self.signals.announce(tx.connection, tx.topics)
+                topics = tx.topics
+        except failures.Unsure:
+            self.signals.notify(topics)  # whoever looks for nothing has lost nothing
+            raise
+        if topics:
+            self.signals.notify(topics)
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Tx]:
+        with failures.connecting():
+            connection = engine.connect()
+        with connection:  # its end rolls back what was not committed
+            with failures.working():
+                transaction = connection.begin()
+                yield Tx(connection, self._clock)
+            with failures.committing(is_writing=engine is self._writer):
+                transaction.commit()
 
     def close(self) -> None:
         """Let all connections go."""
+        self.signals.close()
+        self.signals.join()
         self._engine.dispose()
 
 

@@ -10,17 +10,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, DateTime, Dialect, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeDecorator
+
+from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 
 WRITING = "fractal_writing"
 BUSY_SECONDS = 30
 CHUNK = 500
-_MIGRATION_LOCK = 0x46524143  # any number will do, as long as every process takes the same
+# Any numbers will do, as long as every process takes the same.
+_MIGRATION_LOCK = 0x46524143
+_HOUSEKEEPING_LOCK = 0x46524144
+PATIENCE: Final[Mapping[str, Any]] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""How soon a PostgreSQL that is gone without a word is noticed."""
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -43,24 +55,54 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def connect(url: str) -> Engine:
+def connect(url: str, limits: Limits = DEFAULT_LIMITS) -> Engine:
     """An engine for either database; a SQLite file's folder is made if it is not there."""
-    parsed = make_url(_with_driver(url))
-    if parsed.get_backend_name() == "sqlite":
-        if parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(
-            parsed,
-            json_serializer=_dump,
-            json_deserializer=from_json,
-            pool_size=20,
-            max_overflow=30,
-            connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-        )
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    return create_engine(parsed, json_serializer=_dump, json_deserializer=from_json, pool_size=20, max_overflow=30)
+    parsed = parse(url)
+    return _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed, limits)
+
+
+def parse(url: str) -> URL:
+    """A database's address, with the driver it is spoken with."""
+    return make_url(_with_driver(url))
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        url,
+        json_serializer=_dump,
+        json_deserializer=from_json,
+        pool_size=20,
+        max_overflow=30,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _postgresql(url: URL, limits: Limits) -> Engine:
+    engine = create_engine(
+        url,
+        json_serializer=_dump,
+        json_deserializer=from_json,
+        isolation_level="READ COMMITTED",
+        pool_size=limits.connections,
+        max_overflow=0,
+        pool_timeout=limits.wait_seconds,
+        pool_pre_ping=True,
+        connect_args=dict(PATIENCE),
+    )
+
+    def prepare(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            for name, value in limits.session.items():
+                cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+        connection.commit()
+
+    event.listen(engine, "connect", prepare)
+    return engine
 
 
 def _with_driver(url: str) -> str:
@@ -102,10 +144,28 @@ class WriteGate:
             yield
 
 
+def now(connection: Connection) -> datetime | None:
+    """The database's own time, the same for every process on it; None where it has none (SQLite)."""
+    if connection.dialect.name != "postgresql":
+        return None
+    told: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return told.astimezone(UTC)
+
+
 def lock_for_migration(connection: Connection) -> None:
-    """Let one process at a time migrate; on SQLite the writing transaction itself is that lock."""
+    """Let one process at a time migrate, however long it takes; on SQLite the writing transaction is that lock."""
     if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+
+
+def is_only_housekeeper(connection: Connection) -> bool:
+    """Let one process at a time keep house, until the transaction ends; the others leave it to that one."""
+    if connection.dialect.name != "postgresql":
+        return True
+    query = text("SELECT pg_try_advisory_xact_lock(:key)")
+    return bool(connection.execute(query, {"key": _HOUSEKEEPING_LOCK}).scalar_one())
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,6 +1,6 @@
 """What time itself changes: agents that fell silent, overrides that are overdue, requests and plans nobody answered.
 
-Each step looks first and writes only where something is due, so any number of processes may run it.
+Each step looks first and writes only where something is due, and one process at a time: any number may run it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import livesystems, plans, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
+from fractal_cloud.control.store.dialect import is_only_housekeeper
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
 from fractal_cloud.control.store.schema import agents, components, live_systems
@@ -63,6 +64,8 @@ def tell_unserved(database: Database, cycle: timedelta) -> None:
         if not any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)):
             return
     with database.write() as tx:
+        if not is_only_housekeeper(tx.connection):
+            return
         for group in _unserved(tx, cycle):
             _tell(tx, _unsaid(tx, group, cycle))
 
@@ -181,6 +184,8 @@ def mark_overdue(database: Database) -> None:
         if not _overdue(tx):
             return
     with database.write() as tx:
+        if not is_only_housekeeper(tx.connection):
+            return
         due = _overdue(tx)
         for uid, live_system_id, component_id, override in due:
             tx.connection.execute(
@@ -209,6 +214,8 @@ def expire_requests(database: Database, cycle: timedelta) -> None:
         if not _expired(tx, cycle):
             return
     with database.write() as tx:
+        if not is_only_housekeeper(tx.connection):
+            return
         lock_live_systems(tx, (record.live_system_id for record in _expired(tx, cycle)))
         expired = _expired(tx, cycle)
         versions = scopes.renew_work(tx, {r.scope_key for r in expired if r.scope_key is not None})
@@ -249,6 +256,8 @@ def forget_the_old(database: Database) -> None:
         if not plans.has_old(tx) and tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is None:
             return
     with database.write() as tx:
+        if not is_only_housekeeper(tx.connection):
+            return
         plans.forget_old(tx)
         tx.connection.execute(delete(agents).where(_is_old(tx)))
 

@@ -5,16 +5,20 @@ What the work of a scope is stands in ``work``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, Text, bindparam, cast, delete, exists, func, or_, select, tuple_, update
 
+from fractal_cloud.control.store import shares
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks, insert_missing
+from fractal_cloud.control.store.dialect import CHUNK, chunks, insert_missing
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
+from fractal_cloud.control.store.shares import Pool, Realm
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.identity import Scope
 
@@ -23,7 +27,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope as it stands: its holder, the token of the holder's lease, and the version of its work."""
+    """A scope as it stands: its holder, the token of the holder's lease, and the version of its work.
+
+    ``public_key``: the one that values for its agent are sealed to.
+    """
 
     key: str
     provider: str
@@ -31,9 +38,13 @@ class ScopeRow:
     holder: str | None
     token: int
     version: int
+    public_key: str
 
 
-_COLUMNS = (scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder, scopes.c.token, scopes.c.version)
+_COLUMNS = (
+    *(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder),
+    *(scopes.c.token, scopes.c.version, scopes.c.public_key),
+)
 
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
@@ -135,42 +146,76 @@ def _has_components() -> ColumnElement[bool]:
     return exists().where(components.c.scope_key == scopes.c.key)
 
 
-def free_within(tx: Tx, agent_id: str, reaches: Iterable[tuple[str, str]], limit: int) -> list[str]:
-    """Scopes with work that nobody alive holds, among those an agent reaches."""
+def pools(tx: Tx, agent_id: str, reaches: Iterable[Realm]) -> list[Pool]:
+    """The pools an agent shares with others: what there is, and who of the living holds how much."""
     pairs = list(reaches)
-    if not pairs or limit <= 0:
+    if not pairs:
         return []
-    query = (
-        select(scopes.c.key)
+    counted = (
+        select(scopes.c.provider, scopes.c.realm, scopes.c.holder, func.count().label("many"))
+        .where(tuple_(scopes.c.provider, scopes.c.realm).in_(pairs), _has_components())
+        .group_by(scopes.c.provider, scopes.c.realm, scopes.c.holder)
+    )
+    alive = select(agents.c.id, cast(agents.c.reaches, Text)).where(agents.c.deadline > tx.now)
+    reached = {agent: _reached(told) for agent, told in tx.connection.execute(alive)}
+    counts = [((row.provider, row.realm), row.holder, row.many) for row in tx.connection.execute(counted)]
+    return shares.pools(agent_id, reached, counts)
+
+
+@lru_cache(4_096)
+def _reached(told: str) -> frozenset[Realm]:
+    """What an agent reaches, from its row's text: the same few texts are read at every claim, of every agent."""
+    return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
+
+
+def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, str | None]]:
+    return (
+        select(scopes.c.key, scopes.c.holder)
         .where(
-            tuple_(scopes.c.provider, scopes.c.realm).in_(pairs),
+            tuple_(scopes.c.provider, scopes.c.realm).in_(list(realms)),
             or_(scopes.c.holder.is_(None), scopes.c.holder != agent_id),
             _is_free(tx.now),
             _has_components(),
         )
         .order_by(scopes.c.key)
-        .limit(limit)
     )
-    return list(tx.connection.execute(query).scalars())
 
 
-def take(tx: Tx, agent_id: str, keys: Iterable[str]) -> set[str]:
-    """Lease scopes to an agent, those that are still free; each taking has a token of its own."""
+def take(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str]:
+    """Lease free scopes to an agent, as many as its share and the limit allow; each taking has a token of its own.
+
+    Scopes that somebody else is just taking are passed over, not waited for.
+    """
     taken: set[str] = set()
-    for some in chunks(keys):
-        free = (
-            select(scopes.c.key)
-            .where(scopes.c.key.in_(some), _is_free(tx.now))
-            .order_by(scopes.c.key)
-            .with_for_update(skip_locked=True)
-        )
-        got = list(tx.connection.execute(free).scalars())
-        tx.connection.execute(
-            update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
-        )
-        tx.connection.execute(delete(departures).where(departures.c.scope_key.in_(got)))
-        taken.update(got)
+    for pool in of:
+        wanted = min(pool.room(agent_id), limit - len(taken))
+        while wanted > 0:
+            batch = min(wanted, CHUNK)
+            query = _free(tx, agent_id, pool.realms).limit(batch).with_for_update(skip_locked=True, of=scopes)
+            found = {row.key: row.holder for row in tx.connection.execute(query)}
+            got = _without_the_living(tx, found)
+            tx.connection.execute(
+                update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
+            )
+            tx.connection.execute(delete(departures).where(departures.c.scope_key.in_(got)))
+            taken.update(got)
+            wanted = wanted - len(got) if len(got) == batch else 0
     return taken
+
+
+def _without_the_living(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
+    """Those of the scopes (key to holder) whose holder is surely dead, and stays so until this is committed.
+
+    The holders' rows are held meanwhile: a heartbeat that comes now waits, and then hears what was lost. One that came
+    first is seen here, because its row is read only now, or passed over, because it is being written.
+    """
+    names = {holder for holder in holders.values() if holder is not None}
+    if not names:
+        return list(holders)
+    known = set(tx.connection.execute(select(agents.c.id).where(agents.c.id.in_(names))).scalars())
+    query = select(agents.c.id).where(agents.c.id.in_(names), agents.c.deadline <= tx.now)
+    dead = set(tx.connection.execute(query.with_for_update(skip_locked=True)).scalars())
+    return [key for key, holder in holders.items() if holder is None or holder in dead or holder not in known]
 
 
 def drop_empty(tx: Tx, agent_id: str) -> None:
@@ -178,18 +223,16 @@ def drop_empty(tx: Tx, agent_id: str) -> None:
     tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~_has_components()).values(holder=None))
 
 
-def has_empty(tx: Tx, agent_id: str) -> bool:
-    """Whether an agent holds scopes without work."""
-    query = select(scopes.c.key).where(scopes.c.holder == agent_id, ~_has_components()).limit(1)
-    return tx.connection.execute(query).first() is not None
-
-
-def release(tx: Tx, agent_id: str) -> None:
-    """Give back everything an agent holds, and wake those who could take it."""
-    keys = list(held_by(tx, agent_id))
-    if keys:
-        wake(tx, keys)
-        tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id).values(holder=None))
+def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
+    """Give back what an agent holds, all of it or these scopes, and wake those who could take it."""
+    held = held_by(tx, agent_id)
+    given = sorted(held if keys is None else held.keys() & set(keys))
+    if given:
+        wake(tx, given)
+        for some in chunks(given):
+            tx.connection.execute(
+                update(scopes).where(scopes.c.key.in_(some), scopes.c.holder == agent_id).values(holder=None)
+            )
 
 
 def has_heard(tx: Tx, heard: Mapping[str, int]) -> bool:

@@ -1,6 +1,6 @@
 """Tells those who wait that something was committed. What it was, they read from the store: a signal carries nothing.
 
-PostgreSQL's LISTEN/NOTIFY will be a second implementation, for several server processes on one database.
+``listening`` has the second implementation, for several server processes on one PostgreSQL.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol, Self
+
+from sqlalchemy import Connection
 
 EVENTS = "events"
 
@@ -42,6 +44,10 @@ class Subscription(Protocol):
 class Signals(Protocol):
     """How a commit reaches those who wait for it."""
 
+    def announce(self, connection: Connection, topics: Iterable[str]) -> None:
+        """Tell other processes on the same database, as part of a transaction and only if it commits."""
+        ...
+
     def notify(self, topics: Iterable[str]) -> None:
         """Wake everybody who subscribed to one of the topics; called from any thread, after the commit."""
         ...
@@ -52,6 +58,10 @@ class Signals(Protocol):
 
     def close(self) -> None:
         """End every wait at once, now and from now on: the server stops."""
+        ...
+
+    def join(self) -> None:
+        """After ``close``: wait a moment for what runs in the background."""
         ...
 
     @property
@@ -73,6 +83,9 @@ class LocalSignals:
         """Whether the server stops."""
         return self._closed
 
+    def announce(self, connection: Connection, topics: Iterable[str]) -> None:
+        """Nobody else is there."""
+
     def notify(self, topics: Iterable[str]) -> None:
         """Wake everybody who subscribed to one of the topics."""
         with self._lock:
@@ -87,10 +100,17 @@ class LocalSignals:
     def close(self) -> None:
         """End every wait."""
         self._closed = True
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Wake everybody, whatever they wait for."""
         with self._lock:
             woken = {listener for listeners in self._listeners.values() for listener in listeners}
         for listener in woken:
             listener.wake()
+
+    def join(self) -> None:
+        """Nothing runs in the background."""
 
     def add(self, listener: LocalSubscription) -> None:
         """Take a listener in."""
