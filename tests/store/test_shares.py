@@ -14,6 +14,7 @@ from fractal_cloud.control.store import agents, open_store, scopes
 from fractal_cloud.control.store.schema import agents as agent_table
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.control.store.shares import Pool, asked_back, pools, to_give_back
+from tests.conftest import SOAK
 from tests.store.playing import CATALOG, Clock, Player, World, net
 
 REALM = ("test", "acct")
@@ -242,7 +243,7 @@ DEEDS = st.tuples(
 )
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300 if SOAK else 8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(1, 9), deeds=st.lists(DEEDS, min_size=1, max_size=14))
 def test_any_history_has_one_holder_per_scope_growing_tokens_and_ends_even(
     world: World, count: int, deeds: list[tuple[str, str]]
