@@ -24,7 +24,7 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     with database.read() as tx:
         agent = agents.get(tx, wanted.agent_id, token_id)
         held = scopes.held_by(tx, agent.id)
-        pools = scopes.pools(tx, agent.id, agent.reaches) if agent.deadline > tx.now else []
+        pools = scopes.pools(tx, agent.reaches) if agent.deadline > tx.now else []
         if not _is_anything_to_write(tx, agent, wanted, held, pools):
             realms = {key: (row.provider, row.realm) for key, row in held.items()}
             answer = _answer(tx, agent, wanted, held, taken=set())
@@ -40,7 +40,7 @@ def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
         scopes.drop_empty(tx, agent.id)
         taken: set[str] = set()
         if agent.deadline > tx.now:
-            pools = scopes.pools(tx, agent.id, agent.reaches)
+            pools = scopes.pools(tx, agent.reaches)
             taken = scopes.take(tx, agent.id, pools, min(wanted.limit, MOST_AT_ONCE))
         held = scopes.held_by(tx, agent.id)
         answer = _answer(tx, agent, wanted, held, taken)

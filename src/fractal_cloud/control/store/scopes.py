@@ -6,13 +6,28 @@ What the work of a scope is stands in ``work``.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, bindparam, cast, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from fractal_cloud.control.store import shares
 from fractal_cloud.control.store.database import Tx
@@ -146,25 +161,29 @@ def _has_components() -> ColumnElement[bool]:
     return exists().where(components.c.scope_key == scopes.c.key)
 
 
-def pools(tx: Tx, agent_id: str, reaches: Iterable[Realm]) -> list[Pool]:
-    """The pools an agent shares with others: what there is, and who of the living holds how much."""
+def pools(tx: Tx, reaches: Iterable[Realm]) -> list[Pool]:
+    """The pools in these realms: what there is, how many of the living reach it, and who of them holds how much."""
     pairs = list(reaches)
     if not pairs:
         return []
     counted = (
-        select(scopes.c.provider, scopes.c.realm, scopes.c.holder, func.count().label("many"))
+        select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
+        .outerjoin(agents, and_(agents.c.id == scopes.c.holder, agents.c.deadline > tx.now))
         .where(tuple_(scopes.c.provider, scopes.c.realm).in_(pairs), _has_components())
-        .group_by(scopes.c.provider, scopes.c.realm, scopes.c.holder)
+        .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
     )
-    alive = select(agents.c.id, cast(agents.c.reaches, Text)).where(agents.c.deadline > tx.now)
-    reached = {agent: _reached(told) for agent, told in tx.connection.execute(alive)}
-    counts = [((row.provider, row.realm), row.holder, row.many) for row in tx.connection.execute(counted)]
-    return shares.pools(agent_id, reached, counts)
+    told = cast(agents.c.reaches, Text)
+    alive = select(told, func.count()).where(agents.c.deadline > tx.now).group_by(told)
+    reaching: Counter[frozenset[Realm]] = Counter()
+    for reach, many in tx.connection.execute(alive):
+        reaching[_reached(reach)] += many
+    counts = [((provider, realm), holder, many) for provider, realm, holder, many in tx.connection.execute(counted)]
+    return shares.pools(reaching, counts)
 
 
 @lru_cache(4_096)
 def _reached(told: str) -> frozenset[Realm]:
-    """What an agent reaches, from its row's text: the same few texts are read at every claim, of every agent."""
+    """What agents reach, from the text in their rows: the same few texts are read at every claim."""
     return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
 
 

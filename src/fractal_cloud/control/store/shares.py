@@ -7,7 +7,7 @@ the rows of ``scopes`` alone, so a share that was computed from an old look is o
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,9 +17,9 @@ Realm = tuple[str, str]
 
 @dataclass(slots=True)
 class Pool:
-    """The scopes that the same living agents reach: in which realms, how many, and how many each agent holds."""
+    """The scopes that the same living agents reach: how many of both, where, and how many each agent holds."""
 
-    agents: frozenset[str]
+    agents: int
     realms: set[Realm] = field(default_factory=set)
     scopes: int = 0
     held: Counter[str] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class Pool:
     @property
     def floor(self) -> int:
         """What every agent holds at least, once all is spread."""
-        return self.scopes // len(self.agents)
+        return self.scopes // self.agents
 
     @property
     def free(self) -> int:
@@ -36,40 +36,31 @@ class Pool:
 
     @property
     def _rest(self) -> int:
-        return self.scopes % len(self.agents)
+        return self.scopes % self.agents
 
     def room(self, agent: str) -> int:
         """How many more an agent may take: up to its share, and one more while such places are left."""
-        others_with_more = sum(1 for other in self.agents if other != agent and self.held[other] > self.floor)
+        others_with_more = sum(1 for other, many in self.held.items() if other != agent and many > self.floor)
         most = self.floor + (1 if others_with_more < self._rest else 0)
         return max(0, most - self.held[agent])
 
     def surplus(self, agent: str) -> int:
         """How many an agent holds beyond its share; those who hold most keep the one more that some may have."""
-        above = sorted((a for a in self.agents if self.held[a] > self.floor), key=lambda a: (-self.held[a], a))
+        above = sorted((a for a, many in self.held.items() if many > self.floor), key=lambda a: (-self.held[a], a))
         most = self.floor + (1 if agent in above[: self._rest] else 0)
         return max(0, self.held[agent] - most)
 
 
-def pools(
-    agent: str, reaches: Mapping[str, Iterable[Realm]], counts: Iterable[tuple[Realm, str | None, int]]
-) -> list[Pool]:
-    """The pools of one agent: ``reaches`` of all living agents; ``counts`` of scopes with work by realm and holder.
-
-    A holder that is not alive holds nothing.
-    """
-    reached: dict[Realm, set[str]] = defaultdict(set)
-    for name, realms in reaches.items():
-        for realm in realms:
-            reached[realm].add(name)
-    found: dict[frozenset[str], Pool] = {}
+def pools(reaches: Mapping[frozenset[Realm], int], counts: Iterable[tuple[Realm, str | None, int]]) -> list[Pool]:
+    """The pools in some realms, from how many of the living reach what, and scopes with work by realm and holder."""
+    found: dict[frozenset[frozenset[Realm]], Pool] = {}
     for realm, holder, many in counts:
-        agents = frozenset(reached[realm] | {agent})
-        pool = found.setdefault(agents, Pool(agents))
+        reaching = frozenset(reach for reach in reaches if realm in reach)
+        pool = found.setdefault(reaching, Pool(max(1, sum(reaches[reach] for reach in reaching))))
         pool.realms.add(realm)
         pool.scopes += many
-        if holder in agents:
-            pool.held[str(holder)] += many
+        if holder is not None:
+            pool.held[holder] += many
     return list(found.values())
 
 
