@@ -63,7 +63,7 @@ def up(tmp_path: Path) -> Iterator[dict[str, str]]:
         )
     try:
         deadline = time.monotonic() + 120
-        while "is deployed: 5 Active" not in log.read_text():
+        while "is deployed: 7 Active" not in log.read_text():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
