@@ -87,6 +87,7 @@ class Database:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._clock = clock
+        self._is_closed = False
         self._engine: Engine = dialect.connect(url, limits)
         self._writer = self._engine.execution_options(**{dialect.WRITING: True})
         self._gate = dialect.WriteGate(self._engine)
@@ -137,9 +138,12 @@ class Database:
                 yield Tx(connection, self._clock)
             with failures.committing(is_writing=engine is self._writer):
                 transaction.commit()
+            if self._is_closed:
+                connection.invalidate()  # its pool was closed meanwhile, and would keep it open for good
 
     def close(self) -> None:
-        """Let all connections go."""
+        """Let all connections go; those in use, when they come back."""
+        self._is_closed = True
         self.signals.close()
         self.signals.join()
         self._engine.dispose()
