@@ -114,7 +114,7 @@ def server(world: World) -> Iterator[Server]:
     running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must be gone before other folders' tests begin
 def browser() -> Iterator[Browser]:
     """Chromium without a window, as the system has it."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -44,7 +45,8 @@ def _is_woken(store: Store, topic: str, deed: Callable[[], object], seconds: flo
             await asyncio.to_thread(thread.join)
             return woken
 
-    return asyncio.run(wait())
+    with ThreadPoolExecutor(1) as pool:  # a thread of its own: this one may have a loop running already
+        return pool.submit(asyncio.run, wait()).result()
 
 
 def test_a_commit_wakes_those_who_wait_in_another_process(pair: tuple[Store, Store]) -> None:

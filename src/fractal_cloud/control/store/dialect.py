@@ -5,6 +5,7 @@ Everything else in the store is written once, in SQLAlchemy's language, for SQLi
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import stamina
 from pydantic_core import from_json, to_json
 from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -120,8 +122,14 @@ def _dump(value: Any) -> str:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver's own BEGIN comes too late for BEGIN IMMEDIATE
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={BUSY_SECONDS * 1000}"):
+    for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
+    # SQLite does not wait here while another process opens the same new file: it is asked again.
+    for attempt in stamina.retry_context(
+        on=sqlite3.OperationalError, attempts=None, timeout=BUSY_SECONDS, wait_initial=0.02, wait_max=0.5
+    ):
+        with attempt:
+            cursor.execute("PRAGMA journal_mode=WAL")
     cursor.close()
 
 
