@@ -17,7 +17,8 @@ from typing import Any
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
-from fractal_cloud.offers.offer import Act, Cloud, Session
+from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.offer import Cloud, Session
 
 
 @dataclass

@@ -16,8 +16,8 @@ from fractal_cloud.model.link import Half, LinkSettings, LinkState, LinkWork
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.link import Handler, InboundLink, Link, OutboundLink
-from fractal_cloud.offers.offer import Act
 from fractal_cloud.offers.secret import SealingKey, without_secrets
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.situate import ABSENT, View

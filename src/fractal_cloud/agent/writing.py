@@ -16,7 +16,8 @@ from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import Act, Wanted
+from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View
 

@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
@@ -20,6 +20,7 @@ from fractal_cloud.model.component import COMPONENT_FIELDS, Component
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.acting import Act, acting
 
 C = TypeVar("C", bound=Component)
 K = TypeVar("K", bound="Cloud")
@@ -33,24 +34,14 @@ class Recognition(StrEnum):
     WINDOW = "visibility window"
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """In whose name calls are made; the provider's request ids are collected for the journal (C7)."""
-
-    live_system_id: str
-    component_id: str
-    reason: str
-    request_ids: list[str] = field(default_factory=list)
-
-
 class Cloud(ABC):
     """A session at one provider, bound to one scope. Subclasses import the vendor's SDK in their constructor only."""
 
     scope: Scope
 
-    @abstractmethod
     def acting(self, act: Act) -> AbstractContextManager[Act]:
         """Sign every call made inside with who it is for and why (in the user agent), and collect request ids."""
+        return acting(act)
 
 
 class Session(ABC):

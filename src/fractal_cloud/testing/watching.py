@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.offer import Act, AnyOffer, Cloud, Provider, Session
+from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.offer import AnyOffer, Cloud, Provider, Session
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.sandbox.calls import Origin
 from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation

@@ -11,8 +11,9 @@ import pytest
 
 from fractal_cloud import __version__
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Throttled, Transient, Unreadable
+from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.aws.cloud import Aws, AwsSession, _drop_account_from_address, is_read
-from fractal_cloud.offers.offer import Act, Look
+from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox, agent_env
 from tests.offers.aws.conftest import World

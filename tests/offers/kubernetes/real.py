@@ -20,8 +20,9 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 
+from fractal_cloud.offers.acting import current_act
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
-from fractal_cloud.offers.kubernetes.calls import Call, _acting
+from fractal_cloud.offers.kubernetes.calls import Call
 from fractal_cloud.offers.kubernetes.cloud import Cluster
 from fractal_cloud.offers.kubernetes.faults import Answer
 from fractal_cloud.sandbox import Sandbox
@@ -199,7 +200,7 @@ def real_world(sandbox: Sandbox, folder: Path) -> Iterator[RealWorld]:
 
         def send(cluster: Cluster, call: Call) -> Answer:
             answer = plain(cluster, call)
-            act = _acting.get()
+            act = current_act()
             if not call.is_read and answer.is_good and act is not None:
                 made.real.writes.append(Write(act.live_system_id, act.component_id, act.reason, str(call)))
                 made.person_there.control()

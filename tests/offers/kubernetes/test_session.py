@@ -22,11 +22,11 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.kubernetes import calls
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
 from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, HOST, SECRET, SERVICE
-from fractal_cloud.offers.offer import Act
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes.person import KubernetesPerson
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -26,7 +24,8 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.offer import Act, Cloud, Session
+from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.offer import Cloud, Session
 
 URL: Final = "ACMEDB_URL"
 TOKEN: Final = "ACMEDB_TOKEN"
@@ -40,7 +39,6 @@ _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
     429: Throttled,
 }
 _CLEAR: Final = (Denied, NotFound, Throttled)
-_acting: ContextVar[Act | None] = ContextVar("acmedb_act", default=None)
 
 
 class AcmeSession(Session):
@@ -65,7 +63,7 @@ class AcmeSession(Session):
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
-            "User-Agent": _purpose(),
+            "User-Agent": purpose(),
             **({"If-Match": etag} if etag is not None else {}),
         }
         data = None if body is None else json.dumps(body).encode()
@@ -73,7 +71,7 @@ class AcmeSession(Session):
         is_read = method == "GET"
         try:
             with urlopen(request, timeout=SECONDS) as answer:  # noqa: S310  # the same
-                _note(answer.headers.get("X-Request-Id", ""), is_read=is_read)
+                note_request("" if is_read else answer.headers.get("X-Request-Id", ""))
                 text = answer.read()
                 return json.loads(text) if text else None
         except HTTPError as error:
@@ -89,15 +87,6 @@ class Acme(Cloud):
     def __init__(self, session: AcmeSession, scope: Scope) -> None:
         self._session = session
         self.scope = scope
-
-    @contextmanager
-    def acting(self, act: Act) -> Iterator[Act]:
-        """Sign every call this thread makes inside with who it is for and why; collect the request ids of writes."""
-        token = _acting.set(act)
-        try:
-            yield act
-        finally:
-            _acting.reset(token)
 
     def databases(self) -> Iterator[dict[str, Any]]:
         """All databases, page by page."""
@@ -150,22 +139,10 @@ class Acme(Cloud):
             return
 
 
-def _purpose() -> str:
-    act = _acting.get()
-    whose = f" ls/{act.live_system_id} component/{act.component_id} reason/{act.reason}" if act is not None else ""
-    return f"fractal-cloud-acmedb/1.0{whose}"
-
-
-def _note(request_id: str, *, is_read: bool) -> None:
-    act = _acting.get()
-    if act is not None and request_id and not is_read:
-        act.request_ids.append(request_id)
-
-
 def _error_of(error: HTTPError, call: str, *, is_read: bool) -> CloudError:
     """AcmeDB's refusal in the closed set; a read that fails in any way that is not «no» is unreadable, never absent."""
     request_id = error.headers.get("X-Request-Id", "")
-    _note(request_id, is_read=is_read)
+    note_request("" if is_read else request_id)
     code, said = _said(error)
     kind = Protected if code == "protected" else _BY_STATUS.get(error.code, Invalid)
     if error.code >= 500:

@@ -6,21 +6,18 @@ What is asked of AWS, and why, does not belong here.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from fractal_cloud import __version__
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.aws.faults import Answer, error_of
-from fractal_cloud.offers.offer import Act, Cloud, Session
+from fractal_cloud.offers.offer import Cloud, Session
 
 HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
@@ -37,7 +34,6 @@ _CURSORS: Final[Mapping[str, tuple[str, str]]] = {
     "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
 }
 _READS: Final = ("describe_", "get_", "list_", "head_")
-_acting: ContextVar[Act | None] = ContextVar("fractal_cloud_aws_act", default=None)
 
 
 def is_read(operation: str) -> bool:
@@ -112,11 +108,13 @@ class AwsSession(Session):
             answer: dict[str, Any] = getattr(self._client(service, region, reads=reads), operation)(**parameters)
         except ClientError as error:
             refused = _refusal(error, reads=reads)
-            _note(refused.request_id, reads=reads)
+            if not reads:
+                note_request(refused.request_id)
             raise refused from error
         except (BotoCoreError, ResponseParserError) as error:
             raise _failure(error, operation, reads=reads) from error
-        _note(answer.get("ResponseMetadata", {}).get("RequestId", ""), reads=reads)
+        if not reads:
+            note_request(answer.get("ResponseMetadata", {}).get("RequestId", ""))
         return answer
 
     def _client(self, service: str, region: str, *, reads: bool) -> Any:
@@ -155,15 +153,6 @@ class Aws(Cloud):
     def arn(self, service: str, resource: str) -> str:
         """The ARN of a resource of this account and region, for types whose answers leave it out."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
-
-    @contextmanager
-    def acting(self, act: Act) -> Iterator[Act]:
-        """Sign every call this thread makes inside with who it is for and why; collect the request ids of writes."""
-        token = _acting.set(act)
-        try:
-            yield act
-        finally:
-            _acting.reset(token)
 
     def call(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call. Raises errors of the closed set only; a failed read is never ``Invalid`` or ``Transient``."""
@@ -228,27 +217,6 @@ def _failure(error: Exception, operation: str, *, reads: bool) -> CloudError:
     if isinstance(error, never_sent) and not reads:
         return Invalid(f"{cause} ({code}, {operation}): correct the declaration and deploy again", code=code)
     return error_of(Answer(cause, code, "", operation, 0, is_read=reads))
-
-
-def _note(request_id: str, *, reads: bool) -> None:
-    act = _acting.get()
-    if act is not None and request_id and not reads:
-        act.request_ids.append(request_id)
-
-
-def _token(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text) or "-"
-
-
-def purpose() -> str:
-    """What the calls of this thread add to their user agent; CloudTrail shows it."""
-    act = _acting.get()
-    if act is None:
-        return f"fractal-cloud/{__version__} reason/read"
-    return (
-        f"fractal-cloud/{__version__} ls/{_token(act.live_system_id)} "
-        f"component/{_token(act.component_id)} reason/{_token(act.reason)}"
-    )
 
 
 def _sign_with_purpose(request: Any, **_: Any) -> None:

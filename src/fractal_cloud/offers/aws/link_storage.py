@@ -48,6 +48,7 @@ def grant_bucket(link: InboundLink[StorageLink]) -> Published | None:
     sent, received = link.fields.get("accessKeyId"), link.published.get("received")
     lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]
     if sent in keys and sent == received:
+        _drop_keys(link, name, keys, keep=str(sent))
         return {**common, "user": name, "accessKeyId": str(sent)}
     if sent in keys and link.fields.get("sealedTo") == lock:
         return {**common, "user": name, **{key: link.fields[key] for key in ("accessKeyId", "sealedTo", "sealed")}}
@@ -138,13 +139,16 @@ def _keys(cloud: Aws, user: str) -> list[str]:
 
 def _new_key(link: InboundLink[StorageLink], user: str, keys: list[str], lock: str) -> dict[str, str]:
     """A key that only the source's agent will read. One that is in use stays until the new one has arrived."""
-    received = link.published.get("received")
-    for stale in keys:
-        if stale != received:
-            link.cloud.find("iam", "delete_access_key", UserName=user, AccessKeyId=stale)
+    _drop_keys(link, user, keys, keep=str(link.published.get("received", "")))
     made = link.cloud.call("iam", "create_access_key", UserName=user)["AccessKey"]
     secret = link.keep_secret(made["SecretAccessKey"])
     return {"accessKeyId": made["AccessKeyId"], "sealedTo": lock, "sealed": link.seal(secret)}
+
+
+def _drop_keys(link: InboundLink[StorageLink], user: str, keys: list[str], keep: str) -> None:
+    for stale in keys:
+        if stale != keep:
+            link.cloud.find("iam", "delete_access_key", UserName=user, AccessKeyId=stale)
 
 
 def use_bucket(link: OutboundLink[StorageLink]) -> Published | None:

@@ -5,20 +5,16 @@ How a request is sent is cloud.py's business; what an object must look like is t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from fractal_cloud import __version__
 from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes.faults import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 from fractal_cloud.offers.kubernetes.patching import holds
-from fractal_cloud.offers.offer import Act, Cloud
+from fractal_cloud.offers.offer import Cloud
 
 PAGE: Final = 500
 LIST_ATTEMPTS: Final = 3
@@ -26,7 +22,6 @@ JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 Objects = list[Object]
-_acting: ContextVar[Act | None] = ContextVar("fractal_cloud_kubernetes_act", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +80,6 @@ class Kubernetes(Cloud):
     def context(self) -> str:
         """The name under which the agent reaches the cluster."""
         return self.server.context
-
-    @contextmanager
-    def acting(self, act: Act) -> Iterator[Act]:
-        """Sign every call this thread makes inside with who it is for and why; collect the request ids of writes."""
-        token = _acting.set(act)
-        try:
-            yield act
-        finally:
-            _acting.reset(token)
 
     # --- reading
 
@@ -204,25 +190,3 @@ class Kubernetes(Cloud):
         if answer.status == 404 and answer.call.startswith("POST "):
             raise made(Invalid, f"there is no namespace {self.namespace!r} for {kind.plural}: make it first", answer)
         raise error_of(answer)
-
-
-def note(request_id: str, *, is_read: bool) -> None:
-    """Keep the id of a writing request for the journal (C7)."""
-    act = _acting.get()
-    if act is not None and request_id and not is_read:
-        act.request_ids.append(request_id)
-
-
-def _token(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text) or "-"
-
-
-def purpose() -> str:
-    """The user agent of this thread's calls: who they are for and why; the cluster's audit log shows it."""
-    act = _acting.get()
-    if act is None:
-        return f"fractal-cloud/{__version__} reason/read"
-    return (
-        f"fractal-cloud/{__version__} ls/{_token(act.live_system_id)} "
-        f"component/{_token(act.component_id)} reason/{_token(act.reason)}"
-    )

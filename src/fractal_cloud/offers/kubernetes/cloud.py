@@ -20,7 +20,8 @@ from uuid import uuid4
 
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes, note, purpose
+from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
 from fractal_cloud.offers.kubernetes.faults import Answer, error_of
 from fractal_cloud.offers.kubernetes.kinds import NAMESPACE
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer
@@ -80,7 +81,7 @@ class Cluster:
         client = self.reading if call.is_read else self.writing
         # The server takes this id over into its audit log: so it is known even where the answer is lost.
         request_id = "" if call.is_read else str(uuid4())
-        note(request_id, is_read=call.is_read)
+        note_request(request_id)
         try:
             request = _request(client, call, request_id)
             response = client.call_api(*request, _request_timeout=call.seconds or _seconds(call))
