@@ -144,7 +144,10 @@ def test_up_refuses_a_port_in_use_and_a_database_that_is_not_its_own(fractal: Fr
 
 
 @pytest.mark.parametrize("command", ["up", "serve"])
-def test_a_data_folder_that_cannot_be_made_is_told(fractal: Fractal, tmp_path: Path, command: str) -> None:
+def test_a_data_folder_that_cannot_be_made_is_told(
+    fractal: Fractal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("FRACTAL_SANDBOX_PORT", str(free_port()))
     (tmp_path / "file").write_text("")
     ran = fractal(command, "--port", str(free_port()), "--data-dir", str(tmp_path / "file" / "below"))
     assert ran.code == 1

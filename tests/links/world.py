@@ -172,9 +172,9 @@ class World:
         return found
 
     def journal(self, live_system: str, component: str) -> list[dict[str, Any]]:
-        """The journalled writes of one component that links were the reason of, newest first."""
+        """What the halves of one component's links journalled, newest first."""
         body = self.api.get(f"/livesystems/{live_system}/components/{component}/journal").json()
-        return [entry for entry in body["items"] if entry["reason"] == "link"]
+        return [entry for entry in body["items"] if entry["reason"] == "link" and "link" in entry["before"]]
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class Journal:
         if not tracked.open_writes or view.error is not None:
             return
         for entry in tracked.open_writes:
-            if entry.reason == "link":
+            if entry.reason == "link" and "link" in entry.before:
                 told = "the agent died meanwhile: it is done once more"
                 self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": told})
                 continue

@@ -33,6 +33,7 @@ class ComparedType:
         self.enforced: dict[str, Any] = {
             name: properties[name].get("default") for name, found in facts_of.items() if found.get("enforced")
         }
+        self.linked = frozenset(facts.linked())
         self.place = frozenset(facts.place)
         self.parent = facts.parent
         self.realm = facts.realm

@@ -282,6 +282,8 @@ def _reconciliation(
             answer=answer,
         )
     reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
+    if changes and around.compared.linked.issuperset(changes):
+        reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
     is_open = sighting.takes_changes
     step = Step(Verb.UPDATE, reason, drift=changes) if is_open else None
     message = words.reconciling(changes) if is_open else words.at_work(sighting)

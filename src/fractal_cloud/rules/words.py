@@ -16,7 +16,10 @@ from fractal_cloud.model.wire import OperatorRequest
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 
-HANDSHAKE = "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back"
+HANDSHAKE = (
+    "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back; "
+    "`fractal glass` prints the commands, as its cloud spells them"
+)
 
 
 def in_step() -> str:

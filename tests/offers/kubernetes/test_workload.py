@@ -127,6 +127,8 @@ def test_what_a_link_brings_into_the_environment_is_marked_and_no_drift(world: K
     assert {one["name"]: one["value"] for one in container(world)["env"]} == {"A": "1", **brought}
     assert world.output("ls-a", "web", "env") == {"A": "1"}
     assert world.output("ls-a", "web", "linkedEnv") == sorted(brought)
+    journal = world.api.get("/livesystems/ls-a/components/web/journal").json()["items"]
+    assert [entry["reason"] for entry in journal if "linkedEnv" in entry["after"]] == ["link"]
     assert world.drift("ls-a", "web") is None
     world.deploy("ls-a", workload(env={"A": "2"}), other)
     world.cycle(6)
