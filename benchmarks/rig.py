@@ -23,7 +23,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.secret import SealingKey
-from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY
+from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY
 
 
 class Canned:

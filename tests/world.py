@@ -22,8 +22,8 @@ from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from fractal_cloud.sandbox import PERSON_ACCESS_KEY, Sandbox, agent_env
-from fractal_cloud.sandbox.env import SECRET_KEY
+from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
 
 ADMIN_TOKEN = "test-admin-token"
 CYCLE = 0.05

@@ -237,7 +237,7 @@ def _several(world: World, many: int) -> list[str]:
 
 
 def _attribute_reads(world: World) -> int:
-    return world.sandbox.aws.calls.count(operation="DescribeVpcAttribute", actor="agent")
+    return int(world.sandbox.aws.calls.count(operation="DescribeVpcAttribute", actor="agent"))
 
 
 @pytest.mark.rule("S23", "S20")

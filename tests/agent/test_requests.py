@@ -28,7 +28,7 @@ def _refusals(world: World) -> list[str]:
 
 
 def _tagged(world: World) -> int:
-    return world.sandbox.aws.calls.count(operation="CreateTags", actor="agent")
+    return int(world.sandbox.aws.calls.count(operation="CreateTags", actor="agent"))
 
 
 def _remove(world: World, vpc_id: str) -> None:

@@ -277,9 +277,8 @@ class KilledWorld(FaultyWorld):
         return not self.api.get("/livesystems/ls-a/components").json()["items"]
 
     def _reads(self) -> int:
-        return self.sandbox.aws.calls.count(actor="agent") - self.sandbox.aws.calls.count(
-            actor="agent", writes_only=True
-        )
+        calls = self.sandbox.aws.calls
+        return int(calls.count(actor="agent") - calls.count(actor="agent", writes_only=True))
 
 
 @contextmanager

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fractal_cloud.model.component import Component
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferContract
-from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers import cases as aws
-from tests.offers.aws.examples import EXAMPLES as AWS_EXAMPLES
-from tests.offers.kubernetes import hands as kubernetes
-from tests.offers.kubernetes.examples import EXAMPLES as KUBERNETES_EXAMPLES
-from tests.offers.kubernetes.real import real_world
-from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
-
-CASES: dict[type[Component], Any] = {**aws.CASES, **kubernetes.CASES}
-EXAMPLES: dict[type[Component], Any] = {**AWS_EXAMPLES, **KUBERNETES_EXAMPLES}
-KINDS = {kind.__name__: kind for kind in CASES}
+from tests.offers.suites import Case, kinds
 
 
-def _every(names: list[str]) -> pytest.MarkDecorator:
-    """One test for each kind; all tests of one kind share a world, so they stay with one worker."""
-    params = [pytest.param(name, id=name, marks=pytest.mark.xdist_group(f"contract {name}")) for name in names]
+def _every(chosen: Callable[[Case], bool]) -> pytest.MarkDecorator:
+    """One test for each type; all tests of one type share a world, so they stay with one worker."""
+    params = []
+    for name, (suite, kind) in kinds().items():
+        if chosen(suite.cases[kind]):
+            marks = [pytest.mark.xdist_group(f"contract {name}")]
+            if why_not := suite.why_not():
+                marks.append(pytest.mark.skip(reason=why_not))
+            params.append(pytest.param(name, id=name, marks=marks))
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 
 
-EVERY_OFFER = _every(list(KINDS))
-ONLY_UP = _every([k for k, kind in KINDS.items() if CASES[kind].only_up])
-IMMUTABLE = _every([k for k, kind in KINDS.items() if EXAMPLES[kind].immutable_changes])
-TAKING_TIME = _every([k for k, kind in KINDS.items() if CASES[kind].takes_time])
-HAZARDOUS = _every([k for k, kind in KINDS.items() if CASES[kind].hazards])
-
-
-class ContractWorld(FaultyWorld):
-    """A world that has what the example takes for granted, also after it was thrown away."""
-
-    kind: type[Component]
-
-    def start_over(self) -> None:
-        super().start_over()
-        aws.prepare(self.kind, self.person.client)
+EVERY_OFFER = _every(lambda _: True)
+ONLY_UP = _every(lambda case: case.only_up)
+IMMUTABLE = _every(lambda case: case.immutable)
+TAKING_TIME = _every(lambda case: case.takes_time)
+HAZARDOUS = _every(lambda case: case.hazardous)
 
 
 @pytest.fixture(scope="module")
@@ -55,35 +37,17 @@ def contract(
     request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OfferContract]:
     """The contract of one offer, in a world of its own."""
-    kind, folder = KINDS[request.param], tmp_path_factory.mktemp("contract")
-    make = _on_kubernetes if kind.provider == "kubernetes" else _on_aws
-    with make(session_sandbox, folder, kind) as made:
-        yield made
+    suite, kind = kinds()[request.param]
+    with suite.stage(session_sandbox, tmp_path_factory.mktemp("contract"), kind) as stage:
+        yield OfferContract(installed()[kind.type], stage.example, stage.world)
 
 
-@contextmanager
-def _on_aws(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[OfferContract]:
-    with faulty_world(sandbox, folder, ContractWorld) as world:
-        world.kind = kind
-        aws.prepare(kind, world.person.client)
-        yield OfferContract(installed()[kind.type], aws.example_of(kind, world.person.client), world)
-
-
-@contextmanager
-def _on_kubernetes(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[OfferContract]:
-    """In the sandbox, or in a real cluster where ``KUBECONFIG_REAL`` names one (`scripts/kube-apiserver` starts it)."""
-    is_real = bool(os.environ.get("KUBECONFIG_REAL"))
-    with real_world(sandbox, folder) if is_real else kubernetes_world(sandbox, folder, KubernetesWorld) as world:
-        yield OfferContract(installed()[kind.type], kubernetes.example_of(kind, world.kube), world)
-
-
-@pytest.mark.parametrize("component_type", [offer.type for offer in installed()])
+@pytest.mark.parametrize("component_type", [offer.type for offer in installed() if offer.taggable])
 def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
     kind = installed()[component_type].component
-    missing = [where for where, known in (("examples", EXAMPLES), ("cases", CASES)) if kind not in known]
-    assert not missing, (
+    assert kind in {kind for _, kind in kinds().values()}, (
         f"{component_type} is not held to the contract: write its example (declaration, other values, foreign edit) "
-        f"and its case (a person's hands, what blocks a deletion), here in {', '.join(missing)}"
+        f"and its case (a person's hands, what blocks a deletion), in the suite.py of its provider's folder here"
     )
 
 

@@ -11,7 +11,8 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from fractal_cloud.sandbox import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY, Sandbox
+from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
 
 REGION = "eu-central-1"
 

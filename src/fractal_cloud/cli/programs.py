@@ -165,10 +165,11 @@ def policy(
     except ModuleNotFoundError as error:
         if error.name is None or not name.startswith(error.name):
             raise
+        from fractal_cloud.offers.registry import installed
+
+        known = ", ".join(installed().providers())
         raise CommandError(
-            f"there is no access policy for {provider!r}",
-            advice="There is one for aws and one for kubernetes.",
-            code=Exit.USAGE,
+            f"there is no access policy for {provider!r}", advice=f"Installed are: {known}.", code=Exit.USAGE
         ) from None
     made = module.policy()
     typer.echo(made if isinstance(made, str) else json.dumps(made, indent=2))
@@ -197,7 +198,7 @@ def sandbox_env(
 ) -> None:
     """Print the exports that point the vendors' own tools at the sandbox: eval "$(fractal sandbox env)".
 
-    kubectl wants a file: it is written into the data folder.
+    Some tools want files: they are written into the data folder.
     """
     try:
         from fractal_cloud.sandbox import sandbox_env as made

@@ -8,7 +8,6 @@ import socket
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +31,7 @@ from fractal_cloud.cli.programs import make_folder, new_token, url_of, without_s
 
 if TYPE_CHECKING:
     from fractal_cloud.cli.children import Children
+    from fractal_cloud.sandbox.mounts import Mount
 
 _SAMPLE = "sample"
 _CYCLE = 5.0
@@ -175,10 +175,20 @@ def _start(plan: _Plan, children: Children) -> None:
 
 def _providers(plan: _Plan) -> list[str]:
     """The clouds to serve: all of the sandbox's, or the real ones for which there can be credentials."""
-    has_cluster = bool(os.environ.get("KUBECONFIG")) or (Path.home() / ".kube" / "config").exists()
-    if find_spec("kubernetes") is None or not (plan.sandbox or has_cluster):
-        return ["aws"]
-    return ["aws", "kubernetes"]
+    from fractal_cloud.offers.registry import installed
+
+    registry = installed()
+    found = [registry.provider(name) for name in registry.providers()]
+    if plan.sandbox:
+        in_sandbox = {mount.provider for mount in _mounts()}
+        return [provider.name for provider in found if provider.name in in_sandbox and provider.can_connect()]
+    return [provider.name for provider in found if provider.can_connect() and provider.is_at_hand()]
+
+
+def _mounts() -> tuple[Mount, ...]:
+    from fractal_cloud.sandbox.mounts import mounts
+
+    return mounts()
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
@@ -186,16 +196,10 @@ def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
     if not plan.sandbox:
         return common
     try:
-        from fractal_cloud.sandbox import agent_env
+        from fractal_cloud.sandbox import agent_env, without_real_clouds
     except ModuleNotFoundError as error:
         raise without_sandbox(error) from None
-    return {
-        **{name: value for name, value in common.items() if not name.startswith("AWS_")},
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        **agent_env(plan.sandbox_url, plan.data_dir),
-    }
+    return {**without_real_clouds(common), **agent_env(plan.sandbox_url, plan.data_dir)}
 
 
 def _listens(host: str, port: int) -> bool:
@@ -262,7 +266,7 @@ def _greet(plan: _Plan) -> None:
     facts = [
         ("dashboard", f"{plan.url}/ui?token={plan.token}"),
         ("API", f"{plan.url} (described at /openapi.json)"),
-        ("sandbox", f"{plan.sandbox_url} (AWS, Kubernetes)") if plan.sandbox else ("clouds", "the real ones"),
+        ("sandbox", f"{plan.sandbox_url} ({_titles()})") if plan.sandbox else ("clouds", "the real ones"),
         ("token", plan.token),
         ("logs", f"{plan.data_dir}/*.log"),
     ]
@@ -286,6 +290,10 @@ def _greet(plan: _Plan) -> None:
     for step in steps:
         typer.echo(f"  {step}")
     typer.echo("")
+
+
+def _titles() -> str:
+    return ", ".join(dict.fromkeys(mount.title for mount in _mounts()))
 
 
 def _program() -> str:

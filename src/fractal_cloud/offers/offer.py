@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, ClassVar, Generic, TypeVar
 
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
@@ -74,11 +75,21 @@ class Session(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One cloud: its name, and how to connect to it."""
+    """One cloud: its name, and how to connect to it.
+
+    ``packages``: what must be importable for that. ``is_at_hand``: whether this machine seems to have credentials
+    for it; asked only to guess what `fractal up` should serve, and without calling anybody.
+    """
 
     name: str
     title: str
     connect: Callable[[], Session]
+    packages: tuple[str, ...] = ()
+    is_at_hand: Callable[[], bool] = bool
+
+    def can_connect(self) -> bool:
+        """Whether the packages it needs are installed."""
+        return all(find_spec(package) is not None for package in self.packages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,21 @@ meets these clouds only over HTTP, as it meets the real ones.
 
 from typing import TYPE_CHECKING, Any
 
-from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY, agent_env, kubeconfig, sandbox_env
-
 if TYPE_CHECKING:
+    from fractal_cloud.sandbox.env import agent_env, sandbox_env, without_real_clouds
     from fractal_cloud.sandbox.server import Sandbox
 
-__all__ = ["AGENT_ACCESS_KEY", "PERSON_ACCESS_KEY", "Sandbox", "agent_env", "kubeconfig", "sandbox_env"]
+__all__ = ["Sandbox", "agent_env", "sandbox_env", "without_real_clouds"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the server, and moto with it, only when somebody starts one: who asks for the settings does not wait."""
+    """Load each part only when it is asked for: whoever wants the settings does not wait for the servers."""
     if name == "Sandbox":
         from fractal_cloud.sandbox.server import Sandbox
 
         return Sandbox
+    if name in __all__:
+        from fractal_cloud.sandbox import env
+
+        return getattr(env, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

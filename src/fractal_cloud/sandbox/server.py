@@ -1,7 +1,7 @@
 """Starting and stopping the sandbox: one port, the clouds mounted on it, and the control surface beside them.
 
-AWS answers at the root, because its tools know only one endpoint; every other cloud is mounted below a path of its
-own. What a cloud answers does not belong here.
+One cloud answers at the root, because its tools know only one endpoint without a path; every other is mounted below a
+path of its own. What a cloud answers does not belong here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import signal
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
+from typing import Any
 
-from fractal_cloud.sandbox.aws import AwsCloud
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
-from fractal_cloud.sandbox.env import CLUSTERS
-from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from fractal_cloud.sandbox.mounts import mounts
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
 
 __all__ = ["Sandbox", "main"]
@@ -25,21 +24,24 @@ DEFAULT_PORT = 4566
 class Sandbox:
     """All sandbox clouds of this process, served on one port of `host`. Port 0 takes a free one.
 
-    Use it as a context manager, or `start()` and `stop()` it. It starts empty. Clouds beside AWS and the two clusters
-    of Kubernetes are mounted with `mount`, before it starts.
+    Use it as a context manager, or `start()` and `stop()` it. It starts empty. Each cloud is also an attribute by its
+    name: `sandbox.aws`, `sandbox.kubernetes_2`. More clouds are mounted with `mount`, before it starts.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.aws = AwsCloud()
-        self._clouds: dict[str, Cloud] = {"aws": self.aws}
+        self._clouds: dict[str, Cloud] = {}
         self._paths: dict[str, Cloud] = {}
-        self.kubernetes = KubernetesCloud()
-        self.kubernetes_2 = KubernetesCloud()
-        self.mount("kubernetes", CLUSTERS["sandbox"], self.kubernetes)
-        self.mount("kubernetes-2", CLUSTERS["sandbox-2"], self.kubernetes_2)
+        for mount in mounts():
+            self.mount(mount.name, mount.path, mount.load())
         self._host = host
         self._wanted_port = port
         self._server: HttpServer | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        clouds = self.__dict__.get("_clouds", {})
+        if name.replace("_", "-") in clouds:
+            return clouds[name.replace("_", "-")]
+        raise AttributeError(f"the sandbox has no cloud {name!r}; it has: {', '.join(clouds)}")
 
     @property
     def clouds(self) -> Mapping[str, Cloud]:
@@ -54,14 +56,14 @@ class Sandbox:
         return f"http://{self._host}:{self.port}"
 
     def mount(self, name: str, path: str, cloud: Cloud) -> None:
-        """Serve a cloud below a path such as `/hetzner`; it sees paths without that prefix."""
+        """Serve a cloud below a path such as `/hetzner`; it sees paths without that prefix. At the root: all others."""
         self._clouds[name] = cloud
         self._paths[path.rstrip("/")] = cloud
 
     def start(self) -> Sandbox:
         """Serve from a thread of its own; returns when the port is open."""
         self.reset()
-        self._server = HttpServer(self._host, self._wanted_port, _Router(self._clouds, self._paths, self.aws))
+        self._server = HttpServer(self._host, self._wanted_port, _Router(self._clouds, self._paths))
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="sandbox", daemon=True).start()
         return self
 
@@ -93,12 +95,12 @@ class Sandbox:
 
 
 class _Router:
-    """Sends each request to the control surface, to a mounted cloud, or to AWS."""
+    """Sends each request to the control surface, or to the cloud at its path; the longest path that fits decides."""
 
-    def __init__(self, clouds: Mapping[str, Cloud], paths: Mapping[str, Cloud], root: Cloud) -> None:
+    def __init__(self, clouds: Mapping[str, Cloud], paths: Mapping[str, Cloud]) -> None:
         self._control = ControlSurface(clouds)
-        self._paths = paths
-        self._root = root
+        self._paths = {path: paths[path] for path in sorted(paths, key=len, reverse=True) if path}
+        self._root = paths[""]
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path: str = environ["PATH_INFO"]

@@ -16,7 +16,8 @@ from fractal_cloud.offers.aws.cloud import Aws, AwsSession
 from fractal_cloud.offers.offer import AnyOffer, Look, Wanted
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
-from fractal_cloud.sandbox import PERSON_ACCESS_KEY, Sandbox, agent_env
+from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY
 from tests.offers.aws.examples import EXAMPLES, REGION, Example
 
 LIVE_SYSTEM = "ls-team-a"

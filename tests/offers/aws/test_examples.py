@@ -27,7 +27,7 @@ ONLY_UP = {"version", "allocatedStorage", "engineVersion"}
 
 
 def _writes(sandbox: Sandbox) -> int:
-    return sandbox.aws.calls.count(actor="agent", writes_only=True)
+    return int(sandbox.aws.calls.count(actor="agent", writes_only=True))
 
 
 def test_every_aws_offer_has_an_example() -> None:

@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from fractal_cloud.sandbox import sandbox_env
-from fractal_cloud.sandbox.env import CLUSTERS
+from fractal_cloud.sandbox.kubernetes import CLUSTERS
 
 Object = dict[str, Any]
 

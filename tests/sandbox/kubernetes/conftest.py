@@ -19,8 +19,9 @@ import httpx2
 import pytest
 import yaml
 
-from fractal_cloud.sandbox import Sandbox, kubeconfig
-from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.kubernetes import kubeconfig
+from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -161,7 +162,8 @@ def name() -> str:
 
 @pytest.fixture
 def cluster(sandbox: Sandbox) -> KubernetesCloud:
-    return sandbox.kubernetes
+    cluster: KubernetesCloud = sandbox.kubernetes
+    return cluster
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from fractal_cloud.sandbox import Sandbox, sandbox_env
-from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import MANAGED, deployment, machine, mapping, service
 
 KUBECTL = shutil.which("kubectl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import (
     CLAIMS,
     DEPLOYMENTS,

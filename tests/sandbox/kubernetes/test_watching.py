@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.env import PERSON_TOKEN
-from fractal_cloud.sandbox.kubernetes import KubernetesCloud
+from fractal_cloud.sandbox.kubernetes import PERSON_TOKEN
+from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, MACHINES, Api, deployment, machine
 
 

@@ -9,4 +9,4 @@ def _connect() -> Session:
     return AwsSession()
 
 
-PROVIDER = Provider(name="aws", title="AWS", connect=_connect)
+PROVIDER = Provider(name="aws", title="AWS", connect=_connect, packages=("boto3",), is_at_hand=lambda: True)

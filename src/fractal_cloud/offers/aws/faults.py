@@ -16,8 +16,8 @@ from fractal_cloud.model.errors import (
     NotFound,
     Throttled,
     Transient,
-    Unreadable,
 )
+from fractal_cloud.offers.refusals import refusal, when_read
 
 # What botocore itself counts as throttling, but for LimitExceededException, which ECS and EKS also say of quotas.
 _THROTTLED: Final = frozenset(
@@ -130,16 +130,6 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     412: Conflict,
     429: Throttled,
 }
-_READABLE: Final = (Throttled, Denied, NotFound)
-_ADVICE: Final[dict[type[CloudError], str]] = {
-    Throttled: "it is tried again later",
-    Unreadable: "nothing is decided from it, and it is read again",
-    Conflict: "it is tried again",
-    Denied: "allow it to the agent's role: `fractal agent policy --provider aws` prints what it needs",
-    Invalid: "correct the declaration and deploy again",
-    NotFound: "it is looked for again",
-    Transient: "whether it took effect is unknown until the next look",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +147,7 @@ class Answer:
 def kind_of(answer: Answer) -> type[CloudError]:
     """The error of the closed set; a read that failed is never anything from which absence could be concluded."""
     kind = _kind_of_answer(answer)
-    return Unreadable if answer.is_read and kind not in _READABLE else kind
+    return when_read(kind) if answer.is_read else kind
 
 
 def _kind_of_answer(answer: Answer) -> type[CloudError]:
@@ -176,8 +166,11 @@ def _kind_of_answer(answer: Answer) -> type[CloudError]:
 
 def error_of(answer: Answer) -> CloudError:
     """The error to raise: the vendor's cause first, its code and call for whoever looks it up, what follows."""
-    kind = kind_of(answer)
-    # Without the request id, which is another one in every cycle: the same fault says the same words.
-    where = ", ".join(part for part in (answer.code, answer.operation) if part)
-    cause = " ".join(answer.message.split()).rstrip(". ") or "no reason was given"
-    return kind(f"{cause} ({where}): {_ADVICE[kind]}", code=answer.code, request_id=answer.request_id)
+    return refusal(
+        kind_of(answer),
+        answer.message,
+        provider="aws",
+        code=answer.code,
+        call=answer.operation,
+        request_id=answer.request_id,
+    )

@@ -17,6 +17,7 @@ from fractal_cloud.model.errors import (
     Transient,
     Unreadable,
 )
+from fractal_cloud.offers.refusals import refusal, when_read
 
 _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     401: Denied,
@@ -24,17 +25,6 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     404: NotFound,
     409: Conflict,
     429: Throttled,
-}
-_READABLE: Final = (Throttled, Denied, NotFound)
-_ADVICE: Final[dict[type[CloudError], str]] = {
-    Throttled: "it is tried again later",
-    Unreadable: "nothing is decided from it, and it is read again",
-    Conflict: "it is tried again",
-    Overtaken: "nothing was written, and it is tried again",
-    Denied: "allow it to the agent: `fractal agent policy --provider kubernetes` prints what it needs",
-    Invalid: "correct the declaration and deploy again",
-    NotFound: "it is looked for again",
-    Transient: "whether it took effect is unknown until the next look",
 }
 GONE: Final = 410
 NO_SUCH_KIND: Final = "NoSuchKind"
@@ -90,9 +80,8 @@ def error_of(answer: Answer) -> CloudError:
 
 def made(kind: type[CloudError], cause: str, answer: Answer, reason: str = "") -> CloudError:
     """An error with a cause of our own words for an answer."""
-    cause = " ".join(cause.split()).rstrip(". ") or "no reason was given"
-    where = ", ".join(part for part in (reason or str(answer.status or ""), answer.call) if part)
-    return kind(f"{cause} ({where}): {_ADVICE[kind]}", code=reason or str(answer.status), request_id=answer.request_id)
+    code = reason or str(answer.status or "")
+    return refusal(kind, cause, provider="kubernetes", code=code, call=answer.call, request_id=answer.request_id)
 
 
 def no_such_kind(answer: Answer, kind: str, product: str) -> CloudError:
@@ -116,4 +105,4 @@ def _kind_of(answer: Answer, reason: str) -> type[CloudError]:
         kind = Overtaken
     else:
         kind = _BY_STATUS.get(answer.status, Invalid)
-    return Unreadable if answer.is_read and kind not in _READABLE else kind
+    return when_read(kind) if answer.is_read else kind

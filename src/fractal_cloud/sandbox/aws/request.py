@@ -21,8 +21,8 @@ from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
 from werkzeug.exceptions import HTTPException
 
+from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, REGION
 from fractal_cloud.sandbox.calls import Call, Origin
-from fractal_cloud.sandbox.env import AGENT_ACCESS_KEY, REGION
 from fractal_cloud.sandbox.wire import Environ
 
 __all__ = ["AwsRequest", "parse", "with_parameters"]

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import Any
 
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_cloud.sandbox.env import AGENT_TOKEN, PERSON_TOKEN
 from fractal_cloud.sandbox.knobs import Interference, Knobs
+from fractal_cloud.sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
 from fractal_cloud.sandbox.kubernetes.discovery import describe, is_about_itself
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, PageNotFound, unauthorized

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import yaml
 
 from fractal_cloud.sandbox.calls import Actor, Call, Origin
-from fractal_cloud.sandbox.env import AGENT_TOKEN, PERSON_TOKEN
+from fractal_cloud.sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_cloud.sandbox.kubernetes.errors import (
     PageNotFound,
     bad_request,

@@ -1,0 +1,49 @@
+"""How a cloud's refusal is told, the same for all providers: the vendor's cause, where to look it up, what follows.
+
+Which error of the closed set a refusal is, each provider decides from its vendor's own codes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Overtaken,
+    Protected,
+    Throttled,
+    Transient,
+    Unreadable,
+)
+
+_FOLLOWS: Final[dict[type[CloudError], str]] = {
+    Throttled: "it is tried again later",
+    Unreadable: "nothing is decided from it, and it is read again",
+    Conflict: "it is tried again",
+    Overtaken: "nothing was written, and it is tried again",
+    Protected: "it is respected until a person switches it off",
+    Denied: "allow it to the agent: `fractal agent policy --provider {provider}` prints what it needs",
+    Invalid: "correct the declaration and deploy again",
+    NotFound: "it is looked for again",
+    Transient: "whether it took effect is unknown until the next look",
+}
+_READABLE: Final = (Throttled, Denied, NotFound, Unreadable)
+
+
+def when_read(kind: type[CloudError]) -> type[CloudError]:
+    """What a refusal means to a read: never anything from which absence could be concluded (S0)."""
+    return kind if issubclass(kind, _READABLE) else Unreadable
+
+
+def refusal(
+    kind: type[CloudError], cause: str, *, provider: str, code: str = "", call: str = "", request_id: str = ""
+) -> CloudError:
+    """The error to raise. The request id is not among its words: the same fault says the same in every cycle."""
+    told = " ".join(cause.split()).rstrip(". ") or "no reason was given"
+    where = ", ".join(part for part in (code, call) if part)
+    follows = _FOLLOWS[kind].format(provider=provider)
+    return kind(f"{told} ({where}): {follows}", code=code, request_id=request_id)

@@ -1,0 +1,21 @@
+"""What clouds of the sandbox that speak JSON over HTTP have in common; a vendor's own rules stand in its folder."""
+
+from fractal_cloud.sandbox.rest.cloud import RestCloud
+from fractal_cloud.sandbox.rest.kinds import Body, Kind, Phase, Place
+from fractal_cloud.sandbox.rest.routes import Reply, Request, Route, Routes
+from fractal_cloud.sandbox.rest.store import Draft, Refused, Store
+
+__all__ = [
+    "Body",
+    "Draft",
+    "Kind",
+    "Phase",
+    "Place",
+    "Refused",
+    "Reply",
+    "Request",
+    "RestCloud",
+    "Route",
+    "Routes",
+    "Store",
+]

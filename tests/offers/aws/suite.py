@@ -1,0 +1,48 @@
+"""What the suites over the whole registry need to know of AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.sandbox import Sandbox
+from tests.faults.worlds import FaultyWorld, faulty_world
+from tests.offers import cases
+from tests.offers.aws.examples import EXAMPLES
+from tests.offers.suites import Case, Stage, Suite
+
+
+class AwsWorld(FaultyWorld):
+    """A world that has what the example takes for granted, also after it was thrown away."""
+
+    kind: type[Component]
+
+    def start_over(self) -> None:
+        super().start_over()
+        cases.prepare(self.kind, self.person.client)
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type in a world of its own."""
+    with faulty_world(sandbox, folder, AwsWorld) as world:
+        world.kind = kind
+        cases.prepare(kind, world.person.client)
+        yield Stage(world, cases.example_of(kind, world.person.client))
+
+
+SUITE = Suite(
+    provider="aws",
+    cases={
+        kind: Case(
+            only_up=bool(case.only_up),
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=case.takes_time,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in cases.CASES.items()
+    },
+    stage=stage,
+)

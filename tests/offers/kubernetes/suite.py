@@ -1,0 +1,42 @@
+"""What the suites over the whole registry need to know of Kubernetes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.kubernetes import hands
+from tests.offers.kubernetes.examples import EXAMPLES
+from tests.offers.kubernetes.real import real_world
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
+from tests.offers.suites import Case, Stage, Suite
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type, in the sandbox, or in a real cluster where ``KUBECONFIG_REAL`` names one.
+
+    `scripts/kube-apiserver` starts such a cluster.
+    """
+    is_real = bool(os.environ.get("KUBECONFIG_REAL"))
+    with real_world(sandbox, folder) if is_real else kubernetes_world(sandbox, folder, KubernetesWorld) as world:
+        yield Stage(world, hands.example_of(kind, world.kube))
+
+
+SUITE = Suite(
+    provider="kubernetes",
+    cases={
+        kind: Case(
+            only_up=bool(case.only_up),
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=case.takes_time,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in hands.CASES.items()
+    },
+    stage=stage,
+)
