@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferExample
@@ -37,13 +39,23 @@ class Case:
     hazardous: bool = False
 
 
+REFUSALS: Mapping[str, Mapping[str, Any]] = {
+    "denied": {"status": 403, "code": "Forbidden"},
+    "throttled": {"status": 429, "code": "TooManyRequests"},
+    "failing": {"status": 500, "code": "InternalError"},
+    "cut off": {"cut": True},
+}
+
+
 @dataclass(frozen=True)
 class Suite:
     """``stage``: a world of its own for one type. ``cases``: every taggable type of the provider.
 
-    ``effects``: how many effects the life of a type has at least; what is struck must not shrink unnoticed.
-    ``always``: the types whose crashes are tried in the quick run; ``refusals``: how lists are refused, as the knob
-    ``fail`` takes it; ``lists``: what list calls are named on the knobs. ``why_not``: why it cannot run here.
+    ``effects``: how many effects the life of each type has at least (by class name): what is struck must not shrink
+    unnoticed; a provider without them has crashes of its own elsewhere. ``always``: the types that are struck in the
+    quick run too. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
+    knob ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
+    ``why_not``: why none of it can run here, if so.
     """
 
     provider: str
@@ -51,14 +63,21 @@ class Suite:
     stage: Callable[[Sandbox, Path, type[Component]], AbstractContextManager[Stage]]
     effects: Mapping[str, int] = field(default_factory=dict)
     always: tuple[str, ...] = ()
-    refusals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    machine: str = ""
+    refusals: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: REFUSALS)
     lists: str = "list*"
-    cloud: str = ""
+    gets: str = "get*"
+    creates: str = "create*"
     why_not: Callable[[], str] = str
 
     def kinds(self) -> dict[str, type[Component]]:
         """The types by their class names."""
         return {kind.__name__: kind for kind in self.cases}
+
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """What every test over this provider bears: that it is skipped, and why, where it cannot run."""
+        reason = self.why_not()
+        return [pytest.mark.skip(reason=reason)] if reason else []
 
 
 @cache

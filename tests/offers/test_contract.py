@@ -18,9 +18,7 @@ def _every(chosen: Callable[[Case], bool]) -> pytest.MarkDecorator:
     params = []
     for name, (suite, kind) in kinds().items():
         if chosen(suite.cases[kind]):
-            marks = [pytest.mark.xdist_group(f"contract {name}")]
-            if why_not := suite.why_not():
-                marks.append(pytest.mark.skip(reason=why_not))
+            marks = [pytest.mark.xdist_group(f"contract {name}"), *suite.marks()]
             params.append(pytest.param(name, id=name, marks=marks))
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 

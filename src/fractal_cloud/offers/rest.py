@@ -47,7 +47,10 @@ _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. ``path`` may be a whole address, where the vendor gave one (a next page)."""
+    """One request. ``path`` may be a whole address, where the vendor gave one (a next page).
+
+    ``is_question``: it only reads, though its method does not say so (a query that is posted).
+    """
 
     method: str
     path: str
@@ -55,11 +58,12 @@ class Call:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = None
+    is_question: bool = False
 
     @property
     def is_read(self) -> bool:
         """Whether it only reads."""
-        return self.method in ("GET", "HEAD")
+        return self.is_question or self.method in ("GET", "HEAD")
 
     def __str__(self) -> str:
         return f"{self.method} {self.path.partition('?')[0]}"
@@ -162,6 +166,10 @@ class Door:
             return self.read(path, query, **headers)
         except NotFound:
             return None
+
+    def ask(self, path: str, body: Any, query: Mapping[str, str] | None = None, **headers: str) -> Answer:
+        """Post a question that changes nothing; tried again as every other read."""
+        return self._good(self._read(Call("POST", path, query or {}, body, headers, is_question=True)))
 
     def pages(
         self, path: str, query: Mapping[str, str], following: Callable[[Answer], tuple[str, Mapping[str, str]] | None]
