@@ -1,0 +1,226 @@
+"""`fractal absorb`: writing what stands in the cloud back into the declaration, for a person to review (G14)."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fractal_cloud.cli.errors import CommandError
+from fractal_cloud.cli.options import DEFAULT_URL, LiveSystemId, Token, Url
+
+if TYPE_CHECKING:
+    from fractal_cloud.cli.absorbing.nodes import Language
+
+_OVERRIDE = "ManualOverride"
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One parameter of a component: what the declaration says, and what is true."""
+
+    component: str
+    parameter: str
+    declared: Any
+    actual: Any
+
+
+def absorb(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The declaration to change: .py, .yaml, .yml or .json.")],
+    live_system: LiveSystemId,
+    component: Annotated[
+        str, typer.Argument(metavar="COMPONENT", help="One component; without it, all in override.")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Write the actual values of what is in manual override into its declaration file.
+
+    Comments and layout stay as they are, and nothing is deployed: review the change, deploy it, and hand it back.
+    """
+    from fractal_cloud.cli.client import connect, path_of
+    from fractal_cloud.cli.files import load
+    from fractal_cloud.cli.output import say, warn
+
+    path = Path(file)
+    [declared] = load(file, [live_system])
+    with connect(url, token) as control:
+        found = list(control.every(f"{path_of(live_system)}/components"))
+        offers = {one["type"]: one for one in control.every("/offers")}
+    drifted = _drifted(live_system, component, found)
+    if not drifted:
+        say(f"{live_system}: nothing in override differs from what is declared.")
+        return
+    changes, left = _changes(declared.document, drifted, offers)
+    before = path.read_text(encoding="utf-8")
+    after, made, more = _edited(path, before, live_system, changes)
+    for line in [*left, *more]:
+        warn(line)
+    if not made:
+        raise CommandError(f"{file}: nothing could be written", advice="Change it by hand, as told above.")
+    _check(path, after, declared.document, made)
+    _show(file, before, after)
+    if dry_run:
+        return
+    _write(path, after)
+    say(f"{file} is changed, and nothing is deployed: review it, and deploy it with `fractal deploy {file}`.")
+    if left or more:
+        raise CommandError("not everything could be written", advice="Change the rest by hand, as told above.")
+
+
+def _drifted(live_system: str, component: str, found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The components in override that differ, of those that were asked for."""
+    if not component:
+        return [one for one in found if one["status"] == _OVERRIDE and _drift(one)]
+    named = [one for one in found if one["componentId"] == component]
+    if not named:
+        raise CommandError(
+            f"{live_system} has no component {component!r}", advice=f"`fractal status {live_system}` lists them."
+        )
+    [one] = named
+    if one["status"] != _OVERRIDE:
+        raise CommandError(
+            f"{component} is {one['status']}, not in override: the agent itself brings it to its declaration",
+            advice=f"`fractal glass {live_system} {component}` tells how to take it over first.",
+        )
+    return [one] if _drift(one) else []
+
+
+def _drift(component: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = (component.get("outputFields") or {}).get("drift") or {}
+    return found
+
+
+def _changes(
+    document: Mapping[str, Any], drifted: list[Mapping[str, Any]], offers: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[_Change], list[str]]:
+    """What is to be written, and what is left to a person because it names another component."""
+    changes, left = [], []
+    given = {one["id"]: one.get("parameters") or {} for one in document.get("components") or []}
+    for one in drifted:
+        name, properties = one["componentId"], _properties(offers.get(one["type"]) or {})
+        for parameter, values in _drift(one).items():
+            facts = (properties.get(parameter) or {}).get("x-fractal") or {}
+            declared, actual = (given.get(name) or {}).get(parameter), values.get("actual")
+            if name not in given:
+                left.append(f"{name} is not declared in this file: its {parameter} is {actual!r}")
+            elif facts.get("reference"):
+                left.append(f"{name}: {parameter} names another component, and is {actual!r} in the cloud")
+            else:
+                if facts.get("compare") == "unordered" and isinstance(declared, list) and isinstance(actual, list):
+                    actual = _in_order(declared, actual)
+                changes.append(_Change(name, parameter, declared, actual))
+    return changes, left
+
+
+def _properties(offer: Mapping[str, Any]) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = offer.get("parameterSchema") or {}
+    return schema.get("properties") or {}
+
+
+def _in_order(declared: list[Any], actual: list[Any]) -> list[Any]:
+    """A list whose order means nothing, in the order it was declared in; what is new comes last."""
+    left = [_without_nothing(one) for one in actual]
+    kept = []
+    for one in declared:
+        if _without_nothing(one) in left:
+            left.remove(_without_nothing(one))
+            kept.append(one)
+    return [*kept, *left]
+
+
+def _without_nothing(value: Any) -> Any:
+    """A value without the parts that are not set."""
+    if isinstance(value, Mapping):
+        return {key: _without_nothing(one) for key, one in value.items() if one is not None}
+    return value
+
+
+def _edited(path: Path, text: str, live_system: str, changes: list[_Change]) -> tuple[str, list[_Change], list[str]]:
+    """The text with every change that can be made without guessing, which those are, and the others in words."""
+    from fractal_cloud.cli.absorbing.editing import Editor
+    from fractal_cloud.cli.absorbing.nodes import ByHand
+
+    language = _language(path)
+    made, left = [], []
+    for one in changes:
+        try:
+            places = language.places(text, live_system, one.component, [one.parameter])
+            if one.parameter not in places:
+                raise ByHand("it is not written out there")
+            editor = Editor(text, language)
+            editor.change(places[one.parameter], one.declared, one.actual)
+            text = editor.result()
+            made.append(one)
+        except ByHand as why:
+            left.append(f"{one.component}: {one.parameter} is {one.actual!r} and must be changed by hand: {why}")
+    return text, made, left
+
+
+def _language(path: Path) -> Language:
+    from fractal_cloud.cli.absorbing.python import Json, Python
+    from fractal_cloud.cli.absorbing.yaml_source import Yaml
+
+    by_suffix: dict[str, type[Language]] = {".py": Python, ".json": Json}
+    return by_suffix.get(path.suffix.lower(), Yaml)()
+
+
+def _check(path: Path, after: str, document: Mapping[str, Any], changes: list[_Change]) -> None:
+    """Read the changed file as `fractal deploy` would: it must say what it said, but for the changes (else nothing is
+    written). It stands beside the file while it is read, so that it finds what lies there."""
+    from fractal_cloud.cli.files import load
+
+    wanted = deepcopy(dict(document))
+    for one in wanted["components"]:
+        for change in changes:
+            if change.component == one["id"]:
+                one["parameters"][change.parameter] = change.actual
+    handle, name = tempfile.mkstemp(suffix=path.suffix, prefix=f".{path.stem}-", dir=path.parent)
+    trial = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(after)
+        [found] = load(str(trial), [str(document["id"])])
+    except CommandError as error:
+        raise _unsure(path, error.cause) from None
+    finally:
+        trial.unlink(missing_ok=True)
+    if _plain(found.document) != _plain(wanted):
+        raise _unsure(path, "the changed file would declare more than these changes (a value is used twice, it seems)")
+
+
+def _plain(document: Any) -> Any:
+    """A document for comparison: parts that are not set say nothing."""
+    if isinstance(document, Mapping):
+        return {key: _plain(one) for key, one in document.items() if one is not None}
+    return [_plain(one) for one in document] if isinstance(document, list) else document
+
+
+def _unsure(path: Path, cause: str) -> CommandError:
+    return CommandError(
+        f"{path} is left as it is: {cause}", advice="Change it by hand: `fractal drift` shows what differs."
+    )
+
+
+def _show(file: str, before: str, after: str) -> None:
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), file, file)
+    for line in lines:
+        typer.echo(line.removesuffix("\n"))
+
+
+def _write(path: Path, text: str) -> None:
+    """Put the file in its place as a whole, with the rights it had."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    trial = Path(name)
+    trial.chmod(path.stat().st_mode & 0o7777)
+    trial.replace(path.resolve())
