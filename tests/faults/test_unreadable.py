@@ -16,6 +16,7 @@ import pytest
 from fractal_cloud.offers.aws import cloud
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferExample
+from tests.conftest import SOAK
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld, faulty_world
 from tests.offers.cases import CASES, example_of, prepare
@@ -133,6 +134,9 @@ def test_what_cannot_be_read_is_left_as_it_is(trouble: Trouble, operation: str) 
     modes = ["denied", "page 2", "throttled", "cut"]
     if any(fnmatchcase(f"{trouble.kind}-{operation}", pattern) for pattern in UNPAGED):
         modes[1] = "failing"
+    if not SOAK:  # two of the four, the others with the next operation
+        half = 2 * (list(LOOKS[trouble.kind]).index(operation) % 2)
+        modes = modes[half : half + 2]
     for mode in modes:
         trouble.drift()
         before, written = trouble.shown, len(world.writes())

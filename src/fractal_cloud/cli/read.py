@@ -130,6 +130,8 @@ def drift(
     else:
         rows = [(one["componentId"], coloured(one["status"]), *line) for one in drifted for line in _drift(one)]
         console().print(table(("component", "status", "parameter", "declared", "actual"), rows, live_system))
+        if any(one["status"] == "ManualOverride" for one in drifted):
+            say(f"`fractal absorb FILE {live_system}` writes what is in override into its declaration, to keep it.")
 
 
 def events(
