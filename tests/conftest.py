@@ -15,11 +15,13 @@ from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
 from fractal_cloud.sandbox import Sandbox
+from tests import proofs
 from tests.world import World
 from tests.world import world as make_world
 
 COUNTED = ("crash points", "processes killed")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
+PROOFS = os.environ.get("FRACTAL_PROOFS", "")
 
 # No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
@@ -31,6 +33,7 @@ settings.load_profile("soak" if SOAK else "default")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the long tests, saying how to run them, unless FRACTAL_SOAK=1; when they run, nothing hurries them."""
+    proofs.note(items)
     for item in items:
         if SOAK:
             item.add_marker(pytest.mark.timeout(3_600))
@@ -41,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how often the agent was made to fail: tests tell it as properties, from whatever worker they ran on."""
     counts: Counter[str] = Counter()
+    if PROOFS:
+        proofs.write(Path(PROOFS), terminalreporter.getreports("passed"))
     for report in terminalreporter.getreports("passed"):
         counts.update({name: value for name, value in report.user_properties if name in COUNTED})
     if counts:
