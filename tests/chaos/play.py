@@ -1,0 +1,66 @@
+"""One play: a seed, a stage, and one fault after the other while people go on with their work."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.chaos.audit import Auditor
+from tests.chaos.faults import Fault
+from tests.chaos.people import PATIENCE, People
+from tests.chaos.stage import CYCLE, Stage
+
+
+@dataclass
+class Played:
+    """What a play came through."""
+
+    faults: Counter[str] = field(default_factory=Counter)
+    cycles: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.faults.items()))
+        ordered = sorted(self.cycles)
+        middle, longest = ordered[len(ordered) // 2], ordered[-1]
+        return (
+            f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds}); at rest after {middle:.0f} cycles of "
+            f"{CYCLE:g} s in the middle, {longest:.0f} at most"
+        )
+
+
+def play(stage: Stage, seed: int, faults: list[Fault], until: float | None = None) -> Played:
+    """Let the faults happen, one after the other, and look at everything after each; stop early at a time given."""
+    dice = random.Random(f"people-{seed}")
+    people = People(stage)
+    auditor = Auditor(stage, people)
+    played = Played()
+    began = time.monotonic()
+    people.begin()
+    auditor.audit()
+    auditor.cycles.clear()
+    with ThreadPoolExecutor(1, thread_name_prefix="people") as busy:
+        for number, fault in enumerate(faults, 1):
+            if until is not None and time.monotonic() > until:
+                break
+            done = len(people.history)
+            try:
+                fault.inject(stage)
+                acting = busy.submit(people.act, dice)
+                time.sleep(fault.hold)
+                fault.heal(stage)
+                acting.result(PATIENCE * 4)
+                auditor.audit()
+            except BaseException as error:
+                deeds = "; ".join(people.history[done:])
+                error.add_note(f"fault {number} of seed {seed}: {fault}; people: {deeds}")
+                error.add_note(f"again: FRACTAL_CHAOS_SEED={seed} pytest tests/chaos")
+                raise
+            played.faults[fault.kind] += 1
+            print(f"{number}: {fault}: {'; '.join(people.history[done:])}: {auditor.cycles[-1]:.0f} cycles", flush=True)
+    played.cycles = auditor.cycles
+    played.seconds = time.monotonic() - began
+    return played
