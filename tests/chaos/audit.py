@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import httpx2 as httpx
 
+from tests.chaos.declared import Seen
 from tests.chaos.people import GUEST, Owner, People, Thing
 from tests.chaos.stage import CYCLE, Stage
 
@@ -48,6 +49,8 @@ class Auditor:
     statuses: dict[tuple[str, str], str] = field(default_factory=dict)
     journalled: set[str] = field(default_factory=set)
     cycles: list[float] = field(default_factory=list)
+    cloud: dict[str, dict[str, Seen]] = field(default_factory=dict)
+    shown: dict[str, dict[str, dict[str, Any]] | None] = field(default_factory=dict)
 
     def audit(self) -> None:
         """Wait for rest, then look at everything that may never have happened."""
@@ -55,7 +58,7 @@ class Auditor:
         self._wait_for_rest(began + AT_MOST * CYCLE)
         self.cycles.append((time.monotonic() - began) / CYCLE)
         self._check_monitor()
-        self._check_tags()
+        self._check_resources()
         self._check_journal()
         self._check_events()
         self._settle_what_was_asked()
@@ -77,51 +80,58 @@ class Auditor:
             time.sleep(0.3 * CYCLE)
 
     def _expect_rest(self) -> None:
+        """The cheap questions first: it is asked again and again."""
+        self.shown = {name: self._ask(name) for name in (*self.people.owners, GUEST)}
         for owner in self.people.owners.values():
-            shown = self._shown(owner.id)
-            if owner.is_deleted:
-                _expect(shown is None, f"{owner.id} is still there: {shown}")
-                self._expect_gone(owner)
-                continue
-            _expect(shown is not None, f"{owner.id} is not there")
-            for thing in owner.things.values():
-                self._expect_rest_of(thing, (shown or {})[thing.id])
-            self._expect_mutation(owner.id)
-        self._expect_guest()
+            shown = self.shown[owner.id]
+            _expect((shown is None) == owner.is_deleted, f"{owner.id} is to be deleted: {owner.is_deleted}, and is {shown}")
+            for thing in owner.things.values() if shown is not None else ():
+                self._expect_status(thing, shown[thing.id])
         opened = self.stage.rows("SELECT id, live_system_id, component_id, verb FROM journal WHERE outcome IS NULL")
         _expect(not opened, f"intents without an outcome: {opened}")
-        asked = self.stage.rows("SELECT live_system_id, component_id, request FROM components WHERE request IS NOT NULL")
-        _expect(not [row for row in asked if row.request], f"requests not carried out: {asked}")
+        asked = self.stage.rows("SELECT live_system_id, component_id FROM components WHERE request::text <> 'null'")
+        _expect(not asked, f"requests not carried out: {asked}")
+        self.cloud = self.people.look()
+        for owner in self.people.owners.values():
+            if owner.is_deleted:
+                self._expect_gone(owner)
+                continue
+            for thing in owner.things.values():
+                self._expect_resource(thing, (self.shown[owner.id] or {})[thing.id])
+            self._expect_mutation(owner.id)
+        self._expect_guest()
 
-    def _shown(self, live_system: str) -> dict[str, dict[str, Any]] | None:
+    def _ask(self, live_system: str) -> dict[str, dict[str, Any]] | None:
         answer = self.stage.api.get(f"/livesystems/{live_system}/components")
         if answer.status_code == 404:
             return None
         _expect(answer.status_code == 200, f"{live_system} is answered {answer.status_code}")
         return {item["componentId"]: item for item in answer.json()["items"]}
 
-    def _expect_rest_of(self, thing: Thing, shown: dict[str, Any]) -> None:
+    def _expect_status(self, thing: Thing, shown: dict[str, Any]) -> None:
         about = f"{thing} ({thing.state}, declared {thing.declared}) is {shown['status']}: {shown['message']!r}"
         _expect(shown["generation"] == shown["observedGeneration"], f"{about}, of an older generation")
         allowed = {"managed": ("Active",), "taken": ("ManualOverride",), "asked": ("Active", "ManualOverride")}
         _expect(shown["status"] in allowed[thing.state], about)
-        found = self.people.find(thing)
+
+    def _expect_resource(self, thing: Thing, shown: dict[str, Any]) -> None:
+        about = f"{thing} ({thing.state}, declared {thing.declared}) is {shown['status']}: {shown['message']!r}"
+        found = self.cloud[str(thing)]
         _expect(len(found) == 1, f"{about}, and there are {sorted(found)} of it")
-        ((resource, tags),) = found.items()
-        _expect("fractal-cloud" not in tags, f"{about}, and still asked for by its tag")
-        _expect(tags.get("fractal-cloud-owner") == thing.live_system, f"{about}, owned by {tags}")
-        value = thing.kind.read(self.people.console(thing), resource)
+        (seen,) = found.values()
+        _expect("fractal-cloud" not in seen.tags, f"{about}, and still asked for by its tag")
+        _expect(seen.tags.get("fractal-cloud-owner") == thing.live_system, f"{about}, owned by {seen.tags}")
         has_drift = thing.kind.parameter in (shown["outputFields"].get("drift") or {})
-        _expect(has_drift == (value != thing.declared), f"{about}, actual {value}, drift {has_drift}")
+        _expect(has_drift == (seen.value != thing.declared), f"{about}, actual {seen.value}, drift {has_drift}")
         if shown["status"] == "Active":
-            _expect(tags.get(MANAGED_BY) == OURS, f"{about}, without managed-by: {tags}")
-            _expect(value == thing.declared, f"{about}, but actual is {value}")
+            _expect(seen.tags.get(MANAGED_BY) == OURS, f"{about}, without managed-by: {seen.tags}")
+            _expect(seen.value == thing.declared, f"{about}, but actual is {seen.value}")
 
     def _expect_gone(self, owner: Owner) -> None:
         """What people took is left, and what it stands in; the rest is gone."""
         taken = [thing for thing in owner.things.values() if thing.state == "taken"]
         for thing in owner.things.values():
-            found = self.people.find(thing)
+            found = self.cloud[str(thing)]
             is_left = thing in taken or (thing.id == "net" and bool(taken))
             if thing.state != "asked":
                 _expect(bool(found) == is_left, f"{thing} of a deleted LiveSystem: {found}")
@@ -134,27 +144,24 @@ class Auditor:
         _expect(answer.json()["status"] == "Completed", f"the mutation of {live_system} is {answer.json()['status']}")
 
     def _expect_guest(self) -> None:
-        net = self.people.owners["ls-a"].things["net"]
-        shown = (self._shown(GUEST) or {})["net"]
-        wanted = "ExternallyManaged" if self.people.find(net) else "Missing"
+        shown = (self.shown[GUEST] or {})["net"]
+        wanted = "ExternallyManaged" if self.cloud["ls-a/net"] else "Missing"
         _expect(shown["status"] == wanted, f"the guest's net is {shown['status']}, not {wanted}: {shown['message']}")
 
     def _settle_what_was_asked(self) -> None:
         """A request may have been carried out or have run out: from here on it is known which."""
         for owner in self.people.owners.values():
             for thing in owner.things.values():
-                found = self.people.find(thing)
-                resource = next(iter(found), "")
+                found = self.cloud[str(thing)]
                 if owner.is_deleted:
                     thing.state = "taken" if found else "managed"
                 elif thing.state == "asked":
-                    shown = (self._shown(owner.id) or {})[thing.id]
+                    shown = (self.shown[owner.id] or {})[thing.id]
                     thing.state = "managed" if shown["status"] == "Active" else "taken"
-                if thing.state == "taken" and found:
-                    thing.untagged = MANAGED_BY not in found[resource]
-                    thing.left, thing.left_id = thing.kind.read(self.people.console(thing), resource), resource
-                elif thing.state == "managed":
-                    thing.untagged = False
+                thing.untagged = False
+                for resource, seen in found.items() if thing.state == "taken" else ():
+                    thing.untagged = MANAGED_BY not in seen.tags
+                    thing.left, thing.left_id = seen.value, resource
 
     # --- SAFETY
 
@@ -163,23 +170,16 @@ class Auditor:
         assert not found["violations"], f"SAFETY: {found['violations']}"
         assert not found["lostRaces"], f"SAFETY: {found['lostRaces']}"
 
-    def _check_tags(self) -> None:
+    def _check_resources(self) -> None:
         for owner in self.people.owners.values():
             for thing in owner.things.values():
-                found = self.people.find(thing)
+                found = self.cloud[str(thing)]
                 assert len(found) <= 1, f"SAFETY: {thing} is there twice: {found}"
                 if thing.state == "taken" and thing.left_id:
-                    self._check_taken(thing, found)
+                    _check_taken(thing, found)
                 if thing.foreign and thing.foreign_on in found:
-                    kept = {key: found[thing.foreign_on].get(key) for key in thing.foreign}
+                    kept = {key: found[thing.foreign_on].tags.get(key) for key in thing.foreign}
                     assert kept == thing.foreign, f"SAFETY: {thing} lost {thing.foreign}: {kept}"
-
-    def _check_taken(self, thing: Thing, found: dict[str, dict[str, str]]) -> None:
-        assert list(found) == [thing.left_id], f"SAFETY: {thing} was left as {thing.left_id}, and is {found}"
-        is_untagged = MANAGED_BY not in found[thing.left_id]
-        assert is_untagged == thing.untagged, f"SAFETY: managed-by of {thing} changed: {found}"
-        value = thing.kind.read(self.people.console(thing), thing.left_id)
-        assert value == thing.left, f"SAFETY: {thing} was left {thing.left}, and is {value}"
 
     def _check_journal(self) -> None:
         """Every writing call has an entry of its own; an entry that says done has a call."""
@@ -213,9 +213,16 @@ class Auditor:
                 for about in gone:
                     del self.statuses[about]
         for owner in self.people.owners.values():
-            for name, item in ({} if owner.is_deleted else self._shown(owner.id) or {}).items():
+            for name, item in (self.shown[owner.id] or {}).items():
                 told = self.statuses.get((owner.id, name), item["status"])
                 assert told == item["status"], f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {told}"
+
+
+def _check_taken(thing: Thing, found: dict[str, Seen]) -> None:
+    assert list(found) == [thing.left_id], f"SAFETY: {thing} was left as {thing.left_id}, and is {found}"
+    seen = found[thing.left_id]
+    assert (MANAGED_BY not in seen.tags) == thing.untagged, f"SAFETY: managed-by of {thing} changed: {seen}"
+    assert seen.value == thing.left, f"SAFETY: {thing} was left {thing.left}, and is {seen}"
 
 
 def _about(row: Any) -> tuple[str, str, str, str]:

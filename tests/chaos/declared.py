@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.world import Declaration, security_group, subnet, vpc
@@ -19,6 +20,14 @@ def _named(name: str) -> list[dict[str, Any]]:
     return [{"Name": "tag:Name", "Values": [name]}]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A resource: its tags, and whether its parameter is on."""
+
+    tags: dict[str, str]
+    value: bool
+
+
 class Kind(ABC):
     """How one kind is declared, and how a person sees and changes it with boto3."""
 
@@ -33,8 +42,8 @@ class Kind(ABC):
         """Its declaration."""
 
     @abstractmethod
-    def find(self, ec2: Any, net: str, name: str) -> dict[str, dict[str, str]]:
-        """The resources of that name, in the network of that name, with their tags."""
+    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+        """The resources of that name by id."""
 
     @abstractmethod
     def read(self, ec2: Any, resource: str) -> bool:
@@ -57,8 +66,9 @@ class Net(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return vpc(id, name=self.name(region), region=region, enableDnsHostnames=value)
 
-    def find(self, ec2: Any, net: str, name: str) -> dict[str, dict[str, str]]:
-        return {item["VpcId"]: _tags(item) for item in ec2.describe_vpcs(Filters=_named(name))["Vpcs"]}
+    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+        found = ec2.describe_vpcs(Filters=_named(name))["Vpcs"]
+        return {item["VpcId"]: Seen(_tags(item), self.read(ec2, item["VpcId"])) for item in found}
 
     def read(self, ec2: Any, resource: str) -> bool:
         told = ec2.describe_vpc_attribute(VpcId=resource, Attribute="enableDnsHostnames")
@@ -79,8 +89,9 @@ class Web(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return subnet(id, name=self.name(region), mapPublicIpOnLaunch=value)
 
-    def find(self, ec2: Any, net: str, name: str) -> dict[str, dict[str, str]]:
-        return {item["SubnetId"]: _tags(item) for item in ec2.describe_subnets(Filters=_named(name))["Subnets"]}
+    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+        found = ec2.describe_subnets(Filters=_named(name))["Subnets"]
+        return {item["SubnetId"]: Seen(_tags(item), item["MapPublicIpOnLaunch"]) for item in found}
 
     def read(self, ec2: Any, resource: str) -> bool:
         return bool(ec2.describe_subnets(SubnetIds=[resource])["Subnets"][0]["MapPublicIpOnLaunch"])
@@ -100,9 +111,10 @@ class Group(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return security_group(id, name=self.name(region), ingress=[HTTPS] if value else [])
 
-    def find(self, ec2: Any, net: str, name: str) -> dict[str, dict[str, str]]:
+    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
         filters = [{"Name": "group-name", "Values": [name]}]
-        return {item["GroupId"]: _tags(item) for item in ec2.describe_security_groups(Filters=filters)["SecurityGroups"]}
+        found = ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
+        return {item["GroupId"]: Seen(_tags(item), bool(item["IpPermissions"])) for item in found}
 
     def read(self, ec2: Any, resource: str) -> bool:
         return bool(ec2.describe_security_groups(GroupIds=[resource])["SecurityGroups"][0]["IpPermissions"])

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import httpx2 as httpx
 
-from tests.chaos.declared import KINDS, Kind
+from tests.chaos.declared import KINDS, Kind, Seen
 from tests.chaos.stage import Stage
 from tests.world import Person
 
@@ -120,13 +120,17 @@ class People:
         """A person's EC2 in the thing's region."""
         return self._persons[thing.region].ec2
 
-    def find(self, thing: Thing) -> dict[str, dict[str, str]]:
-        """The resources that fit a thing's natural identity, with their tags."""
-        net = self.owners[thing.live_system].things["net"]
-        return thing.kind.find(self.console(thing), net.kind.name(thing.region), thing.kind.name(thing.region))
+    def look(self) -> dict[str, dict[str, Seen]]:
+        """Everything that is declared here as a console shows it now, by thing and by id: a few calls per region."""
+        found: dict[str, dict[str, Seen]] = {}
+        for owner in self.owners.values():
+            ec2 = self._persons[owner.region].ec2
+            for thing in owner.things.values():
+                found[str(thing)] = thing.kind.look(ec2, thing.kind.name(thing.region))
+        return found
 
     def _one(self, thing: Thing) -> str | None:
-        return next(iter(self.find(thing)), None)
+        return next(iter(thing.kind.look(self.console(thing), thing.kind.name(thing.region))), None)
 
     def _do_take(self, thing: Thing, dice: random.Random) -> None:
         """What an engineer does at 3 a.m.: remove the tag, and mostly change something."""
