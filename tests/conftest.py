@@ -18,7 +18,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.world import World
 from tests.world import world as make_world
 
-COUNTED = ("crash points", "processes killed")
+COUNTED = ("crash points", "processes killed", "faults of real processes")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 
 # No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.

@@ -81,9 +81,7 @@ def server(password: str = "") -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, *settings(folder, port)], cwd=folder, stdout=log, stderr=log, **run_as()
-        )
+        process = subprocess.Popen([*command, *settings(folder, port)], cwd=folder, stdout=log, stderr=log, **run_as())
     try:
         _wait_until_it_answers(port, process, folder / "log")
         yield f"postgresql+psycopg://test{f':{password}' if password else ''}@127.0.0.1:{port}/postgres"

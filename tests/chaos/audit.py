@@ -66,6 +66,10 @@ class Auditor:
     # --- LIVENESS
 
     def _wait_for_rest(self, deadline: float) -> None:
+        import os
+
+        t0 = time.monotonic()
+        last = ""
         while True:
             try:
                 writes = len(self.stage.writes())
@@ -75,6 +79,9 @@ class Auditor:
                 self._expect_rest()
                 return
             except (NotAtRest, httpx.TransportError) as reason:
+                if os.environ.get("DBG") and str(reason)[:60] != last:
+                    last = str(reason)[:60]
+                    print(f"   {time.monotonic() - t0:.1f} {str(reason)[:150]}")
                 if time.monotonic() > deadline:
                     raise AssertionError(f"LIVENESS: not at rest after {AT_MOST} cycles: {reason}") from reason
             time.sleep(0.3 * CYCLE)
@@ -84,9 +91,11 @@ class Auditor:
         self.shown = {name: self._ask(name) for name in (*self.people.owners, GUEST)}
         for owner in self.people.owners.values():
             shown = self.shown[owner.id]
-            _expect((shown is None) == owner.is_deleted, f"{owner.id} is to be deleted: {owner.is_deleted}, and is {shown}")
-            for thing in owner.things.values() if shown is not None else ():
-                self._expect_status(thing, shown[thing.id])
+            _expect(
+                (shown is None) == owner.is_deleted, f"{owner.id} is to be deleted: {owner.is_deleted}, and is {shown}"
+            )
+            for name, item in (shown or {}).items():
+                self._expect_status(owner.things[name], item)
         opened = self.stage.rows("SELECT id, live_system_id, component_id, verb FROM journal WHERE outcome IS NULL")
         _expect(not opened, f"intents without an outcome: {opened}")
         asked = self.stage.rows("SELECT live_system_id, component_id FROM components WHERE request::text <> 'null'")
@@ -187,7 +196,9 @@ class Auditor:
             (call["liveSystem"], call["component"], call["reason"], VERBS.get(call["operation"], "update"))
             for call in self.stage.writes()
         )
-        rows = self.stage.rows("SELECT id, live_system_id, component_id, reason, verb, outcome, request_ids FROM journal")
+        rows = self.stage.rows(
+            "SELECT id, live_system_id, component_id, reason, verb, outcome, request_ids FROM journal"
+        )
         new = [row for row in rows if row.id not in self.journalled]
         told = Counter(_about(row) for row in new if row.outcome != "abandoned")
         missing = made - told
@@ -199,7 +210,9 @@ class Auditor:
         self.stage.forget_calls()
 
     def _check_events(self) -> None:
-        query = "SELECT seq, live_system_id, component_id, kind, before, after FROM events WHERE seq > :seen ORDER BY seq"
+        query = (
+            "SELECT seq, live_system_id, component_id, kind, before, after FROM events WHERE seq > :seen ORDER BY seq"
+        )
         for row in self.stage.rows(query, seen=self.seen_event):
             assert row.seq == self.seen_event + 1, f"SAFETY: event {row.seq} follows {self.seen_event}"
             self.seen_event = row.seq
@@ -215,7 +228,9 @@ class Auditor:
         for owner in self.people.owners.values():
             for name, item in (self.shown[owner.id] or {}).items():
                 told = self.statuses.get((owner.id, name), item["status"])
-                assert told == item["status"], f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {told}"
+                assert told == item["status"], (
+                    f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {told}"
+                )
 
 
 def _check_taken(thing: Thing, found: dict[str, Seen]) -> None:

@@ -21,7 +21,7 @@ def working_in(folder: Path) -> list[int]:
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
-                where = Path(os.readlink(process / "cwd"))
+                where = (process / "cwd").readlink()
             except OSError:
                 continue
             if where == folder or folder in where.parents:

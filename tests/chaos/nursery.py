@@ -15,7 +15,7 @@ import select
 import signal
 import sys
 import time
-from typing import Any
+from typing import Any, SupportsIndex
 
 
 def main() -> None:
@@ -32,9 +32,9 @@ def main() -> None:
         print(pid, flush=True)
 
 
-def _sleep(seconds: float) -> None:
+def _sleep(seconds: float | SupportsIndex, /) -> None:
     """libfaketime 0.9.10 takes the steady moments that Python sleeps until for the wall clock's: sleep for a time."""
-    select.select([], [], [], seconds)
+    select.select([], [], [], float(seconds))
 
 
 def _read_everything() -> None:
@@ -48,7 +48,8 @@ def _read_everything() -> None:
     def load_once(path: str) -> Any:
         return load_file(JSONFileLoader(), path)
 
-    JSONFileLoader.load_file = lambda _, path: load_once(path)  # type: ignore[method-assign]
+    loader: Any = JSONFileLoader
+    loader.load_file = lambda _, path: load_once(path)
     for name in (
         *("fractal_cloud.cli", "fractal_cloud.cli.app", "fractal_cloud.cli.programs", "fractal_cloud.agent.main"),
         *("fractal_cloud.control.serve", "fractal_cloud.sandbox.server", "psycopg", "boto3"),

@@ -27,8 +27,8 @@ class Played:
         ordered = sorted(self.cycles)
         middle, longest = ordered[len(ordered) // 2], ordered[-1]
         return (
-            f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds}); at rest after {middle:.0f} cycles of "
-            f"{CYCLE:g} s in the middle, {longest:.0f} at most"
+            f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds}); at rest after {middle:.0f} cycles "
+            f"of {CYCLE:g} s in the middle, {longest:.0f} at most"
         )
 
 

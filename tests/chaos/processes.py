@@ -1,7 +1,7 @@
 """Programs that can be killed, paused, started again, and told a wrong time.
 
-Every process works in one folder, which is how the keeper knows it. The keeper ends when the pipe to the test is closed,
-however that came about: then it ends whatever still works in the folder, paused or not, and removes the folder.
+Every process works in one folder, which is how the keeper knows it. When the pipe to the test is closed, however that
+came about, the keeper ends whatever still works in the folder, paused or not, and removes the folder.
 """
 
 from __future__ import annotations

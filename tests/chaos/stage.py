@@ -13,7 +13,6 @@ import signal
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
