@@ -18,10 +18,10 @@ from tests.chaos.declared import Seen
 from tests.chaos.people import GUEST, Owner, People, Thing
 from tests.chaos.stage import CYCLE, Stage
 
-AT_MOST: Final = 180
-"""Cycles. What is legal by itself: a dead holder's lease (14 at this cycle, because it is never less than 7 s), a
-creation whose answer was lost (20, because its window is never less than 10 s), back-off after trouble (up to 10), one
-cycle of notice (S12a); they can follow each other, and a busy machine stretches all of them."""
+AT_MOST: Final = 120
+"""Cycles of a second. What is legal by itself: a dead holder's lease (7, it is never less than 7 s), a creation whose
+answer was lost (10, its window is never less than 10 s), back-off after trouble (up to 8), one cycle of notice (S12a).
+They can follow each other, and a busy machine stretches all of them."""
 MANAGED_BY, OURS = "managed-by", "fractal-cloud"
 VERBS: Final = {
     **dict.fromkeys(("CreateVpc", "CreateSubnet", "CreateSecurityGroup"), "create"),

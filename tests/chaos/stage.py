@@ -25,7 +25,7 @@ from tests.chaos.processes import Command, Fractal, Keeper, Nursery, Program, wa
 from tests.chaos.proxy import FAIR, Network, Proxy
 
 ADMIN: Final = "token-of-the-admin"
-CYCLE: Final = 0.5
+CYCLE: Final = 1.0
 AGENTS: Final = ("agent-1", "agent-2", "agent-3")
 PLANES: Final = ("plane-1", "plane-2")
 POSTGRES: Final = "postgres"
