@@ -1,4 +1,5 @@
-"""The closed list of what breaks. A fault is injected, holds for a while, and is mended; all are plain values.
+"""The closed list of what breaks. A fault is injected, holds for a while, and is mended with all others by
+``Stage.mend``; faults are plain values.
 
 What a cloud loses by itself (its resources) is not in it: the sandbox is paused and cut off, but never killed.
 """
@@ -9,7 +10,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from tests.chaos.processes import clocks
 from tests.chaos.proxy import Weather
@@ -28,10 +29,6 @@ class Fault(ABC):
     @abstractmethod
     def inject(self, stage: Stage) -> None:
         """Break it."""
-
-    def heal(self, stage: Stage) -> None:
-        """Mend it."""
-        stage.mend()
 
 
 @dataclass(frozen=True)
@@ -166,6 +163,10 @@ def _clock(dice: random.Random) -> Fault:
     return WrongClock(dice.uniform(1.5, 3.0), program, dice.choice(jumps))
 
 
+Storm: TypeAlias = tuple[Fault, ...]
+"""What happens at once; mended at once too."""
+ORDER: Final = (CloudTrouble, WrongClock, DatabaseRestarted, SessionsCut, BadWeather, Killed, Paused)
+"""In which order a storm begins: whoever must be asked to break is asked first."""
 KINDS: Final[dict[str, Callable[[random.Random], Fault]]] = {
     "killed": _killed,
     "paused": _paused,
@@ -181,12 +182,29 @@ def missing() -> str | None:
     return None if clocks() is not None else "no clock jumps: install Debian's faketime"
 
 
-def draw(dice: random.Random, count: int) -> list[Fault]:
-    """So many faults: every kind in turn, in an order of the dice, each drawn by them."""
+def draw(dice: random.Random, count: int) -> list[Storm]:
+    """So many faults, in storms of one to three at once: every kind as often as any other, in an order of the dice."""
     able = [name for name in KINDS if name != "clock" or missing() is None]
     kinds: list[str] = []
     while len(kinds) < count:
         round_of = list(able)
         dice.shuffle(round_of)
         kinds += round_of
-    return [KINDS[name](dice) for name in kinds[:count]]
+    faults = [KINDS[name](dice) for name in kinds[:count]]
+    storms: list[Storm] = []
+    while faults:
+        storm = [faults.pop()]
+        for _ in range(dice.randint(0, 2)):
+            if faults and _go_together(storm, faults[-1]):
+                storm.append(faults.pop())
+        storms.append(tuple(sorted(storm, key=lambda fault: ORDER.index(type(fault)))))
+    return storms
+
+
+def _go_together(storm: list[Fault], fault: Fault) -> bool:
+    """Whether a fault can be injected beside others: none of its kind, and nothing is asked of what does not answer."""
+    if any(type(fault) is type(other) for other in storm):
+        return False
+    every = [*storm, fault]
+    is_silent = any(isinstance(one, Killed | Paused) and one.program == POSTGRES for one in every)
+    return not (is_silent and any(isinstance(one, DatabaseRestarted | SessionsCut) for one in every))

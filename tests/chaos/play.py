@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tests.chaos.audit import Auditor
-from tests.chaos.faults import Fault
+from tests.chaos.faults import Storm
 from tests.chaos.people import PATIENCE, People
 from tests.chaos.stage import CYCLE, Stage
 
@@ -32,8 +33,8 @@ class Played:
         )
 
 
-def play(stage: Stage, seed: int, faults: list[Fault], until: float | None = None) -> Played:
-    """Let the faults happen, one after the other, and look at everything after each; stop early at a time given."""
+def play(stage: Stage, seed: int, storms: Sequence[Storm], until: float | None = None) -> Played:
+    """Let the storms happen, one after the other, and look at everything after each; stop early at a time given."""
     dice = random.Random(f"people-{seed}")
     people = People(stage)
     auditor = Auditor(stage, people)
@@ -43,24 +44,25 @@ def play(stage: Stage, seed: int, faults: list[Fault], until: float | None = Non
     auditor.audit()
     auditor.cycles.clear()
     with ThreadPoolExecutor(1, thread_name_prefix="people") as busy:
-        for number, fault in enumerate(faults, 1):
+        for number, storm in enumerate(storms, 1):
             if until is not None and time.monotonic() > until:
                 break
             done = len(people.history)
             try:
-                fault.inject(stage)
+                for fault in storm:
+                    fault.inject(stage)
                 acting = busy.submit(people.act, dice)
-                time.sleep(fault.hold)
-                fault.heal(stage)
+                time.sleep(max(fault.hold for fault in storm))
+                stage.mend()
                 acting.result(PATIENCE * 4)
                 auditor.audit()
             except BaseException as error:
                 deeds = "; ".join(people.history[done:])
-                error.add_note(f"fault {number} of seed {seed}: {fault}; people: {deeds}")
+                error.add_note(f"storm {number} of seed {seed}: {storm}; people: {deeds}")
                 error.add_note(f"again: FRACTAL_CHAOS_SEED={seed} pytest tests/chaos")
                 raise
-            played.faults[fault.kind] += 1
-            print(f"{number}: {fault}: {'; '.join(people.history[done:])}: {auditor.cycles[-1]:.0f} cycles", flush=True)
+            played.faults.update(fault.kind for fault in storm)
+            print(f"{number}: {storm}: {'; '.join(people.history[done:])}: {auditor.cycles[-1]:.0f} cycles", flush=True)
     played.cycles = auditor.cycles
     played.seconds = time.monotonic() - began
     return played

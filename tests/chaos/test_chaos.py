@@ -73,7 +73,7 @@ def _seeds() -> list[int]:
 def test_every_kind_of_fault_is_survived(record_property: RecordProperty) -> None:
     """In the order of the list; what people do meanwhile is drawn."""
     with staged(0) as stage:
-        played = play(stage, 0, _short())
+        played = play(stage, 0, [(fault,) for fault in _short()])
     record_property("faults of real processes", sum(played.faults.values()))
 
 
@@ -89,5 +89,5 @@ def test_many_faults_are_survived(seed: int, record_property: RecordProperty) ->
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_every_kind_of_fault_can_be_tried_here() -> None:
     """Where something is missing, the summary says what was left out."""
-    kinds = {fault.kind for fault in draw(random.Random(0), LONG)}
+    kinds = {fault.kind for storm in draw(random.Random(0), LONG) for fault in storm}
     assert kinds == {"killed", "paused", "database restarted", "database sessions cut", "network", "cloud", "clock"}
