@@ -20,7 +20,7 @@ class Played:
     """What a play came through."""
 
     faults: Counter[str] = field(default_factory=Counter)
-    cycles: list[float] = field(default_factory=list)
+    cycles: list[int] = field(default_factory=list)
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -28,8 +28,8 @@ class Played:
         ordered = sorted(self.cycles)
         middle, longest = ordered[len(ordered) // 2], ordered[-1]
         return (
-            f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds}); at rest after {middle:.0f} cycles "
-            f"of {CYCLE:g} s in the middle, {longest:.0f} at most"
+            f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds}); at rest after {middle} cycles "
+            f"of {CYCLE:g} s in the middle, {longest} at most"
         )
 
 
@@ -62,7 +62,7 @@ def play(stage: Stage, seed: int, storms: Sequence[Storm], until: float | None =
                 error.add_note(f"again: FRACTAL_CHAOS_SEED={seed} pytest tests/chaos")
                 raise
             played.faults.update(fault.kind for fault in storm)
-            print(f"{number}: {storm}: {'; '.join(people.history[done:])}: {auditor.cycles[-1]:.0f} cycles", flush=True)
+            print(f"{number}: {storm}: {'; '.join(people.history[done:])}: {auditor.cycles[-1]} cycles", flush=True)
     played.cycles = auditor.cycles
     played.seconds = time.monotonic() - began
     return played

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -181,6 +182,11 @@ class Stage:
         """The agents' writing calls since they were last forgotten."""
         found: list[dict[str, Any]] = self._sandbox("GET", "calls?actor=agent&writesOnly=1")["calls"]
         return found
+
+    def looks(self) -> Counter[str]:
+        """How often agents have listed a region's subnets, which every cycle does once, by region."""
+        calls = self._sandbox("GET", "calls?actor=agent&operation=DescribeSubnets")["calls"]
+        return Counter(call["region"] for call in calls)
 
     def forget_calls(self) -> None:
         """Begin a new list of calls."""
