@@ -21,8 +21,8 @@ from tests.chaos.stage import CYCLE, Stage
 AT_MOST: Final = 90
 """Cycles of any scope, as the cloud counts them: on a busy machine they are longer than the second they should take.
 What is legal by itself: a dead holder's lease (7, it is never less than 7 s), a creation whose answer was lost (10, its
-window is never less than 10 s), PostgreSQL's clock that was a minute ahead (60), back-off after trouble (8), one cycle of
-notice (S12a). They can follow each other."""
+window is never less than 10 s), PostgreSQL's clock that was a minute ahead (60), back-off after trouble (8), one cycle
+of notice (S12a). They can follow each other."""
 AT_LATEST: Final = 600.0
 """Seconds, where nobody looks at all."""
 MANAGED_BY, OURS = "managed-by", "fractal-cloud"

@@ -30,7 +30,7 @@ def working_in(folder: Path) -> list[int]:
 
 
 def forget_clock(pid: int) -> None:
-    """Remove what a process with a wrong clock leaves in shared memory when it is killed."""
+    """Remove what libfaketime leaves in shared memory of a process that is gone."""
     for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
         Path("/dev/shm", name).unlink(missing_ok=True)
 
@@ -38,12 +38,15 @@ def forget_clock(pid: int) -> None:
 def end_all(folder: Path) -> None:
     """Ask everybody to end, paused or not, and kill who does not; PostgreSQL gives its shared memory back that way."""
     deadline = time.monotonic() + GRACE_SECONDS
-    _send(working_in(folder), signal.SIGINT, signal.SIGCONT)
+    found = working_in(folder)
+    _send(found, signal.SIGINT, signal.SIGCONT)
     while (left := working_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.02)
     while left := working_in(folder):
         _send(left, signal.SIGKILL)
         time.sleep(0.02)
+    for pid in found:
+        forget_clock(pid)
 
 
 def _send(pids: list[int], *numbers: int) -> None:
@@ -53,8 +56,6 @@ def _send(pids: list[int], *numbers: int) -> None:
                 os.kill(pid, number)
             except ProcessLookupError:
                 break
-        if signal.SIGKILL in numbers:
-            forget_clock(pid)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ class Program(ABC):
         """Ask it to end, and wait for that."""
         os.kill(self.pid, number)
         wait_until(lambda: not self.is_running, f"{self.name} has ended")
+        keeper.forget_clock(self.pid)
 
     def set_clock(self, seconds: int) -> None:
         """Let its wall clock jump so far from the true time, within a second; its steady clocks go on."""
@@ -170,6 +171,7 @@ class Nursery:
             assert pipe is not None
             pipe.close()
         self._process.wait(PATIENCE)
+        keeper.forget_clock(self._process.pid)
 
 
 class Fractal(Program):
