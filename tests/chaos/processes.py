@@ -47,7 +47,10 @@ class Keeper:
 
 
 class Program(ABC):
-    """One program of the stage: a process at a time, always started the same way."""
+    """One program of the stage: a process at a time, always started the same way.
+
+    ``was_ended``: whether it was ended from here; one that is gone without that has ended by itself.
+    """
 
     def __init__(self, name: str, folder: Path, env: Mapping[str, str]) -> None:
         self.name = name
@@ -57,6 +60,7 @@ class Program(ABC):
         self._env = {**env, **_clock_env(self._clock)}
         self.log = folder / f"{name}.log"
         self.pid = 0
+        self.was_ended = True
 
     @abstractmethod
     def start(self) -> None:
@@ -69,6 +73,7 @@ class Program(ABC):
 
     def kill(self) -> None:
         """SIGKILL, to it and to all it started."""
+        self.was_ended = True
         self._signal(signal.SIGKILL)
         wait_until(lambda: not self.is_running, f"{self.name} is dead")
         keeper.forget_clock(self.pid)
@@ -83,6 +88,7 @@ class Program(ABC):
 
     def end(self, number: int) -> None:
         """Ask it to end, and wait for that."""
+        self.was_ended = True
         os.kill(self.pid, number)
         wait_until(lambda: not self.is_running, f"{self.name} has ended")
         keeper.forget_clock(self.pid)
@@ -133,6 +139,7 @@ class Command(Program):
                 **self._run_as,
             )
         self.pid = self._process.pid
+        self.was_ended = False
 
     @property
     def is_running(self) -> bool:
@@ -185,6 +192,7 @@ class Fractal(Program):
     def start(self) -> None:
         """Start it, as `fractal` in a shell would be."""
         self.pid = self._nursery.start(self._arguments, self._env, self.log)
+        self.was_ended = False
 
     @property
     def is_running(self) -> bool:

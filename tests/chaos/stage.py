@@ -136,7 +136,9 @@ class Stage:
             program.set_clock(0)
             if program.is_running:
                 program.resume()
-            elif program.name == POSTGRES:
+                continue
+            assert program.was_ended, f"SAFETY: {program.name} ended by itself:\n{program.last_lines()}"
+            if program.name == POSTGRES:
                 self.start_postgres()
             else:
                 program.start()
