@@ -19,7 +19,7 @@ from tests import proofs
 from tests.world import World
 from tests.world import world as make_world
 
-COUNTED = ("crash points", "processes killed")
+COUNTED = ("crash points", "processes killed", "faults of real processes")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 PROOFS = os.environ.get("FRACTAL_PROOFS", "")
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import make_url, text
@@ -28,47 +29,72 @@ def binaries() -> Path | None:
     return Path(on_path).resolve().parent if on_path else None
 
 
-@contextmanager
-def server(password: str = "") -> Iterator[str]:
-    """Start a server on a free port of the loopback, without care for crashes; yields the address of its database.
+def run_as() -> dict[str, Any]:
+    """As whom a server runs: it refuses to be root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
-    With a password, nobody gets in without one.
-    """
+
+def prepare(folder: Path, password: str = "") -> list[str]:
+    """Make an empty cluster in a folder; returns the command that serves it, but for settings. It may be run again."""
     where = binaries()
     assert where is not None, "asked for a server where there is none"
-    user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-    folder = tempfile.mkdtemp(prefix="fractal-postgres-")
-    os.chown(folder, user.pw_uid, user.pw_gid)
-    run_as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    account = run_as()
+    if account:
+        os.chown(folder, account["user"], account["group"])
     data = f"{folder}/data"
     way = "scram-sha-256" if password else "trust"
     initdb = [str(where / "initdb"), "-D", data, "-U", "test", "-A", way, "-E", "UTF8", "--no-sync"]
     if password:
         Path(folder, "password").write_text(password)
         initdb.append(f"--pwfile={folder}/password")
-    subprocess.run(initdb, check=True, cwd=folder, stdout=subprocess.DEVNULL, **run_as)  # type: ignore[call-overload]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {
+    subprocess.run(initdb, check=True, cwd=folder, stdout=subprocess.DEVNULL, **account)
+    return [str(where / "postgres"), "-D", data]
+
+
+def settings(folder: Path, port: int, **more: str) -> list[str]:
+    """The settings of a server on the loopback that need not survive a crash of the machine, as arguments."""
+    chosen = {
         "listen_addresses": "127.0.0.1",
-        "port": port,
-        "unix_socket_directories": folder,
+        "port": str(port),
+        "unix_socket_directories": str(folder),
         "fsync": "off",
         "synchronous_commit": "off",
         "full_page_writes": "off",
-        "max_connections": 200,
+        "max_connections": "200",
+        **more,
     }
-    command = [str(where / "postgres"), "-D", data, *(f"--{name}={value}" for name, value in settings.items())]
-    with Path(folder, "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **run_as)  # type: ignore[call-overload]
+    return [f"--{name}={value}" for name, value in chosen.items()]
+
+
+@contextmanager
+def server(password: str = "") -> Iterator[str]:
+    """Start a server on a free port of the loopback, without care for crashes; yields the address of its database.
+
+    With a password, nobody gets in without one.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="fractal-postgres-"))
+    command = prepare(folder, password)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*command, *settings(folder, port)], cwd=folder, stdout=log, stderr=log, **run_as())
     try:
-        _wait_until_it_answers(port, process, Path(folder, "log"))
+        _wait_until_it_answers(port, process, folder / "log")
         yield f"postgresql+psycopg://test{f':{password}' if password else ''}@127.0.0.1:{port}/postgres"
     finally:
         process.terminate()
         process.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def answers(port: int) -> bool:
+    """Whether a server on a port of the loopback takes connections."""
+    ready = [str((binaries() or Path()) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "test"]
+    return subprocess.run(ready, check=False).returncode == 0
 
 
 @contextmanager
@@ -91,9 +117,8 @@ def _administer(server_url: str, statement: str) -> None:
 
 
 def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    ready = [str((binaries() or Path()) / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
     deadline = time.monotonic() + 60
-    while subprocess.run(ready, check=False).returncode != 0:
+    while not answers(port):
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,26 @@ def test_what_was_renamed_and_lost_its_owner_is_still_known_by_its_id(world: Wor
     assert told["status"] == "Failed"
     assert f"name is 'renamed' on {vpc_id} and 'net' in the declaration" in told["message"]
     assert not vpcs(world)
+
+
+@pytest.mark.rule("S17")
+def test_a_clock_that_jumps_does_not_end_the_window_of_a_lost_creation(
+    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control plane's clock goes forward by an hour while nobody knows yet whether the VPC was made."""
+    with make_world(session_sandbox, tmp_path, monkeypatch, visibility_seconds=60.0) as world:
+        knobs = session_sandbox.aws.knobs
+        knobs.late_visibility(reads=8, kind="vpc")
+        knobs.fail(when="after", cut=True, operation="CreateVpc", actor="agent")
+        world.deploy("ls-a", vpc())
+        world.cycle(2)
+        ahead = timedelta(hours=1)
+        monkeypatch.setattr(world.app.state.store.database, "_clock", lambda: datetime.now(UTC) + ahead)
+        for _ in range(12):
+            world.cycle()
+        assert world.status("ls-a", "net") == "Active"
+        assert len(vpcs(world)) == 1
+        assert not session_sandbox.aws.monitor.lost_races
 
 
 @pytest.mark.rule("S15", "C2")

@@ -19,7 +19,7 @@ from fractal_cloud.agent.book import Book, Publisher
 from fractal_cloud.agent.halves import Halves
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
-from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
@@ -142,8 +142,7 @@ class Cycle:
         counts = self._held.absent_reads
         for tracked in self._held.tracked.values():
             if tracked.memory.intent is not None and self._outlook.view(tracked) == View():
-                count, since = counts.get(tracked.uid, (0, self._outlook.now))
-                counts[tracked.uid] = (count + 1, since)
+                counts.setdefault(tracked.uid, AbsentReads()).count_one()
             elif counts:
                 counts.pop(tracked.uid, None)
 

@@ -251,8 +251,8 @@ class Outlook:
         if recognised and intent.resource_id is None and not tracked.deleting:
             return True
         # Counted from the first look that found nothing: the call itself may have taken longer than any window.
-        count, since = self.held.absent_reads.get(tracked.uid, (0, self.now))
-        return count >= 2 and self.now - since >= self._settings.visibility
+        reads = self.held.absent_reads.get(tracked.uid)
+        return reads is not None and reads.count >= 2 and reads.span >= self._settings.visibility
 
     def _orphan(self, tracked: Tracked) -> Sighting | None:
         """A resource of this type that the LiveSystem owns and that none of its components names any more (S15)."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from fractal_cloud.agent.deadline import steady
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
@@ -34,6 +35,23 @@ class Swept:
 
     values: dict[str, Any]
     at: datetime
+
+
+@dataclass(slots=True)
+class AbsentReads:
+    """Looks that did not show what an open intent may have made, and how far apart the first and the last were (S17).
+
+    Measured by a clock that nobody sets: the control plane's may jump, and the window must not be over for that.
+    """
+
+    count: int = 0
+    span: timedelta = timedelta()
+    _since: float = field(default_factory=steady)
+
+    def count_one(self) -> None:
+        """One more."""
+        self.count += 1
+        self.span = timedelta(seconds=steady() - self._since)
 
 
 @dataclass(slots=True)
@@ -68,7 +86,7 @@ class HeldScope:
     sweep_turn: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     failing: dict[str, int] = field(default_factory=dict)
-    absent_reads: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
     pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
