@@ -27,7 +27,9 @@ MAPPINGS = "/apis/getambassador.io/v3alpha1/namespaces/default/mappings"
 
 
 class TwoClouds(World):
-    """One control plane, two agents."""
+    """One control plane, two agents, for these providers."""
+
+    sides = ("aws", "kubernetes")
 
     def __init__(self, sandbox: Sandbox, folder: Path, **settings: Any) -> None:
         self.kube = KubernetesPerson(sandbox.url, folder)
@@ -37,8 +39,7 @@ class TwoClouds(World):
     def start_agent(self, control: Any = None) -> Agent:
         """Both agents anew, with nothing kept of any other."""
         del control
-        self.agent = self._start("aws")
-        self.other_agent = self._start("kubernetes")
+        self.agent, self.other_agent = map(self._start, self.sides)
         return self.agent
 
     def _start(self, provider: str) -> Agent:
@@ -98,8 +99,16 @@ class TwoClouds(World):
         assert not monitor.lost_races, "\n".join(map(str, monitor.lost_races))
 
 
+class BesideAServer(TwoClouds):
+    """A cluster, and PostgreSQL servers that somebody runs."""
+
+    sides = ("postgres", "kubernetes")
+
+
 @contextmanager
-def two_clouds(sandbox: Sandbox, folder: Path, **settings: Any) -> Iterator[TwoClouds]:
+def two_clouds(
+    sandbox: Sandbox, folder: Path, made_of: type[TwoClouds] = TwoClouds, **settings: Any
+) -> Iterator[TwoClouds]:
     """A world over clouds that were reset, with the agents' credentials in the environment."""
     sandbox.aws.reset()
     sandbox.kubernetes.reset()
@@ -107,7 +116,7 @@ def two_clouds(sandbox: Sandbox, folder: Path, **settings: Any) -> Iterator[TwoC
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(kubernetes.WATCH, "0")
-        made = TwoClouds(sandbox, folder, **settings)
+        made = made_of(sandbox, folder, **settings)
         try:
             yield made
         finally:

@@ -149,6 +149,13 @@ class Outlook:
         where = f"{parent.component_id!r}, which it is in, is named {renamed.name!r} in the cloud"
         return View(error=Unreadable(f"{where} ({renamed.resource_id}): name it back"))
 
+    def is_wired_here(self, tracked: Tracked) -> bool:
+        """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.
+
+        One that says ``importOnly`` wants nothing of it touched, and nothing made inside.
+        """
+        return self._offers[tracked.type].offer.wired_by_declarer and not tracked.import_only
+
     # --- what a component needs of others
 
     def _outside_output(self, tracked: Tracked, component_id: str, output: str) -> Any:

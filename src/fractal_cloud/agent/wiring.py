@@ -125,17 +125,18 @@ class Wiring:
         name = repr(tracked.component_id)
         if view.error is not None:
             return Phase.LEAVE, ""
+        is_imported = judgement.stance is Stance.IMPORTED
+        is_ours = not judgement.stance.hands_off or (is_imported and self._outlook.is_wired_here(tracked))
         if tracked.deleting:
             goes = judgement.finished or (judgement.step is not None and judgement.step.verb is Verb.DELETE)
-            ends = goes and not judgement.left and not judgement.stance.hands_off
-            return (Phase.END if ends else Phase.LEAVE), ""
+            return (Phase.END if goes and is_ours and not judgement.left else Phase.LEAVE), ""
         if judgement.stance is Stance.OVERRIDE:
             return Phase.HOLD, f"{name} is in override, and it waits until that is managed again"
-        if judgement.stance is Stance.IMPORTED:
+        if is_imported and not is_ours:
             return Phase.HOLD, f"{name} is imported, and only its owner wires it"
         if view.sighting is None or view.sighting.condition in _NOT_THERE:
             return Phase.HOLD, f"{name} is not there yet"
-        if judgement.stance is not Stance.MANAGED or judgement.noticing:
+        if judgement.noticing or not (is_imported or judgement.stance is Stance.MANAGED):
             return Phase.HOLD, f"{name} is shown for one cycle before anything of it is written"
         return Phase.ACT, ""
 
@@ -148,7 +149,7 @@ class Wiring:
             ("outbound", tracked.links_out),
         )
         for half, declared in halves:
-            is_lost = judgement.stance is Stance.IMPORTED
+            is_lost = judgement.stance is Stance.IMPORTED and not self._outlook.is_wired_here(tracked)
             ends = phase is Phase.END or (is_lost and half == "inbound")  # its owner's component serves the links to it
             links = () if ends else declared
             for link in links:

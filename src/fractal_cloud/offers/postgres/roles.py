@@ -48,11 +48,14 @@ class Server:
         psycopg = _psycopg()
         try:
             told = psycopg.conninfo.conninfo_to_dict(dsn)
-        except psycopg.Error as error:
-            raise Invalid("the connection string of the database cannot be read: write postgresql://…") from error
+            port = int(str(told.get("port", 5432)))
+        except (psycopg.Error, ValueError):
+            # Nothing of what was said of it goes on: the string holds a password.
+            text = "the connection string of the database cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DB"
+            raise Invalid(text) from None
         return cls(
             host=str(told.get("host", "localhost")),
-            port=int(str(told.get("port", 5432))),
+            port=port,
             user=str(told.get("user", "postgres")),
             password=Secret(str(told.get("password", ""))),
             database=str(told.get("dbname", "postgres")),
