@@ -49,9 +49,8 @@ class TwoClouds(World):
             assert answer.status_code == 201, answer.text
             self._token[provider] = answer.json()["token"]
         token = self._token[provider]
-        settings = AgentSettings(
-            providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, visibility_seconds=0.2
-        )
+        told = {**self._agent_settings, "visibility_seconds": 0.2}
+        settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **told)
         return Agent(settings, ControlPlane("http://testserver", token, client=self.api))
 
     def restart_agents(self) -> None:

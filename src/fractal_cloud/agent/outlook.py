@@ -70,6 +70,11 @@ class Outlook:
         """One settled cycle."""
         return self._settings.cycle
 
+    @property
+    def sweep_budget(self) -> int:
+        """How many calls of one kind a cycle may make for what a cloud tells only one by one (S23)."""
+        return self._settings.sweep_budget
+
     # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
 
     @cached_property
