@@ -51,7 +51,10 @@ class TwoClouds(World):
         token = self._token[provider]
         told = {**self._agent_settings, "visibility_seconds": 0.2}
         settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **told)
-        return Agent(settings, ControlPlane("http://testserver", token, client=self.api))
+        return self._make(settings, ControlPlane("http://testserver", token, client=self.api))
+
+    def _make(self, settings: AgentSettings, plane: ControlPlane) -> Agent:
+        return Agent(settings, plane)
 
     def restart_agents(self) -> None:
         """Both die without a word; their keys die with them."""
