@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, select
@@ -241,6 +241,48 @@ def _refusal(source: _End, target: _End, owner: _End | None, told: Mapping[str, 
         return ""
     where = f"{owner.live_system_id}/{owner.component_id}"
     return f"{where} does not allow it: add {source.live_system_id!r} to its linksFrom"
+
+
+def foreseen(tx: Tx, pairs: Iterable[tuple[ComponentRecord, ComponentRecord]]) -> dict[tuple[str, str], str]:
+    """Why links would wait if they were declared, by the ids of their ends; those that would not are left out.
+
+    The ends are rows as they would be after a deploy; what is not in the database yet may be somebody else's there.
+    """
+    ends = [(_end_of(source), _end_of(target)) for source, target in pairs]
+    of_others = _owned_elsewhere(tx, {target.identity_key for _, target in ends if target.stance == Stance.NONE.value})
+    ends = [(source, _as_importer(target, of_others)) for source, target in ends]
+    owners = _owners(tx, ends)
+    told = _told(tx, {end.uid for pair in ends for end in pair} | {owner.uid for owner in owners.values()})
+    found: dict[tuple[str, str], str] = {}
+    for source, target in ends:
+        why = _refusal(source, target, _owner_of(target, owners), told)
+        if not why and target.stance == Stance.OVERRIDE.value:
+            why = f"{target.component_id!r} is in override, and it waits until that is managed again"
+        if why:
+            found[source.component_id, target.component_id] = why
+    return found
+
+
+def _end_of(record: ComponentRecord) -> _End:
+    return _End(**{name: getattr(record, name) for name in _FIELDS})
+
+
+def _owned_elsewhere(tx: Tx, identities: Iterable[str | None]) -> dict[str, str]:
+    """Who owns each of these resources, where its owner declares it here."""
+    found: dict[str, str] = {}
+    c = components.c
+    for some in chunks({identity for identity in identities if identity is not None}):
+        query = select(c.identity_key, c.owner).where(c.identity_key.in_(some), c.owner == c.live_system_id)
+        found.update((row.identity_key, row.owner) for row in tx.connection.execute(query))
+    return found
+
+
+def _as_importer(target: _End, owner_of: Mapping[str, str]) -> _End:
+    """A target that nobody dealt with yet, as it will be found: an import, where another LiveSystem owns it."""
+    owner = owner_of.get(target.identity_key or "")
+    if target.stance != Stance.NONE.value or owner in (None, target.live_system_id):
+        return target
+    return replace(target, stance=Stance.IMPORTED.value, owner=owner)
 
 
 def _settings(source: _Told, target: _End) -> Json:
