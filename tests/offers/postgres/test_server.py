@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import make_url
 
 from fractal_cloud import LiveSystem, storage
-from fractal_cloud.model.errors import DeclarationError, Invalid, Unreadable
+from fractal_cloud.model.errors import DeclarationError, Denied, Invalid, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.offers.offer import Look, Wanted
 from fractal_cloud.offers.postgres.cloud import PostgresCloud, PostgresSession
-from fractal_cloud.offers.postgres.roles import Server
+from fractal_cloud.offers.postgres.roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.postgres.server import PostgresServer, PostgresServerOffer, SslMode
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
@@ -135,6 +135,18 @@ def test_a_connection_string_that_cannot_be_read_is_not_repeated(dsn: str) -> No
         Server.from_dsn(dsn)
     assert "hush" not in refused.value.message
     assert refused.value.__cause__ is None
+
+
+def test_a_connection_string_can_be_pinned_to_the_one_component_it_is_meant_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert dsn_setting("ls-a", "b-db") == dsn_setting("ls-a-b", "db")
+    pinned = "postgresql://u:hush@db:5432/postgres?application_name=ls-a-b/db"
+    monkeypatch.setenv(dsn_setting("ls-a-b", "db"), pinned)
+    assert server_from_setting("ls-a-b", "db") == Server.from_dsn(pinned)
+    with pytest.raises(Denied, match="meant for another component than 'ls-a/b-db'") as refused:
+        server_from_setting("ls-a", "b-db")
+    assert "hush" not in refused.value.message
 
 
 def test_networks_are_told_apart_by_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
