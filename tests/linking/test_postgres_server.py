@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 
 from fractal_cloud.offers.postgres import dsn_setting
+from fractal_cloud.offers.postgres.policy import policy
 from fractal_cloud.sandbox import Sandbox
 from tests import postgres
 from tests.linking.test_aws_rules import LS, link
@@ -209,13 +211,15 @@ def test_a_server_that_does_not_answer_is_unreadable_and_never_missing(
     assert clouds.status(LS, "db") == "ExternallyManaged", "it waits: what it made cannot be taken back yet"
 
 
-def test_a_user_who_may_make_roles_and_owns_the_database_is_enough(
+def test_the_user_that_the_printed_policy_makes_is_enough(
     clouds: TwoClouds, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    psql = [str((postgres.binaries() or Path()) / "psql"), "-v", "database=orders", "-v", "ON_ERROR_STOP=1", database]
+    for _ in range(2):  # a second time it changes nothing
+        subprocess.run(psql, input=policy(), text=True, check=True, timeout=60, stdout=subprocess.DEVNULL)
     with psycopg.connect(database, autocommit=True) as owner:
-        owner.execute("DROP ROLE IF EXISTS fractal")
-        owner.execute("CREATE ROLE fractal LOGIN CREATEROLE PASSWORD 'hush'")
-        owner.execute("ALTER DATABASE orders OWNER TO fractal")
+        owner.execute("ALTER ROLE fractal PASSWORD 'hush'")
+        assert owner.execute("SELECT rolsuper FROM pg_roles WHERE rolname = 'fractal'").fetchone() == (False,)
     parts = urlsplit(database)
     monkeypatch.setenv(dsn_setting(LS, "db"), f"postgresql://fractal:hush@{parts.hostname}:{parts.port}/postgres")
     shop(clouds, declared(database), link("db", database="orders"))
