@@ -236,14 +236,16 @@ def real_world(sandbox: Sandbox, folder: Path) -> Iterator[RealWorld]:
 
         def write(cluster: Cluster, call: Call) -> Answer:
             lost = losses.take()
-            if lost != "before":
-                answer = plain(cluster, call)
-                act = current_act()
-                if answer.is_good and act is not None:
-                    made.real.writes.append(Write(act.live_system_id, act.component_id, act.reason, str(call)))
-                    made.person_there.control()
+            gone = error_of(Answer(0, "the test lost it on its way", "", str(call), is_read=False))
+            if lost == "before":
+                raise gone
+            answer = plain(cluster, call)
+            act = current_act()
+            if answer.is_good and act is not None:
+                made.real.writes.append(Write(act.live_system_id, act.component_id, act.reason, str(call)))
+                made.person_there.control()
             if lost:
-                raise error_of(Answer(0, "the test lost it on its way", "", str(call), is_read=False))
+                raise gone
             return answer
 
         patch.setattr(Cluster, "send", send)
