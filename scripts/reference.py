@@ -149,7 +149,8 @@ class Page:
             "carries the three tags" if self._facts.taggable else "cannot carry tags: it is only ever imported",
         )
         yield "data", "holds data" if self._facts.holds_data else "holds none"
-        yield "a creation whose answer was lost is recognised", RECOGNITION[self._offer.recognition]
+        if self._facts.taggable:
+            yield "a creation whose answer was lost is recognised", RECOGNITION[self._offer.recognition]
         yield "guard of a write", self._facts.guard
 
     def _parameters(self) -> Iterator[tuple[str, ...]]:
@@ -170,7 +171,7 @@ class Page:
         return escaped(describe(schema, self._schema))
 
     def _remarks(self, name: str, facts: Mapping[str, Any]) -> Iterator[str]:
-        if name == "name":
+        if name == "name" and not self._facts.default_word("name"):
             yield "Another name is no renaming (S18)."
         if facts.get("linked"):
             yield "Set by links alone: it is not declared."
@@ -243,6 +244,9 @@ class Page:
 
     def _glass(self) -> Iterator[str]:
         glass = self._facts.glass
+        if not glass.break_glass:
+            yield f"{glass.caveat[:1].upper()}{glass.caveat[1:]}."
+            return
         yield (
             "`fractal glass LS COMPONENT` prints these with the values of the resource filled in. "
             "[What happens then](../../glass.md)."
@@ -254,7 +258,8 @@ class Page:
     def _deleting(self) -> Iterator[str]:
         said = _sentence(inspect.getdoc(type(self._offer).delete) or "")
         yield f"What the agent does: {said[:1].lower()}{said[1:]}"
-        yield HELD_DATA if self._facts.holds_data else BLOCKED
+        if self._facts.taggable:
+            yield HELD_DATA if self._facts.holds_data else BLOCKED
 
 
 class Lines(yaml.SafeDumper):
@@ -361,15 +366,17 @@ def identity(facts: TypeFacts) -> str:
     """What finds a resource of this type, and what else says where that is looked for."""
     if facts.parent:
         return f"its `name` in its `{facts.parent}`"
+    if facts.default_word("name"):
+        return f"its {' and '.join(f'`{word}`' for word in facts.words)}"
     if facts.place:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return "its `name`, unique in all regions and accounts"
 
 
 def _default(name: str, schema: Mapping[str, Any]) -> str:
-    if name == "name":
-        return "the component's `id`"
     value = schema.get("default")
+    if name == "name" and not value:
+        return "the component's `id`"
     return "–" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
 
 

@@ -189,6 +189,25 @@ def test_plan_shows_what_would_change(fractal: Fractal, control: FakeControlPlan
     assert json.loads(fractal("plan", file, "-o", "json").out) == planned("create", "change")
 
 
+@pytest.mark.rule("C6")
+def test_plan_shows_what_would_become_of_links(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
+    made = planned("nothing")
+    database = {"declared": "orders", "actual": "stock"}
+    consent = "add 'ls-a' to its linksFrom"
+    made["components"][0]["links"] = [
+        {"target": "one", "action": "add", "changes": {"database": {**database, "actual": None}}, "waits": consent},
+        {"target": "two", "action": "change", "changes": {"database": database}, "waits": ""},
+        {"target": "three", "action": "remove", "changes": {"database": {**database, "declared": None}}, "waits": ""},
+        {"target": "four", "action": "nothing", "changes": {}, "waits": ""},
+    ]
+    control.on("POST", "/livesystems/ls-a/plan", made)
+    words = fractal("plan", file).words
+    assert f"link to one: add, database: orders; waits: {consent}" in words
+    assert "link to two: change, database: stock → orders" in words
+    assert "link to three: remove, database: stock" in words
+    assert "link to four" not in words
+
+
 def preview(control: FakeControlPlane) -> None:
     item = {"componentId": "net", "ending": "deleted", "message": "owned", "holdsData": True, "importers": ["ls-b"]}
     warning = "This LiveSystem owns 1 resource that is imported by 1 other LiveSystem."

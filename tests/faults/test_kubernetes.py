@@ -1,7 +1,9 @@
 """The agent of a cluster dies, loses an answer, or cannot read, at every effect it has (S17, S0).
 
 Beside what `test_crash` and `test_unreadable` ask of AWS: the guard of Kubernetes is atomic, so that there are no lost
-races either. The quick run lets the faults take turns; the long run has all of them at every effect.
+races either. What only a sandbox can do (refuse, end a list early) is asked of it alone; the rest runs in a real
+cluster too, where ``KUBECONFIG_REAL`` names one. The quick run lets the faults take turns; the long run has all of them
+at every effect.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, strike_all, strike_whole
 from tests.offers.kubernetes.hands import CASES, example_of
+from tests.offers.kubernetes.real import cluster_world
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 KINDS = {kind.__name__: kind for kind in CASES}
@@ -42,7 +45,7 @@ def strike(session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[
     """Have faults happen at every effect of one type's life, and tell how many that were."""
 
     def run(kind: str, faults: Sequence[Fault]) -> None:
-        with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as world:
+        with cluster_world(session_sandbox, tmp_path) as world:
             example = example_of(KINDS[kind], world.kube)
             offer = installed()[KINDS[kind].type]
             effects = strike_all(lambda number: Life(offer, example, world, number), world, faults)
@@ -66,7 +69,7 @@ def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(kind: 
 def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
     session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as world:
+    with cluster_world(session_sandbox, tmp_path) as world:
         effects = strike_whole(example_of(KINDS["KubernetesService"], world.kube), world, DEADLY)
     points = sum(map(len, effects.values()))
     print(f"a whole LiveSystem: {points} crash points: {effects}")
@@ -159,9 +162,17 @@ def test_a_list_that_ends_before_its_last_page_shows_nothing_at_all(
     world.assert_safe()
 
 
+@pytest.fixture
+def anywhere(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
+    """In the sandbox, or in a real cluster: nothing is asked of it that only a sandbox can do."""
+    with cluster_world(session_sandbox, tmp_path) as made:
+        yield made
+
+
 @pytest.mark.rule("C2")
-def test_a_wiped_memory_makes_nothing_twice_and_deletes_nothing(world: KubernetesWorld) -> None:
+def test_a_wiped_memory_makes_nothing_twice_and_deletes_nothing(anywhere: KubernetesWorld) -> None:
     """With the control plane's database lost and the same declarations deployed again, all is as it was."""
+    world = anywhere
     example = example_of(KINDS["KubernetesService"], world.kube)
     world.deploy(LIVE_SYSTEM, *example.components)
     world.settle()

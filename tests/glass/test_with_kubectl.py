@@ -15,7 +15,8 @@ import pytest
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
-from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
+from tests.offers.kubernetes.real import cluster_world
+from tests.offers.kubernetes.worlds import KubernetesWorld
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
@@ -25,7 +26,7 @@ Run = Callable[[str], str]
 
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
-    with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as made:
+    with cluster_world(session_sandbox, tmp_path) as made:
         yield made
 
 
@@ -79,15 +80,16 @@ def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -
     world.settle()
     uid = world.output("ls-a", "web", "uid")
     break_glass, readopt = commands(world, "web")
+    at = f"kubectl --context {world.kube.context} -n default"
     scaled = {"replicas": {"declared": 1, "actual": 3}}
 
     def drift() -> dict[str, Any] | None:
         world.cycle()
         return world.drift("ls-a", "web")
 
-    kubectl("kubectl --context sandbox -n default annotate deployment web team=payments")
+    kubectl(f"{at} annotate deployment web team=payments")
     kubectl(break_glass[0])
-    kubectl("kubectl --context sandbox -n default scale deployment web --replicas=3")
+    kubectl(f"{at} scale deployment web --replicas=3")
     assert drift() == scaled
     assert world.status("ls-a", "web") == "ManualOverride"
     assert world.status("ls-a", "calm") == "Active", "it concerns nobody else"
@@ -106,7 +108,7 @@ def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -
     assert world.kube.tags("deployments", "web")["team"] == "payments"
 
     kubectl(break_glass[0])
-    kubectl("kubectl --context sandbox -n default set image deployment web main=web:9")
+    kubectl(f"{at} set image deployment web main=web:9")
     assert drift() == {"image": {"declared": "web:1", "actual": "web:9"}}
     assert world.force_push("ls-a", "web").status_code == 202
     world.settle()
@@ -115,14 +117,14 @@ def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -
 
     kubectl(break_glass[0])
     world.cycle()
-    kubectl("kubectl --context sandbox -n default delete deployment web")
+    kubectl(f"{at} delete deployment web")
     world.cycle(2)
     assert world.status("ls-a", "web") == "ManualOverride"
     world.deploy("ls-a", workload(), workload("calm"))
     world.settle()
     assert world.output("ls-a", "web", "uid") != uid
 
-    kubectl("kubectl --context sandbox -n default create deployment legacy --image=old:1")
+    kubectl(f"{at} create deployment legacy --image=old:1")
     world.deploy("ls-a", workload(), workload("calm"), workload("legacy", image="old:1"))
     world.cycle()
     assert world.status("ls-a", "legacy") == "ManualOverride"

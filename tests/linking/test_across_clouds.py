@@ -45,6 +45,9 @@ def test_a_workload_logs_in_at_a_database_on_another_cloud(clouds: TwoClouds, da
         "/components/shop/journal",
     ):
         assert kept["password"] not in clouds.api.get(f"/livesystems/{LS}{path}").text
+    kinds = {event["kind"] for event in clouds.events(LS) if event["componentId"] == "shop"}
+    assert "LinkChangeApplied" in kinds
+    assert not kinds & {"DriftFound", "DriftCorrected"}, "nobody changed anything by hand"
     assert clouds.settle() == 1
     clouds.assert_safe()
 

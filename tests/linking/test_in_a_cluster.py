@@ -1,15 +1,29 @@
-"""Links inside a cluster: network policies between workloads, and Mappings at a gateway."""
+"""Links inside a cluster: network policies between workloads, and Mappings at a gateway.
+
+They run in a real cluster too, where ``KUBECONFIG_REAL`` names one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fractal_cloud.sandbox import Sandbox
 from tests.linking.test_aws_rules import LS, link
-from tests.linking.two_clouds import MAPPINGS, POLICIES, TwoClouds, workload
+from tests.linking.two_clouds import MAPPINGS, POLICIES, InARealCluster, TwoClouds, two_clouds, workload
+from tests.offers.kubernetes.real import IS_REAL
 
 GATEWAY = {"id": "gateway", "type": "APIManagement.CaaS.Ambassador", "parameters": {"hostname": "api.example.com"}}
+
+
+@pytest.fixture
+def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
+    """The whole product with an agent for AWS and one for Kubernetes, and nothing in either cloud."""
+    with two_clouds(session_sandbox, tmp_path, InARealCluster if IS_REAL else TwoClouds) as made:
+        yield made
 
 
 def deploy(clouds: TwoClouds, *components: dict[str, Any]) -> None:
@@ -48,12 +62,27 @@ def test_a_policy_comes_back_follows_its_link_and_goes_with_it(clouds: TwoClouds
     clouds.kube.call("DELETE", f"{POLICIES}/{policy['metadata']['name']}")
     clouds.settle()
     assert len(clouds.objects(POLICIES)) == 1
-    deploy(clouds, workload("a", link("b", fromPort=90, toPort=95)), workload("b"))
+    deploy(clouds, workload("a", link("b", fromPort=90)), workload("b"))
     (policy,) = clouds.objects(POLICIES)
-    assert policy["spec"]["ingress"][0]["ports"] == [{"port": 90, "endPort": 95, "protocol": "TCP"}]
+    assert policy["spec"]["ingress"][0]["ports"] == [{"port": 90, "protocol": "TCP"}]
     deploy(clouds, workload("a"), workload("b"))
     assert clouds.objects(POLICIES) == []
     assert clouds.env("a") == {}
+
+
+@pytest.mark.rule("L7", "S20")
+def test_a_range_of_ports_is_opened_whole_or_refused_in_words(clouds: TwoClouds) -> None:
+    """Servers before 1.22 drop the end of a range without a word."""
+    deploy(clouds, workload("a", link("b", fromPort=90, toPort=95)), workload("b"))
+    (policy,) = clouds.objects(POLICIES)
+    (port,) = policy["spec"]["ingress"][0]["ports"]
+    if int(clouds.kube.call("GET", "/version")["minor"].rstrip("+")) >= 22:
+        assert port == {"port": 90, "endPort": 95, "protocol": "TCP"}
+        assert clouds.status(LS, "a") == "Active"
+    else:
+        assert clouds.status(LS, "a") == "Failed"
+        assert "knows no ranges of ports" in clouds.component(LS, "a")["message"]
+    assert clouds.settle() == 1
 
 
 @pytest.mark.rule("L3", "L10")

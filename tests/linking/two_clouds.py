@@ -5,6 +5,7 @@ nothing of the other's. They never meet but through the control plane.
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.sandbox import Sandbox, agent_env
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.real import RealPerson
 from tests.world import World
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -27,7 +29,9 @@ MAPPINGS = "/apis/getambassador.io/v3alpha1/namespaces/default/mappings"
 
 
 class TwoClouds(World):
-    """One control plane, two agents."""
+    """One control plane, two agents, for these providers."""
+
+    sides = ("aws", "kubernetes")
 
     def __init__(self, sandbox: Sandbox, folder: Path, **settings: Any) -> None:
         self.kube = KubernetesPerson(sandbox.url, folder)
@@ -37,8 +41,7 @@ class TwoClouds(World):
     def start_agent(self, control: Any = None) -> Agent:
         """Both agents anew, with nothing kept of any other."""
         del control
-        self.agent = self._start("aws")
-        self.other_agent = self._start("kubernetes")
+        self.agent, self.other_agent = map(self._start, self.sides)
         return self.agent
 
     def _start(self, provider: str) -> Agent:
@@ -48,10 +51,12 @@ class TwoClouds(World):
             assert answer.status_code == 201, answer.text
             self._token[provider] = answer.json()["token"]
         token = self._token[provider]
-        settings = AgentSettings(
-            providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, visibility_seconds=0.2
-        )
-        return Agent(settings, ControlPlane("http://testserver", token, client=self.api))
+        told = {**self._agent_settings, "visibility_seconds": 0.2}
+        settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **told)
+        return self._make(settings, ControlPlane("http://testserver", token, client=self.api))
+
+    def _make(self, settings: AgentSettings, plane: ControlPlane) -> Agent:
+        return Agent(settings, plane)
 
     def restart_agents(self) -> None:
         """Both die without a word; their keys die with them."""
@@ -98,8 +103,37 @@ class TwoClouds(World):
         assert not monitor.lost_races, "\n".join(map(str, monitor.lost_races))
 
 
+class BesideAServer(TwoClouds):
+    """A cluster, and PostgreSQL servers that somebody runs."""
+
+    sides = ("postgres", "kubernetes")
+
+
+class InARealCluster(TwoClouds):
+    """AWS in the sandbox, and the API server of ``KUBECONFIG_REAL``, whose controllers are played."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, **settings: Any) -> None:
+        super().__init__(sandbox, folder, **settings)
+        self.kube = self.real = RealPerson(os.environ["KUBECONFIG_REAL"])
+        self.real.empty()
+
+    def cycle(self, times: int = 1) -> list[CycleResult]:
+        """Controllers are at work between two cycles."""
+        results: list[CycleResult] = []
+        for _ in range(times):
+            self.real.control()
+            results = super().cycle()
+        return results
+
+    def assert_safe(self) -> None:
+        """SAFETY on AWS; nobody judges in the cluster."""
+        World.assert_safe(self)
+
+
 @contextmanager
-def two_clouds(sandbox: Sandbox, folder: Path, **settings: Any) -> Iterator[TwoClouds]:
+def two_clouds(
+    sandbox: Sandbox, folder: Path, made_of: type[TwoClouds] = TwoClouds, **settings: Any
+) -> Iterator[TwoClouds]:
     """A world over clouds that were reset, with the agents' credentials in the environment."""
     sandbox.aws.reset()
     sandbox.kubernetes.reset()
@@ -107,7 +141,9 @@ def two_clouds(sandbox: Sandbox, folder: Path, **settings: Any) -> Iterator[TwoC
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(kubernetes.WATCH, "0")
-        made = TwoClouds(sandbox, folder, **settings)
+        if made_of is InARealCluster:
+            patch.setenv("KUBECONFIG", os.environ["KUBECONFIG_REAL"])
+        made = made_of(sandbox, folder, **settings)
         try:
             yield made
         finally:

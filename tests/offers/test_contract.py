@@ -40,6 +40,7 @@ def contract(
         yield OfferContract(installed()[kind.type], stage.example, stage.world)
 
 
+# What cannot carry tags is never written to: its tests are those of reading it, beside its example.
 @pytest.mark.parametrize("component_type", [offer.type for offer in installed() if offer.taggable])
 def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
     kind = installed()[component_type].component

@@ -79,6 +79,7 @@ SPELLINGS = [
     (custom_workloads.aws, "ecs_service", "CustomWorkloads.PaaS.AwsEcsService"),
     (storage.aws, "s3", "Storage.PaaS.AwsS3"),
     (storage.aws, "rds_postgres", "Storage.PaaS.AwsRdsPostgres"),
+    (storage.postgres, "server", "Storage.SelfHosted.Postgres"),
 ]
 
 

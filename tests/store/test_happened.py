@@ -79,6 +79,26 @@ def test_events_follow_from_what_was_published(
     assert [event.kind.value for event in happened(before, after, "ls-a", deleting=False)] == kinds, reason
 
 
+@pytest.mark.rule("C4", "L3")
+def test_what_links_bring_is_told_apart_from_drift() -> None:
+    wired = {"drift": {**DRIFT["drift"], "linkedEnv": {"declared": {"A": "1"}, "actual": {}}}}
+    before, after = _published(), _published(status=Status.MUTATING, output_fields=wired)
+    found = happened(before, after, "ls-a", deleting=False, linked=["linkedEnv"])
+    kinds = ["StatusChanged", "DriftFound", "LinkChangeFound"]
+    assert [(event.kind.value, event.message) for event in found][1:] == [
+        ("DriftFound", "size"),
+        ("LinkChangeFound", "linkedEnv"),
+    ]
+    assert [event.kind.value for event in found] == kinds
+    only_drift = _published(status=Status.MUTATING, output_fields=DRIFT)
+    (applied,) = happened(after, only_drift, "ls-a", deleting=False, linked=["linkedEnv"])
+    assert (applied.kind.value, applied.before, applied.after) == (
+        "LinkChangeApplied",
+        {"linkedEnv": {"declared": {"A": "1"}, "actual": {}}},
+        None,
+    )
+
+
 @pytest.mark.rule("C4")
 def test_what_is_being_deleted_is_not_lost() -> None:
     gone = _published(status=Status.DELETED, is_absent=True)

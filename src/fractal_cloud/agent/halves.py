@@ -190,7 +190,10 @@ class Halves:
         if fresh is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
             fresh = None  # renamed behind our back: it is no longer what the component names
         again = self._outlook.judge(tracked, View(sighting=fresh) if fresh is not None else ABSENT)
-        done.abandoned = not _is_allowed(tracked, fresh, again)
+        is_here = again.stance is Stance.IMPORTED and self._outlook.is_wired_here(tracked)
+        done.abandoned = not (
+            _is_there_for_links(tracked, fresh, again) if is_here else _is_ours(tracked, fresh, again)
+        )
         done.tags = dict(fresh.tags) if fresh is not None else {}
         return fresh
 
@@ -198,7 +201,12 @@ class Halves:
         return without_secrets(text, task.link.watch.seen if task.link is not None else ())
 
 
-def _is_allowed(tracked: Tracked, fresh: Sighting | None, again: Judgement) -> bool:
+def _is_there_for_links(tracked: Tracked, fresh: Sighting | None, again: Judgement) -> bool:
+    """Of what nobody can own: whether it is what the component means, or goes from the declaration with its links."""
+    return again.finished if tracked.deleting else fresh is not None
+
+
+def _is_ours(tracked: Tracked, fresh: Sighting | None, again: Judgement) -> bool:
     if tracked.deleting:
         return fresh is None or (again.step is not None and again.step.verb is Verb.DELETE)
     return fresh is not None and fresh.protocol.is_managed and again.stance is Stance.MANAGED and not again.noticing

@@ -70,6 +70,11 @@ class Outlook:
         """One settled cycle."""
         return self._settings.cycle
 
+    @property
+    def sweep_budget(self) -> int:
+        """How many calls of one kind a cycle may make for what a cloud tells only one by one (S23)."""
+        return self._settings.sweep_budget
+
     # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
 
     @cached_property
@@ -148,6 +153,13 @@ class Outlook:
             return ABSENT
         where = f"{parent.component_id!r}, which it is in, is named {renamed.name!r} in the cloud"
         return View(error=Unreadable(f"{where} ({renamed.resource_id}): name it back"))
+
+    def is_wired_here(self, tracked: Tracked) -> bool:
+        """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.
+
+        One that says ``importOnly`` wants nothing of it touched, and nothing made inside.
+        """
+        return self._offers[tracked.type].offer.wired_by_declarer and not tracked.import_only
 
     # --- what a component needs of others
 

@@ -11,31 +11,28 @@ halves share nothing with those of the other side but what is published (L4).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-import structlog
-
 from fractal_cloud.agent.book import Book
+from fractal_cloud.agent.checking import Checks
 from fractal_cloud.agent.halves import Done, Halves, Task
 from fractal_cloud.agent.outlook import Outlook
 from fractal_cloud.agent.pauses import Pauses
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import CloudError, LinkError, Throttled, Transient, Unreadable
+from fractal_cloud.model.errors import LinkError, Throttled, Transient, Unreadable
 from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, LinkWork
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.offers.link import Handler, Handlers
-from fractal_cloud.offers.secret import is_sealed, without_secrets
+from fractal_cloud.offers.secret import is_sealed
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.links import digest
-
-log = structlog.get_logger()
 
 _NOT_THERE = frozenset({Condition.CREATING, Condition.DYING, Condition.BROKEN})
 
@@ -65,6 +62,7 @@ class Wiring:
         self._handlers = handlers
         self._halves = halves
         self._pool = pool
+        self._checks = Checks(held, halves, pool, outlook.sweep_budget)
         self._pauses = Pauses(held, outlook.cycle)
         self.writes = 0
         self.moves = 0
@@ -76,7 +74,7 @@ class Wiring:
         if not self._held.is_wired:
             return True
         settled = self._held.wires
-        return settled is not None and not self._damaged(settled)
+        return settled is not None and not self._checks.damaged(settled)
 
     def run(self, judgements: Mapping[str, Judgement]) -> None:
         """Bring all links of the scope to what is declared, as far as their ends allow."""
@@ -89,7 +87,7 @@ class Wiring:
         tasks = [task for task in planned if not task.silent and self._is_due(task)]
         settled = [task for task in planned if task.silent and not task.state.waits]
         waiting = [task for task in planned if task.silent and task.state.waits]
-        damaged = [task for task in self._damaged(settled) if self._is_due(task)]
+        damaged = [task for task in self._checks.damaged(settled) if self._is_due(task)]
         for task in damaged:
             task.silent, task.repairs = False, True
         self._publish_intents([*tasks, *damaged])
@@ -125,17 +123,18 @@ class Wiring:
         name = repr(tracked.component_id)
         if view.error is not None:
             return Phase.LEAVE, ""
+        is_imported = judgement.stance is Stance.IMPORTED
+        is_ours = not judgement.stance.hands_off or (is_imported and self._outlook.is_wired_here(tracked))
         if tracked.deleting:
             goes = judgement.finished or (judgement.step is not None and judgement.step.verb is Verb.DELETE)
-            ends = goes and not judgement.left and not judgement.stance.hands_off
-            return (Phase.END if ends else Phase.LEAVE), ""
+            return (Phase.END if goes and is_ours and not judgement.left else Phase.LEAVE), ""
         if judgement.stance is Stance.OVERRIDE:
             return Phase.HOLD, f"{name} is in override, and it waits until that is managed again"
-        if judgement.stance is Stance.IMPORTED:
+        if is_imported and not is_ours:
             return Phase.HOLD, f"{name} is imported, and only its owner wires it"
         if view.sighting is None or view.sighting.condition in _NOT_THERE:
             return Phase.HOLD, f"{name} is not there yet"
-        if judgement.stance is not Stance.MANAGED or judgement.noticing:
+        if judgement.noticing or not (is_imported or judgement.stance is Stance.MANAGED):
             return Phase.HOLD, f"{name} is shown for one cycle before anything of it is written"
         return Phase.ACT, ""
 
@@ -148,7 +147,7 @@ class Wiring:
             ("outbound", tracked.links_out),
         )
         for half, declared in halves:
-            is_lost = judgement.stance is Stance.IMPORTED
+            is_lost = judgement.stance is Stance.IMPORTED and not self._outlook.is_wired_here(tracked)
             ends = phase is Phase.END or (is_lost and half == "inbound")  # its owner's component serves the links to it
             links = () if ends else declared
             for link in links:
@@ -236,29 +235,6 @@ class Wiring:
     def _find(self, tracked: Tracked, half: Half, other_type: str) -> Handler | None:
         pair = (other_type, tracked.type) if half == "inbound" else (tracked.type, other_type)
         return self._handlers.find(half, *pair)
-
-    def _damaged(self, settled: Iterable[Task]) -> list[Task]:
-        """Of links in which nothing is known to differ, those whose thing is not there as it was made (L14)."""
-        by_handler: dict[Handler, list[Task]] = defaultdict(list)
-        for task in settled:
-            if task.handler.verify is not None:
-                by_handler[task.handler].append(task)
-        return [task for handler, tasks in by_handler.items() for task in self._verify(handler, tasks)]
-
-    def _verify(self, handler: Handler, tasks: list[Task]) -> list[Task]:
-        assert handler.verify is not None, "only handlers that can verify are asked"
-        try:
-            links = [self._halves.link_of(task) for task in tasks]
-            intact = {id(link) for link in handler.verify(links)}
-        except LinkError:
-            return tasks  # the contract is another one than it was: the half itself says what is wrong
-        except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
-            # What could not be read is not gone (S0).
-            seen = [secret for task in tasks if task.link is not None for secret in task.link.watch.seen]
-            text = error.message if isinstance(error, CloudError) else f"a fault of the handler: {error!r}"
-            log.warning("links cannot be checked", handler=handler.where, error=without_secrets(text, seen))
-            return []
-        return [task for task in tasks if id(task.link) not in intact]
 
     # --- what is remembered
 

@@ -20,7 +20,7 @@ from fractal_cloud.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from fractal_cloud.cli.client import ControlPlane
     from fractal_cloud.cli.files import Declared
@@ -100,8 +100,24 @@ def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:
         yield str(item["message"])
     for name, change in (item.get("changes") or {}).items():
         yield f"{name}: {compact(change.get('actual'))} → {compact(change.get('declared'))}"
+    yield from _link_lines(item.get("links") or [])
     for warning in item.get("warnings") or []:
         yield f"warning: {warning}"
+
+
+def _link_lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What would become of its links; those that stay as they are, and wait for nothing, are not worth a line."""
+    from fractal_cloud.cli.output import compact
+
+    for link in links:
+        if link["action"] == "nothing" and not link["waits"]:
+            continue
+        told = [f"link to {link['target']}: {link['action'] if link['action'] != 'nothing' else 'as it is'}"]
+        for name, change in link["changes"].items():
+            both = {"add": (change["declared"],), "remove": (change["actual"],)}
+            values = both.get(link["action"], (change["actual"], change["declared"]))
+            told.append(f"{name}: {' → '.join(map(compact, values))}")
+        yield ", ".join(told) + (f"; waits: {link['waits']}" if link["waits"] else "")
 
 
 def deploy(

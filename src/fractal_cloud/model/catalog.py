@@ -15,6 +15,12 @@ from fractal_cloud.model.wording import FACTS
 GLOBAL_PLACE = "global"
 
 
+def as_word(value: object) -> str:
+    """A value as a word of a place or a name: a text, or a number such as a port; empty where it is neither."""
+    is_word = isinstance(value, (str, int)) and not isinstance(value, bool)
+    return str(value) if is_word else ""
+
+
 class GlassCommands(Wire):
     """The vendor's own commands, as templates over a component's output fields and scope (G12).
 
@@ -32,6 +38,7 @@ class TypeFacts(Wire):
     ``place``: the parameters whose values say where a name is unique (``["region"]``); empty means everywhere.
     ``parent``: the parameter naming the component in whose scope the name is unique (a subnet's VPC).
     ``realm``: the parameter naming the account (or the like) it is in, where an agent may reach several (a cluster).
+    ``wired_by_declarer``: nobody can own it, so every LiveSystem that declares it serves its own links to it (L12).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
     """
 
@@ -45,6 +52,7 @@ class TypeFacts(Wire):
     parent: str | None = None
     realm: str | None = None
     taggable: bool = True
+    wired_by_declarer: bool = False
     holds_data: bool = False
     guard: str = ""
     glass: GlassCommands = Field(default_factory=GlassCommands)
@@ -68,7 +76,7 @@ class TypeFacts(Wire):
     def default_word(self, name: str) -> str:
         """What such a parameter says where it is neither declared nor inherited: its enforced default, else nothing."""
         given = self.parameter_schema.get("properties", {}).get(name, {}).get("default")
-        return given if isinstance(given, str) and self.parameter_facts(name).get("enforced") else ""
+        return as_word(given) if self.parameter_facts(name).get("enforced") else ""
 
     def references(self) -> dict[str, tuple[str, str]]:
         """Parameters that name other components: the type they must be of, and the output that stands for them."""

@@ -24,6 +24,8 @@ class EventKind(StrEnum):
     READOPTED = "Readopted"
     DRIFT_FOUND = "DriftFound"
     DRIFT_CORRECTED = "DriftCorrected"
+    LINK_CHANGE_FOUND = "LinkChangeFound"
+    LINK_CHANGE_APPLIED = "LinkChangeApplied"
     OWNER_CHANGED = "OwnerChanged"
     RESOURCE_LOST = "ResourceLost"
     RACE_LOST = "RaceLost"

@@ -363,6 +363,27 @@ class PlannedAction(StrEnum):
     UNKNOWN = "unknown"
 
 
+class PlannedLinkAction(StrEnum):
+    """What a deploy would do with one link."""
+
+    ADD = "add"
+    CHANGE = "change"
+    REMOVE = "remove"
+    NOTHING = "nothing"
+
+
+class PlannedLink(Wire):
+    """What a deploy would do with one link of a component (C6).
+
+    ``changes``: its settings as declared against those that stand. ``waits``: why it would not be carried out yet.
+    """
+
+    target: str
+    action: PlannedLinkAction
+    changes: dict[str, Any] = Field(default_factory=dict)
+    waits: str = ""
+
+
 class PlannedComponent(Wire):
     """What a deploy would do with one component, and why (C6); ``changes`` holds declared against actual."""
 

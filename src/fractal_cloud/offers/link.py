@@ -138,6 +138,7 @@ class OutboundLink(Link[S]):
 Provide = Callable[[Any], "Published | None"]
 Revoke = Callable[[Any], None]
 Verify = Callable[[Sequence[Any]], Iterable[Any]]
+Inspect = Callable[[Any], bool]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -158,12 +159,19 @@ class Handler(ABC):
         self.settings = settings
         self.revoke: Revoke | None = None
         self.verify: Verify | None = None
+        self.inspect: Inspect | None = None
+        self.inspect_calls = 1
         self.__doc__ = function.__doc__
 
     @property
     def where(self) -> str:
         """The place in the code, for messages about registrations."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @property
+    def claim(self) -> str:
+        """The half and the pair it serves, in one line; no two handlers have the same."""
+        return f"{self.half} {self.source}>{self.target}"
 
     def revokes(self, function: F) -> F:
         """Name the function that takes back what this half provided (L10); what is gone already is success."""
@@ -180,6 +188,19 @@ class Handler(ABC):
         self.verify = function
         return function
 
+    def inspects(self, *, calls: int) -> Callable[[F], F]:
+        """Name the function that tells of one link whether what only a call for it alone shows is still in place.
+
+        It is asked in turns, for as many links a cycle as the budget allows (S23); it writes nothing. ``calls``: how
+        many it makes. What can be told for many at once belongs into ``verifies``.
+        """
+
+        def register(function: F) -> F:
+            self.inspect, self.inspect_calls = function, calls
+            return function
+
+        return register
+
     def check(self) -> None:
         """Refuse a handler that could not keep the rules."""
         if not is_link_type(self.link_type):
@@ -190,6 +211,8 @@ class Handler(ABC):
             raise RegistrationError(f"{self.where}: an inbound handler needs a function for @….revokes (L10)")
         if self.revoke is not None and self.verify is None:
             raise RegistrationError(f"{self.where}: what can be taken back needs a function for @….verifies (L14)")
+        if self.inspect is not None and self.verify is None:
+            raise RegistrationError(f"{self.where}: @….inspects looks closer at what @….verifies found in place")
 
     def read_settings(self, settings: Mapping[str, Any], source_id: str, target_id: str) -> LinkSettings:
         """The settings as the handler's model; ``LinkSettingsError`` with source, target and key (L7).

@@ -44,14 +44,18 @@ class LinkChecks:
 
     def warnings(self, declaration: LiveSystemDeclaration) -> Iterator[str]:
         """Links that nobody who is known here would ever carry out."""
+        for (source, target), why in self.unserved(declaration).items():
+            yield f"the link from {source!r} to {target!r} waits: {why}"
+
+    def unserved(self, declaration: LiveSystemDeclaration) -> dict[tuple[str, str], str]:
+        """The same by the ids of their ends, with the reason alone."""
         types = {component.id: component.type for component in declaration.components}
-        for component in declaration.components:
-            for link in component.links:
-                if not self._contracts(component.type, types[link.target]):
-                    yield (
-                        f"the link from {component.id!r} to {link.target!r} waits: nobody here wires "
-                        f"{component.type} to {types[link.target]}{self._hint(component.type)}"
-                    )
+        return {
+            (one.id, link.target): f"nobody here wires {one.type} to {types[link.target]}{self._hint(one.type)}"
+            for one in declaration.components
+            for link in one.links
+            if not self._contracts(one.type, types[link.target])
+        }
 
     def _hint(self, source: str) -> str:
         leads = {contract.target for contract in self._links_of(source)}

@@ -130,7 +130,7 @@ class Offer(ABC, Generic[C, K]):
 
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page. ``service`` is the vendor's
-    service whose budget of calls this type shares with others (S23).
+    service whose budget of calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``.
     """
 
     component: ClassVar[type[Component]]
@@ -140,6 +140,7 @@ class Offer(ABC, Generic[C, K]):
     parent: ClassVar[str | None] = None
     realm: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True
+    wired_by_declarer: ClassVar[bool] = False
     holds_data: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
@@ -233,6 +234,7 @@ class Offer(ABC, Generic[C, K]):
             parent=self.parent,
             realm=self.realm,
             taggable=self.taggable,
+            wired_by_declarer=self.wired_by_declarer,
             holds_data=self.holds_data,
             guard=self.guard,
             glass=self.glass,

@@ -5,7 +5,7 @@ What only the agent can know (a race it lost, a request it refused) it tells as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,12 +46,17 @@ class Happened:
     by: str | None = None
 
 
-def happened(before: Published, after: Published, live_system_id: str, *, deleting: bool) -> list[Happened]:
-    """The events of one publication, in the order in which a reader wants them."""
+def happened(
+    before: Published, after: Published, live_system_id: str, *, deleting: bool, linked: Collection[str] = ()
+) -> list[Happened]:
+    """The events of one publication, in the order in which a reader wants them.
+
+    ``linked``: the parameters of its type that only links set. What differs in them is no drift: nobody declared it.
+    """
     found = [*_status(before, after), *_glass(before, after), *_owner(before, after)]
     if not deleting:
         found.extend(_loss(before, after, live_system_id))
-    found.extend(_drift(before, after))
+    found.extend(_differences(before, after, linked))
     return found
 
 
@@ -96,19 +101,36 @@ def _loss(before: Published, after: Published, live_system_id: str) -> Iterator[
         yield Happened(EventKind.RESOURCE_LOST, after.message or f"{what} is gone", before.resource_id, None, UNKNOWN)
 
 
-def _drift(before: Published, after: Published) -> Iterator[Happened]:
-    """No event: an importer's difference (O5), one that went with its resource, what the agent's own work passes by."""
-    if after.stance is Stance.IMPORTED or before.drift == after.drift:
+def _differences(before: Published, after: Published, linked: Collection[str]) -> Iterator[Happened]:
+    """Drift of what is declared, and apart from it what links bring or take away.
+
+    No event: an importer's difference (O5), one that went with its resource, what the agent's own work passes by.
+    """
+    if after.stance is Stance.IMPORTED:
         return
-    if after.drift:
+    drift = _part(before.drift, linked, of_links=False), _part(after.drift, linked, of_links=False)
+    yield from _difference(before, after, drift, (EventKind.DRIFT_FOUND, EventKind.DRIFT_CORRECTED))
+    wiring = _part(before.drift, linked, of_links=True), _part(after.drift, linked, of_links=True)
+    yield from _difference(before, after, wiring, (EventKind.LINK_CHANGE_FOUND, EventKind.LINK_CHANGE_APPLIED))
+
+
+def _part(drift: Any, linked: Collection[str], *, of_links: bool) -> Any:
+    found = {name: both for name, both in (drift or {}).items() if (name in linked) is of_links}
+    return found or None
+
+
+def _difference(
+    before: Published, after: Published, told: tuple[Any, Any], kinds: tuple[EventKind, EventKind]
+) -> Iterator[Happened]:
+    was, is_now = told
+    if was == is_now:
+        return
+    found, mended = kinds
+    if is_now:
         if after.status in (Status.INSTANTIATING, Status.RECONCILE_REQUESTED):
             return
         if before.status is Status.MUTATING and after.status is Status.MUTATING:
             return
-        yield Happened(EventKind.DRIFT_FOUND, _names(after.drift), before.drift, after.drift)
-    elif before.drift and not after.is_absent and before.status is not Status.INSTANTIATING:
-        yield Happened(EventKind.DRIFT_CORRECTED, _names(before.drift), before.drift, None)
-
-
-def _names(drift: Any) -> str:
-    return ", ".join(sorted(drift)) if isinstance(drift, Mapping) else ""
+        yield Happened(found, ", ".join(sorted(is_now)), was, is_now)
+    elif not after.is_absent and before.status is not Status.INSTANTIATING:
+        yield Happened(mended, ", ".join(sorted(was)), was, None)

@@ -1,7 +1,7 @@
 """Which resource a declared component speaks of: its place, its name, and the parent its name is unique in.
 
 The account really reached (the realm) is not known here; the agent that reaches it adds it. Whether parameters are
-of the right type is not checked here: what cannot be read as text counts as not declared.
+of the right type is not checked here: what is neither text nor a number counts as not declared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts
+from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.rules.order import arrange
@@ -58,14 +58,15 @@ def find_identities(
         faults.extend(places.contradictions(component, facts))
         if not missing:
             place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
-            parent = places.parent_path(component.id)
-            found[component.id] = DeclaredIdentity(place, name_of(component), parent, words.get(facts.realm or "", ""))
+            name, parent = name_of(component, facts), places.parent_path(component.id)
+            found[component.id] = DeclaredIdentity(place, name, parent, words.get(facts.realm or "", ""))
     return found, faults
 
 
-def name_of(component: ComponentDeclaration) -> str:
-    """The name of a component's resource: as declared, else the component's id."""
-    return _text(component.parameters.get("name")) or component.id
+def name_of(component: ComponentDeclaration, facts: TypeFacts | None) -> str:
+    """The name of a component's resource: as declared, else the one that all of its type have, else its id."""
+    of_all = facts.default_word("name") if facts is not None else ""
+    return as_word(component.parameters.get("name")) or of_all or component.id
 
 
 class _Places:
@@ -90,7 +91,7 @@ class _Places:
         inherited = [self._known.get(source, {}) for source in self._sources(component)]
         words = {}
         for word in facts.words:
-            value = _text(component.parameters.get(word))
+            value = as_word(component.parameters.get(word))
             value = value or next((there[word] for there in inherited if word in there), "")
             value = value or facts.default_word(word)
             if value:
@@ -110,7 +111,7 @@ class _Places:
         for parent in referenced(component.parameters.get(facts.parent or "")):
             there = self._known.get(parent, {})
             for word in facts.words:
-                here = _text(component.parameters.get(word))
+                here = as_word(component.parameters.get(word))
                 if here and there.get(word, here) != here:
                     yield Fault(
                         f"components[{component.id}].parameters.{word}",
@@ -125,7 +126,7 @@ class _Places:
         parent = self._parent(component_id)
         while parent is not None and parent.id not in seen:
             seen.add(parent.id)
-            names.append(name_of(parent))
+            names.append(name_of(parent, self._catalog.get(parent.type)))
             parent = self._parent(parent.id)
         return "/".join(reversed(names))
 
@@ -151,7 +152,3 @@ def _unplaced(component: ComponentDeclaration, word: str, facts: TypeFacts) -> F
     return Fault(
         f"components[{component.id}].parameters.{word}", f"is missing: say where it is, with {word} here{also}"
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -237,11 +237,13 @@ def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) ->
 
 def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: Claims) -> str:
     tags = sighting.protocol
+    moved = f"; {cannot_change(tracked, {})}" if tracked.identity != tracked.declared_identity else ""
     match rule:
         case "S5":
-            return "read only: importOnly" if tracked.import_only else "read only: this type cannot carry tags"
+            why = "importOnly" if tracked.import_only else "this type cannot carry tags"
+            return f"read only: {why}{moved}"
         case "S6":
-            return f"owned by {tags.owner!r}: read only"
+            return f"owned by {tags.owner!r}: read only{moved}"
         case "S7" if tags.other_manager is not None:
             return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
         case "S7":

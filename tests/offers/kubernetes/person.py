@@ -20,6 +20,8 @@ PATHS: Final = {
     "persistentvolumeclaims": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "pods": "/api/v1/namespaces/{}/pods",
     "virtualmachines": "/apis/kubevirt.io/v1/namespaces/{}/virtualmachines",
+    "secrets": "/api/v1/namespaces/{}/secrets",
+    "mappings": "/apis/getambassador.io/v3alpha1/namespaces/{}/mappings",
     "hosts": "/apis/getambassador.io/v3alpha1/namespaces/{}/hosts",
     "namespaces": "/api/v1/namespaces",
 }
@@ -31,6 +33,7 @@ class KubernetesPerson:
 
     def __init__(self, url: str, folder: Path, context: str = "sandbox") -> None:
         self.env = sandbox_env(url, folder)
+        self.context = context
         self._url = f"{url}{CLUSTERS[context]}/as/person"
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:

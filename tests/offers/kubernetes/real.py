@@ -1,6 +1,7 @@
-"""The contract over a real kube-apiserver (``KUBECONFIG_REAL``), which has no controllers: they are played here.
+"""The product over a real kube-apiserver (``KUBECONFIG_REAL``), which has no controllers: they are played here.
 
-Nobody judges the agent's writes there; what the sandbox's monitor says of them it says of the sandbox only.
+The contract, the crashes, the glass and the links inside a cluster run there unchanged. Nobody judges the writes of the
+agent there; what the monitor of the sandbox says of them it says of the sandbox only.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from fractal_cloud.offers.acting import current_act
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
 from fractal_cloud.offers.kubernetes.calls import Call
 from fractal_cloud.offers.kubernetes.cloud import Cluster
-from fractal_cloud.offers.kubernetes.faults import Answer
+from fractal_cloud.offers.kubernetes.faults import Answer, error_of
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.knobs import Knobs
 from fractal_cloud.sandbox.kubernetes.kinds import DEFINITIONS
 from fractal_cloud.testing import Write
 from tests.faults.effects import Effects
 from tests.offers.kubernetes.person import PATHS, KubernetesPerson
-from tests.offers.kubernetes.worlds import KubernetesWorld
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
+IS_REAL = bool(os.environ.get("KUBECONFIG_REAL"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 STANDARD = {
@@ -59,6 +61,7 @@ class RealPerson(KubernetesPerson):
         if not authority:
             self._tls.load_verify_locations(cluster["certificate-authority"])
         self.env = {"KUBECONFIG": path}
+        self.context = config["current-context"]
         self.busy_for = 0.0
         self._new: dict[str, float] = {}
 
@@ -144,6 +147,23 @@ def _service(item: Json) -> Json | None:
     return {"loadBalancer": {"ingress": [{"ip": "203.0.113.9"}]}}
 
 
+class Losses(Knobs):
+    """Calls, or answers to them, that get lost on the way to a real server: the next writing one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._when = ""
+
+    def fail(self, *, when: str = "before", **_: Any) -> Any:
+        """Lose the next writing call, before it arrives or after it was carried out."""
+        self._when = when
+
+    def take(self) -> str:
+        """What is lost now, once."""
+        when, self._when = self._when, ""
+        return when
+
+
 class RealCluster:
     """What a world asks of the sandbox's cloud, of a real one."""
 
@@ -190,20 +210,42 @@ class RealWorld(KubernetesWorld):
 
 
 @contextmanager
+def cluster_world(sandbox: Sandbox, folder: Path) -> Iterator[KubernetesWorld]:
+    """A world over the sandbox, or over a real cluster where ``KUBECONFIG_REAL`` names one."""
+    make = real_world(sandbox, folder) if IS_REAL else kubernetes_world(sandbox, folder, KubernetesWorld)
+    with make as made:
+        yield made
+
+
+@contextmanager
 def real_world(sandbox: Sandbox, folder: Path) -> Iterator[RealWorld]:
     """A world over the API server of ``KUBECONFIG_REAL``, emptied."""
+    losses = Losses()
+    effects = Effects(losses)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", os.environ["KUBECONFIG_REAL"])
         patch.setenv(cloud_module.WATCH, "0")
-        made = RealWorld(sandbox, folder, Effects(Knobs()))
+        made = RealWorld(sandbox, folder, effects)
         plain = Cluster.send
 
         def send(cluster: Cluster, call: Call) -> Answer:
+            if call.is_read:
+                return plain(cluster, call)
+            answer: Answer = effects.write(f"{call.method} {call.path.split('/')[-1]}", lambda: write(cluster, call))
+            return answer
+
+        def write(cluster: Cluster, call: Call) -> Answer:
+            lost = losses.take()
+            gone = error_of(Answer(0, "the test lost it on its way", "", str(call), is_read=False))
+            if lost == "before":
+                raise gone
             answer = plain(cluster, call)
             act = current_act()
-            if not call.is_read and answer.is_good and act is not None:
+            if answer.is_good and act is not None:
                 made.real.writes.append(Write(act.live_system_id, act.component_id, act.reason, str(call)))
                 made.person_there.control()
+            if lost:
+                raise gone
             return answer
 
         patch.setattr(Cluster, "send", send)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,7 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes import hands
 from tests.offers.kubernetes.examples import EXAMPLES
-from tests.offers.kubernetes.real import real_world
-from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
+from tests.offers.kubernetes.real import cluster_world
 from tests.offers.suites import Case, Stage, Suite
 
 
@@ -22,8 +20,7 @@ def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Sta
 
     `scripts/kube-apiserver` starts such a cluster.
     """
-    is_real = bool(os.environ.get("KUBECONFIG_REAL"))
-    with real_world(sandbox, folder) if is_real else kubernetes_world(sandbox, folder, KubernetesWorld) as world:
+    with cluster_world(sandbox, folder) as world:
         yield Stage(world, hands.example_of(kind, world.kube))
 
 

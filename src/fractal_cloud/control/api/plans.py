@@ -17,6 +17,7 @@ from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.planning import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
+from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["plans"], route_class=StrictRoute)
 LONGEST_SECONDS = 60.0
@@ -49,7 +50,7 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
             document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
     declaration, identities = checked(document, catalog, live_system_id)
     with store.write() as tx:
-        return planning.ask(tx, declaration, identities)
+        return planning.ask(tx, declaration, identities, LinkChecks(catalog).unserved(declaration))
 
 
 def _is_answered(store: Store, asked: Asked) -> bool:

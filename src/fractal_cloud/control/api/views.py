@@ -14,7 +14,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Wire
 from fractal_cloud.model.event import Event
 from fractal_cloud.model.status import MutationStatus, Stance, Status
-from fractal_cloud.model.wire import OperatorRequest, Override, PlannedAction, Reach
+from fractal_cloud.model.wire import OperatorRequest, Override, PlannedAction, PlannedLink, Reach
 
 
 class Accepted(Wire):
@@ -191,6 +191,7 @@ class PlannedComponent(Wire):
     warnings: list[str]
     resource_id: str | None
     holds_data: bool
+    links: list[PlannedLink]
 
 
 class Plan(Wire):

@@ -119,10 +119,14 @@ def without_drift(fields: Json) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in sorted(fields.items()) if name != "drift"]
 
 
+SIDE_BY_SIDE: Final = frozenset({"DriftFound", "LinkChangeFound"})
+"""Events that are shown as declared beside actual; their message only names the parameters."""
+
+
 def change(event: Json) -> str:
     """What an event changed, in one line; empty where its message says it all."""
     before, after = event["before"], event["after"]
-    if event["kind"] == "DriftFound" and isinstance(after, Mapping):
+    if event["kind"] in SIDE_BY_SIDE and isinstance(after, Mapping):
         return "; ".join(
             f"{name}: declared {plain(both.get('declared'))}, actual {plain(both.get('actual'))}"
             for name, both in sorted(after.items())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, select
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, and_, select
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.records import ComponentRecord, Json
-from fractal_cloud.control.store.schema import components, refers, scopes
+from fractal_cloud.control.store.schema import components, refers, scopes, types
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import INBOUND_PREFIX, own_outputs
 from fractal_cloud.model.status import Stance
@@ -38,6 +38,7 @@ class _End:
     uid: str
     live_system_id: str
     component_id: str
+    type: str
     provider: str
     stance: str
     owner: str | None
@@ -155,7 +156,7 @@ def _links(tx: Tx, leading: list[tuple[_End, _End]], starting: list[tuple[_End, 
     found: dict[str, Links] = defaultdict(Links)
     for source, target in leading:
         owner = _owner_of(target, owners)
-        if owner is not None and not owner.is_imported:
+        if owner is not None and (owner is target or not owner.is_imported):
             refused = _refusal(source, target, owner, told)
             work = _inbound(source, target, owner, told) | {"refused": refused}
             work["key"] = public_keys.get(source.scope_key or "", "") if source.realm != owner.realm else ""
@@ -181,24 +182,39 @@ def _told(tx: Tx, uids: Iterable[str]) -> dict[str, _Told]:
     return found
 
 
-Owners = Mapping[tuple[str | None, str | None], _End]
+Owners = Mapping[str, _End]
 
 
 def _owner_of(target: _End, owners: Owners) -> _End | None:
     """The component that stands for a target: itself, or the owner's where it is imported."""
-    return owners.get((target.identity_key, target.owner)) if target.is_imported else target
+    return owners.get(target.uid) if target.is_imported else target
 
 
-def _owners(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[tuple[str | None, str | None], _End]:
-    """The owners' components of targets that are imported, by identity and LiveSystem."""
-    identities = {target.identity_key for _, target in pairs if target.is_imported and target.identity_key is not None}
-    found: dict[tuple[str | None, str | None], _End] = {}
-    for some in chunks(identities):
+def _owners(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, _End]:
+    """By the uid of a target that is imported, the component that stands for it: the owner's.
+
+    What nobody can own stands for itself with everybody who declares it, where its type says so.
+    """
+    imported = {target.uid: target for _, target in pairs if target.is_imported}
+    of_nobody = _wired_by_declarer(tx, {target.type for target in imported.values() if target.owner is None})
+    found = {uid: target for uid, target in imported.items() if target.owner is None and target.type in of_nobody}
+    by_owner: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
+    for uid in imported.keys() - found.keys():
+        by_owner[imported[uid].identity_key, imported[uid].owner].append(uid)
+    for some in chunks({identity for identity, _ in by_owner if identity is not None}):
         query = select(*_columns(_target)).where(_target.c.identity_key.in_(some))
         for row in tx.connection.execute(query):
             end = _end(row, "target")
-            found[end.identity_key, end.live_system_id] = end
+            found.update(dict.fromkeys(by_owner.get((end.identity_key, end.live_system_id), ()), end))
     return found
+
+
+def _wired_by_declarer(tx: Tx, names: Collection[str]) -> set[str]:
+    """Of these types, those whose declarers each serve their own links; the agents that deal with them told so."""
+    if not names:
+        return set()
+    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
+    return {row.type for row in tx.connection.execute(query) if row.facts.get("wiredByDeclarer")}
 
 
 def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
@@ -213,16 +229,60 @@ def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
 
 def _refusal(source: _End, target: _End, owner: _End | None, told: Mapping[str, _Told]) -> str:
     """Why a link must not be served, or not yet (L12)."""
-    if target.is_imported and target.owner is None:
+    if owner is None and target.owner is None:
         return f"nobody owns {target.component_id!r}: only an owner's agent provides access"
     if owner is None or (owner.is_imported and owner is not target):
         return f"its owner {target.owner!r} declares no such component here: the owner's agent must provide access"
+    if owner is target and target.is_imported and told[target.uid].declaration.get("importOnly"):
+        return f"{target.component_id!r} is importOnly: nothing is made inside it"
     if owner.live_system_id == source.live_system_id:
         return ""
     if source.live_system_id in told[owner.uid].declaration.get("linksFrom", ()):
         return ""
     where = f"{owner.live_system_id}/{owner.component_id}"
     return f"{where} does not allow it: add {source.live_system_id!r} to its linksFrom"
+
+
+def foreseen(tx: Tx, pairs: Iterable[tuple[ComponentRecord, ComponentRecord]]) -> dict[tuple[str, str], str]:
+    """Why links would wait if they were declared, by the ids of their ends; those that would not are left out.
+
+    The ends are rows as they would be after a deploy; what is not in the database yet may be somebody else's there.
+    """
+    ends = [(_end_of(source), _end_of(target)) for source, target in pairs]
+    of_others = _owned_elsewhere(tx, {target.identity_key for _, target in ends if target.stance == Stance.NONE.value})
+    ends = [(source, _as_importer(target, of_others)) for source, target in ends]
+    owners = _owners(tx, ends)
+    told = _told(tx, {end.uid for pair in ends for end in pair} | {owner.uid for owner in owners.values()})
+    found: dict[tuple[str, str], str] = {}
+    for source, target in ends:
+        why = _refusal(source, target, _owner_of(target, owners), told)
+        if not why and target.stance == Stance.OVERRIDE.value:
+            why = f"{target.component_id!r} is in override, and it waits until that is managed again"
+        if why:
+            found[source.component_id, target.component_id] = why
+    return found
+
+
+def _end_of(record: ComponentRecord) -> _End:
+    return _End(**{name: getattr(record, name) for name in _FIELDS})
+
+
+def _owned_elsewhere(tx: Tx, identities: Iterable[str | None]) -> dict[str, str]:
+    """Who owns each of these resources, where its owner declares it here."""
+    found: dict[str, str] = {}
+    c = components.c
+    for some in chunks({identity for identity in identities if identity is not None}):
+        query = select(c.identity_key, c.owner).where(c.identity_key.in_(some), c.owner == c.live_system_id)
+        found.update((row.identity_key, row.owner) for row in tx.connection.execute(query))
+    return found
+
+
+def _as_importer(target: _End, owner_of: Mapping[str, str]) -> _End:
+    """A target that nobody dealt with yet, as it will be found: an import, where another LiveSystem owns it."""
+    owner = owner_of.get(target.identity_key or "")
+    if target.stance != Stance.NONE.value or owner in (None, target.live_system_id):
+        return target
+    return replace(target, stance=Stance.IMPORTED.value, owner=owner)
 
 
 def _settings(source: _Told, target: _End) -> Json:

@@ -9,44 +9,59 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fractal_cloud.control.store import livesystems, plans, work
+from fractal_cloud.control.store import links, livesystems, plans, work
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import Refused
-from fractal_cloud.control.store.merge import Target, merge
+from fractal_cloud.control.store.merge import Merge, Target, merge
 from fractal_cloud.control.store.placement import recall_overrides
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.link import own_outputs
-from fractal_cloud.model.wire import PlannedAction
+from fractal_cloud.model.wire import PlannedAction, PlannedLink, PlannedLinkAction
 from fractal_cloud.rules.identify import DeclaredIdentity
+from fractal_cloud.rules.link_plan import plan_links
 
 CHANGES = frozenset({PlannedAction.CREATE, PlannedAction.CHANGE, PlannedAction.DELETE, PlannedAction.DROP})
 
 
 @dataclass(slots=True)
 class Asked:
-    """A plan under way: the components asked about, and why some of them will get no answer."""
+    """A plan under way: the components asked about, and why some of them will get no answer.
+
+    ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
+    """
 
     plan_id: str
     live_system_id: str
     rows: Sequence[ComponentRecord]
     unanswered: dict[str, str] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
+    links: dict[str, list[PlannedLink]] = field(default_factory=dict)
 
 
-def ask(tx: Tx, declaration: LiveSystemDeclaration, identities: Mapping[str, DeclaredIdentity]) -> Asked:
-    """Lay a declaration beside what stands, and put one task before the agents of every scope it touches."""
+def ask(
+    tx: Tx,
+    declaration: LiveSystemDeclaration,
+    identities: Mapping[str, DeclaredIdentity],
+    unserved: Mapping[tuple[str, str], str] | None = None,
+) -> Asked:
+    """Lay a declaration beside what stands, and put one task before the agents of every scope it touches.
+
+    ``unserved``: why links, by the ids of their ends, would be carried out by nobody who is known here.
+    """
     standing = livesystems.find(tx, declaration.id)
     if standing is not None and standing.deleting:
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
     generation = 1 if standing is None else standing.generation + 1
-    merged = merge(records_of(tx, declaration.id), Target(declaration, identities, realms(tx), generation, tx.now))
+    rows = records_of(tx, declaration.id)
+    merged = merge(rows, Target(declaration, identities, realms(tx), generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
     recall_overrides(tx, merged.added)
     asked = Asked(new_id(), declaration.id, merged.all)
+    asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
     for row in asked.rows:
         if row.realm is None or (row.provider, row.realm) not in served:
@@ -58,6 +73,28 @@ def ask(tx: Tx, declaration: LiveSystemDeclaration, identities: Mapping[str, Dec
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plans.store_tasks(tx, asked.plan_id, tasks)
     return asked
+
+
+def _links(
+    tx: Tx, standing: Mapping[str, ComponentRecord], merged: Merge, unserved: Mapping[tuple[str, str], str]
+) -> dict[str, list[PlannedLink]]:
+    """What would become of the links of every component, by uid, where it has or had any."""
+    by_id = {row.component_id: row for row in (*merged.added, *merged.kept)}
+    pairs = [(row, by_id[target]) for row in by_id.values() for target in _settings(row)]
+    waits = {**links.foreseen(tx, pairs), **unserved}
+    found: dict[str, list[PlannedLink]] = {}
+    for row in merged.all:
+        before = merged.replaced.get(row.uid) or standing.get(row.uid)
+        old = _settings(before) if before is not None and not before.deleting else {}
+        new = {} if row.deleting else _settings(row)
+        if old or new:
+            why = {target: waits[row.component_id, target] for target in new if (row.component_id, target) in waits}
+            found[row.uid] = list(plan_links(old, new, why))
+    return found
+
+
+def _settings(row: ComponentRecord) -> dict[str, Json]:
+    return {link["target"]: link.get("settings", {}) for link in row.declaration.get("links", ())}
 
 
 def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Json]:
@@ -128,12 +165,18 @@ def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
     planned = {item["uid"]: item for result in answers.values() if result for item in result["components"]}
     components = [planned.get(row.uid) or _unknown(row, asked, waited) for row in asked.rows]
     counts = Counter(component["action"] for component in components)
+    rewired = any(link.action is not PlannedLinkAction.NOTHING for of_one in asked.links.values() for link in of_one)
     return {
         "liveSystemId": asked.live_system_id,
-        "components": [{name: v for name, v in c.items() if name != "uid"} for c in components],
+        "components": [_shown(component, asked) for component in components],
         "summary": {action.value: counts[action.value] for action in PlannedAction},
-        "hasChanges": any(counts[action.value] for action in CHANGES),
+        "hasChanges": rewired or any(counts[action.value] for action in CHANGES),
     }
+
+
+def _shown(component: Json, asked: Asked) -> Json:
+    links_of_it = [link.to_json() for link in asked.links.get(component["uid"], ())]
+    return {**{name: value for name, value in component.items() if name != "uid"}, "links": links_of_it}
 
 
 def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:

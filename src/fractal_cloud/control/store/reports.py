@@ -6,14 +6,14 @@ doing) is written in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
-from fractal_cloud.control.store import agents, journal, links, livesystems, mutations, resources, scopes
+from fractal_cloud.control.store import agents, journal, links, livesystems, mutations, resources, scopes, types
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks
@@ -33,7 +33,7 @@ from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, ScopeReport
-from fractal_cloud.rules.happened import Published, happened
+from fractal_cloud.rules.happened import Happened, Published, happened
 
 _OBSERVED: Final = (
     "stance",
@@ -146,6 +146,7 @@ def _take_changes(
     taken: _Taken,
 ) -> None:
     told = _told(scope.events)
+    linked = types.linked(tx, _differing(scope.changes, known))
     for change in scope.changes:
         before = known.get(change.uid)
         if before is None or before.scope_key != scope.scope:
@@ -162,7 +163,8 @@ def _take_changes(
             taken.changed.append(after)
         if _is_republished(before, after):
             taken.republished.append(after)
-        tx.record(*_derived(agent_id, before, after, change, told.get(change.uid, frozenset())))
+        events = _events(before, after, change, linked.get(before.type, ()))
+        tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
 
 
@@ -248,15 +250,24 @@ def _published(record: ComponentRecord) -> Published:
     )
 
 
-def _derived(
-    agent_id: str,
-    before: ComponentRecord,
-    after: ComponentRecord,
-    change: ComponentChange,
-    told: frozenset[EventKind],
-) -> Iterable[Happening]:
+def _differing(changes: Iterable[ComponentChange], known: Mapping[str, ComponentRecord]) -> set[str]:
+    """The types of components of which a difference is told, or was until now."""
+    both = ((known[change.uid], change) for change in changes if change.uid in known)
+    return {old.type for old, new in both if "drift" in new.output_fields or "drift" in old.output_fields}
+
+
+def _events(
+    before: ComponentRecord, after: ComponentRecord, change: ComponentChange, linked: Collection[str]
+) -> list[Happened]:
     deleting = before.deleting or change.finished
-    for event in happened(_published(before), _published(after), before.live_system_id, deleting=deleting):
+    told = _published(before), _published(after)
+    return happened(*told, before.live_system_id, deleting=deleting, linked=linked)
+
+
+def _derived(
+    agent_id: str, before: ComponentRecord, events: Iterable[Happened], told: frozenset[EventKind]
+) -> Iterable[Happening]:
+    for event in events:
         if event.kind not in told:
             yield Happening(
                 before.live_system_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import select
 
@@ -23,3 +23,11 @@ def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
     query = select(types.c.type, types.c.facts).where(types.c.type.not_in(list(installed)))
     brought = {row.type: TypeFacts.model_validate(row.facts) for row in tx.connection.execute(query)}
     return {**brought, **installed}
+
+
+def linked(tx: Tx, names: Collection[str]) -> dict[str, list[str]]:
+    """Of these types, the parameters that only links set, as the agents that have them told."""
+    if not names:
+        return {}
+    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
+    return {row.type: TypeFacts.model_validate(row.facts).linked() for row in tx.connection.execute(query)}

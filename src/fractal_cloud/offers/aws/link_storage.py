@@ -80,6 +80,27 @@ def still_granted(links: Sequence[InboundLink[StorageLink]]) -> Iterator[Inbound
             yield link
 
 
+@grant_bucket.inspects(calls=2)
+def is_whole(link: InboundLink[StorageLink]) -> bool:
+    """Whether the identity has its rights and its key: IAM tells these of one identity at a time.
+
+    A key that a person switched off is still there, and stays off.
+    """
+    cloud, name = link.cloud, _name(link)
+    if not link.is_cross_cloud():
+        found = cloud.find("iam", "get_role_policy", RoleName=name, PolicyName=POLICY)
+    elif link.fields.get("accessKeyId") not in _keys(cloud, name):
+        return False
+    else:
+        found = cloud.find("iam", "get_user_policy", UserName=name, PolicyName=POLICY)
+    return found is not None and _same_policy(found["PolicyDocument"], _policy(link, _bucket(link)))
+
+
+def _same_policy(told: Any, wanted: str) -> bool:
+    document = json.loads(told) if isinstance(told, str) else told
+    return bool(document == json.loads(wanted))
+
+
 def _bucket(link: InboundLink[StorageLink]) -> str:
     own = str(link.there.outputs["bucketName"])
     asked = link.settings.bucket

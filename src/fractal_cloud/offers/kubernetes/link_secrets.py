@@ -90,17 +90,20 @@ def into_secret(
     return register
 
 
-@into_secret(
-    target="Storage.PaaS.AwsRdsPostgres",
-    link_type=DATABASE_LINK,
-    settings=DatabaseLink,
-    told=("host", "port", "database", "user"),
-)
 def use_database(link: AnyLink, password: Secret) -> dict[str, str]:
     """Put the role's password into a Secret, and tell the workload where its database is."""
     told = link.published
     address = f"{told['user']}:{password.reveal()}@{told['host']}:{told['port']}/{told['database']}"
     return {"password": password.reveal(), "url": f"postgresql://{address}"}
+
+
+def _to_database(target: str) -> OutboundHandler:
+    told = ("host", "port", "database", "user")
+    return into_secret(target=target, link_type=DATABASE_LINK, settings=DatabaseLink, told=told)(use_database)
+
+
+to_rds = _to_database("Storage.PaaS.AwsRdsPostgres")
+to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 
 @into_secret(

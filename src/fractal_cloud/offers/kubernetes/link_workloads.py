@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fractal_cloud.model.errors import LinkError
 from fractal_cloud.offers.kubernetes.kinds import NETWORK_POLICY, Object
 from fractal_cloud.offers.kubernetes.linked import bring, mark_of, marked, name_of, remove
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
@@ -20,8 +21,10 @@ def let_in(link: InboundLink[WorkloadLink]) -> Published | None:
     peer = _peer(link)
     if peer is None:
         return None
-    bring(link.cloud, NETWORK_POLICY, name_of(link), link.mark, {"spec": _spec(link, peer)})
     outputs, settings = link.there.outputs, link.settings
+    bring(link.cloud, NETWORK_POLICY, name_of(link), link.mark, {"spec": _spec(link, peer)})
+    if settings.last_port != settings.from_port:
+        _check_range(link, peer)
     return {
         "host": f"{outputs['name']}.{outputs['namespace']}.svc",
         "port": settings.from_port,
@@ -74,6 +77,15 @@ def _spec(link: InboundLink[WorkloadLink], peer: Object) -> Object:
         "policyTypes": ["Ingress"],
         "ingress": [{"from": [peer], "ports": [port]}],
     }
+
+
+def _check_range(link: InboundLink[WorkloadLink], peer: Object) -> None:
+    """Old API servers drop what they do not know, and say nothing: only the first port would be open, for ever."""
+    made = link.cloud.find(NETWORK_POLICY, name_of(link))
+    if made is not None and not _says_the_same(made["spec"], _spec(link, peer)):
+        raise LinkError(
+            "the cluster's API server knows no ranges of ports (endPort, from Kubernetes 1.22 on): leave toPort out"
+        )
 
 
 def _says_the_same(actual: Object | None, wanted: Object) -> bool:

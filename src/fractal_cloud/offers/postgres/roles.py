@@ -33,7 +33,10 @@ _GRANTS: Final[dict[Access, dict[str, LiteralString]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How the server is reached by somebody who may make roles in it."""
+    """How the server is reached by somebody who may make roles in it.
+
+    ``meant_for``: the one component (``ls-shop/db``) it was given for, where its ``application_name`` says so.
+    """
 
     host: str
     port: int
@@ -41,6 +44,7 @@ class Server:
     password: Secret
     database: str = "postgres"
     sslmode: str = "prefer"
+    meant_for: str = ""
 
     @classmethod
     def from_dsn(cls, dsn: str) -> Server:
@@ -48,15 +52,19 @@ class Server:
         psycopg = _psycopg()
         try:
             told = psycopg.conninfo.conninfo_to_dict(dsn)
-        except psycopg.Error as error:
-            raise Invalid("the connection string of the database cannot be read: write postgresql://…") from error
+            port = int(str(told.get("port", 5432)))
+        except (psycopg.Error, ValueError):
+            # Nothing of what was said of it goes on: the string holds a password.
+            text = "the connection string of the database cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DB"
+            raise Invalid(text) from None
         return cls(
             host=str(told.get("host", "localhost")),
-            port=int(str(told.get("port", 5432))),
+            port=port,
             user=str(told.get("user", "postgres")),
             password=Secret(str(told.get("password", ""))),
             database=str(told.get("dbname", "postgres")),
             sslmode=str(told.get("sslmode", "prefer")),
+            meant_for=str(told.get("application_name", "")),
         )
 
 
@@ -89,9 +97,19 @@ def dsn_setting(live_system_id: str, component_id: str) -> str:
 
 
 def server_from_setting(live_system_id: str, component_id: str) -> Server | None:
-    """The server that the agent's environment names for a component, if it does."""
-    dsn = os.environ.get(dsn_setting(live_system_id, component_id))
-    return Server.from_dsn(dsn) if dsn else None
+    """The server that the agent's environment names for a component, if it does.
+
+    The ids of two components may make one name (``ls-a``, ``b-db``; ``ls-a-b``, ``db``): whoever pins the string to the
+    one it is meant for keeps the other out.
+    """
+    setting, asking = dsn_setting(live_system_id, component_id), f"{live_system_id}/{component_id}"
+    dsn = os.environ.get(setting)
+    if not dsn:
+        return None
+    server = Server.from_dsn(dsn)
+    if "/" in server.meant_for and server.meant_for != asking:
+        raise Denied(f"{setting} is meant for another component than {asking!r}: rename it, so that it has its own")
+    return server
 
 
 def find_roles(server: Server) -> dict[str, str]:
