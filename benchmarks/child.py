@@ -81,7 +81,8 @@ def agent(file: Path) -> Callable[[str], None]:
     made.settle()
 
     def cycle(command: str) -> None:
-        made.held.is_quiet = command != "judge"
+        if command == "judge":
+            made.held.rouse()
         before = made.control.publications
         made.cycle()
         assert made.held.is_quiet, "a scope at rest does not stay at rest"

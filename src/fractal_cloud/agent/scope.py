@@ -51,6 +51,8 @@ class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
     ``seen`` and ``pages``: the sightings of the last look by type and id, and by type and fingerprint of their page.
+    ``is_quiet``: nothing is left to do until something changes. ``watchful``: the components that are judged when
+    anything changed, also where nothing of them did; None for all.
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
     ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
     and nothing may be written in the scope any more; set from another thread than that of the cycle.
@@ -77,6 +79,7 @@ class HeldScope:
     throttles: dict[str, int] = field(default_factory=dict)
     is_lost: bool = False
     is_quiet: bool = False
+    watchful: frozenset[str] | None = None
     is_wired: bool = False
     wires: list[Task] | None = None
     restless: int = 0
@@ -107,8 +110,13 @@ class HeldScope:
             self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
         self.version = work.version
-        self.is_quiet = False
+        self.rouse()
         self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
+
+    def rouse(self) -> None:
+        """Let the next cycle judge every component, whatever it sees."""
+        self.is_quiet = False
+        self.watchful = None
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fractal_cloud.offers.recall import Recall, fingerprint
 
-_XML: Final = frozenset({"ec2", "query", "rest-xml"})
+_XML: Final = frozenset({"query", "rest-xml", "ec2"})
 _JSON: Final = frozenset({"json", "rest-json"})
 _LONGEST_CURSOR: Final = 8192
 
