@@ -13,17 +13,17 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import boto3
 import structlog
 
+from benchmarks import report
 from benchmarks.jobs import Job, Stage, all_jobs
 from benchmarks.result import Result
 from benchmarks.table import table
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = report.RESULTS
 
 
 def _machine() -> dict[str, Any]:
@@ -76,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
             }
             (RESULTS / f"{job.name}.json").write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
             results.extend(found)
+    report.write([job.name for job in jobs])
     missed = [bar for result in results for bar in result.bars if not bar.is_kept]
     told = ", ".join(f"{name} {value}" for name, value in machine.items())
     print(f"\n{told}; took {time.monotonic() - started:.0f} s\n\n{table(results)}\n")

@@ -21,7 +21,6 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +30,35 @@ CYCLES_BEFORE = 2
 class Child:
     """A child process, seen from its parent."""
 
-    def __init__(self, *arguments: str, traced: bool = False) -> None:
+    def __init__(self, *arguments: str, traced: bool = False, module: str = "benchmarks.child") -> None:
         options = ["-X", "tracemalloc=1"] if traced else []
         self._process = subprocess.Popen(
-            [sys.executable, *options, "-m", "benchmarks.child", *arguments],
+            [sys.executable, *options, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._answer()
+        self.answer()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def ask(self, command: str) -> dict[str, Any]:
         """Send one command and wait for its answer."""
+        self.tell(command)
+        return self.answer()
+
+    def tell(self, command: str) -> None:
+        """Send one command."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
-        return self._answer()
 
-    def _answer(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, Any]:
+        """Wait for the answer to a command."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -64,14 +74,9 @@ class Child:
         self._process.wait(30)
 
 
-@contextmanager
-def child(*arguments: str, traced: bool = False) -> Iterator[Child]:
-    """A child that ends with the block."""
-    started = Child(*arguments, traced=traced)
-    try:
-        yield started
-    finally:
-        started.close()
+def child(*arguments: str, traced: bool = False) -> Child:
+    """An agent or a loop that ends with the block."""
+    return Child(*arguments, traced=traced)
 
 
 def agent(file: Path) -> Callable[[str], None]:

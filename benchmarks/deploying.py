@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from benchmarks import peers
 from benchmarks.jobs import Job, Stage
+from benchmarks.peers import NotHere, Spent, Terraform
 from benchmarks.result import Bar, Result
 from benchmarks.rig import Canned, bench
 from benchmarks.stock import REGION, VPC, Declared
@@ -21,6 +26,7 @@ SERIAL_CALLS: Final = 2
 """The list that shows that they are not there, and the one that confirms that they are."""
 MOST: Final = 1.3
 ROUNDS: Final = 5
+OF_ANSIBLE: Final = 20
 
 
 def ideal(count: int, concurrency: int, latency: float) -> float:
@@ -77,6 +83,29 @@ def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[
     told = Bar("wall time by the ideal", min(bare), best, "s")
     note = "what the machine could do meanwhile"
     yield Result("deploying", "the same calls by boto3 and threads alone", count, {"wall s": min(bare)}, (told,), note)
+    yield _peer("Terraform's engine alone", count, concurrency, _terraform)
+    yield _peer(f"Ansible ({peers.ANSIBLE}, amazon.aws)", OF_ANSIBLE, concurrency, partial(_ansible, stage))
+
+
+def _peer(subject: str, count: int, concurrency: int, run: Callable[[Path, int, int], tuple[Spent, str]]) -> Result:
+    with TemporaryDirectory() as folder:
+        try:
+            spent, note = run(Path(folder), count, concurrency)
+        except NotHere as reason:
+            return Result("deploying", subject, count, note=str(reason))
+    bar = Bar("wall time by the ideal", spent.wall, ideal(count, concurrency, LATENCY), "s")
+    return Result("deploying", subject, count, spent.figures(), (bar,), note)
+
+
+def _terraform(folder: Path, count: int, concurrency: int) -> tuple[Spent, str]:
+    spent = Terraform(folder, count, pause=LATENCY).create(concurrency)
+    return spent, f"-parallelism={concurrency}; a `sleep` of 50 ms in the place of the call"
+
+
+def _ansible(stage: Stage, folder: Path, count: int, concurrency: int) -> tuple[Spent, str]:
+    del concurrency
+    stage.canned.stock([], LATENCY)
+    return peers.ansible(folder, count, check=False), "one module run after the other"
 
 
 JOBS: Final = (Job("deploying", "wall time of a deploy of independent VPCs at 50 ms a call", measure, 50),)
