@@ -51,7 +51,7 @@ def test_a_bar_is_kept_or_missed_as_its_result_says(bar: Bar, *, kept: bool) -> 
 def test_every_job_has_a_name_of_its_own() -> None:
     names = [job.name for job in all_jobs()]
     assert len(names) == len(set(names))
-    assert {"calls", "cpu", "memory"} <= set(names)
+    assert {"calls", "check", "memory"} <= set(names)
 
 
 def test_a_person_in_the_canned_cloud_changes_one_in_a_hundred_and_back() -> None:
