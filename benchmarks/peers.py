@@ -67,7 +67,7 @@ def environment(requirement: str, *more: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=LONGEST)
-            pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", requirement, *more]
+            pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", requirement, *more]
             subprocess.run(pip, check=True, capture_output=True, timeout=LONGEST)
         except (subprocess.SubprocessError, OSError) as error:
             told = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
@@ -82,7 +82,7 @@ def custodian(folder: Path) -> Spent:
     lacking = [{f"tag:{key}": "absent"} for key in ("managed-by", "fractal-cloud-owner", "Name")]
     policy = {"policies": [{"name": "nets", "resource": "aws.vpc", "filters": [{"or": lacking}]}]}
     (folder / "policy.json").write_text(json.dumps(policy))
-    asked = [program, "run", "--cache-period", "0", "--region", REGION, "-s", "out", "policy.json"]
+    asked: list[str | Path] = [program, "run", "--cache-period", "0", "--region", REGION, "-s", "out", "policy.json"]
     spent = spend(asked, folder)
     found = json.loads((folder / "out" / "nets" / "resources.json").read_text())
     assert found == [], "every VPC has its tags"

@@ -44,9 +44,10 @@ def _deploys(canned: Canned, plane: Watched, folder: Path, count: int, rounds: i
     [components] = Declared(VPC, count).declarations().values()
     for number in range(rounds):
         name = f"reaching-{number}"
-        body = {"id": name, "components": [component.to_json() for component in components]}
-        for one in body["components"]:
+        declared = [component.to_json() for component in components]
+        for one in declared:
             one["parameters"]["name"] = f"{name}-{one['id']}"
+        body = {"id": name, "components": declared}
         file = folder / f"{name}.json"
         file.write_text(json.dumps(body))
         canned.stock([])

@@ -177,9 +177,9 @@ class Bench:
         session: Session | None = None,
         beside: Bench | None = None,
     ) -> None:
-        self.control = control or (beside.control if beside else Counting())
-        self.pool = beside.pool if beside else ThreadPoolExecutor(AgentSettings().concurrency)
-        self.around = beside.around if beside else _surroundings(self.control, self.pool)
+        self.control: Counting = control or (beside.control if beside else Counting())
+        self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(AgentSettings().concurrency)
+        self.around: Surroundings = beside.around if beside else _surroundings(self.control, self.pool)
         scope = Scope.from_key(work.scope)
         if session is None:
             session = installed().provider("aws").connect()
