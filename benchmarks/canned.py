@@ -6,6 +6,8 @@ tells what was asked of it, below ``/_canned``:
 
     POST /_canned/stock      {"lots": [[kind, count, perLiveSystem], …], "latency": seconds}; forgets all calls
     POST /_canned/calls      the calls by operation since the last time this was asked
+    POST /_canned/touch      a person takes managed-by off every hundredth VPC, or puts it back the next time
+    POST /_canned/moments    when the first and the last writing call came, in seconds since the epoch
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -43,8 +46,10 @@ class Cloud:
     def __init__(self) -> None:
         self.latency = 0.0
         self.calls: Counter[str] = Counter()
+        self.moments: list[float] = []
         self._lots: dict[str, Lot] = {}
         self._items: dict[str, list[str]] = {}
+        self._places: dict[str, int] = {}
         self._pages: dict[tuple[str, int, int], bytes] = {}
         self._json: Mapping[str, Callable[[Parameters], str]] = {
             "ListClusters": self._list_clusters,
@@ -58,9 +63,20 @@ class Cloud:
         """Hold these things and no others."""
         self.latency = latency
         self.calls.clear()
+        self.moments.clear()
+        self._places.clear()
         self._pages.clear()
         self._lots = {lot.kind: lot for lot in lots}
         self._items = {lot.kind: [pages.RENDER[lot.kind](lot, number) for number in range(lot.count)] for lot in lots}
+
+    def touch(self) -> None:
+        """Change one VPC in a hundred, on every page."""
+        tag = "<item><key>managed-by</key><value>fractal-cloud</value></item>"
+        items = self._items[VPC]
+        for number in range(0, len(items), 100):
+            item = items[number]
+            items[number] = item.replace(tag, "") if tag in item else item.replace("<tagSet>", f"<tagSet>{tag}")
+        self._pages.clear()
 
     def answer(self, target: str, path: str, body: bytes) -> bytes:
         """The answer to one call."""
@@ -78,7 +94,15 @@ class Cloud:
             return self._ec2_page(operation, asked)
         match operation:
             case "CreateVpc":
+                self.moments.append(time.time())
                 return self._create_vpc(asked)
+            case "DescribeTags":
+                found = self._found(asked["Filter.1.Value.1"])
+                return pages.ec2_page(operation, "tagSet", pages.tag_items(found), "").encode()
+            case "DescribeVpcAttribute":
+                return self._vpc_attribute(asked)
+            case "ModifyVpcAttribute":
+                return pages.ec2_answer(operation, "<return>true</return>").encode()
             case "DescribeDBInstances":
                 return self._databases(asked)
             case "ListBuckets":
@@ -101,9 +125,35 @@ class Cloud:
 
     def _ec2_page(self, operation: str, asked: Parameters) -> bytes:
         kind, listed = _EC2[operation]
+        some = self._asked_for(kind, asked)
+        if some is not None:
+            return pages.ec2_page(operation, listed, some, "").encode()
         start, size = int(asked.get("NextToken") or 0), int(asked.get("MaxResults") or 1000)
         items, following = self._slice(kind, start, size)
         return self._rendered(operation, start, size, lambda: pages.ec2_page(operation, listed, items, following))
+
+    def _asked_for(self, kind: str, asked: Parameters) -> list[str] | None:
+        """The one VPC that is asked for by its id or its name, if one is."""
+        if kind != VPC:
+            return None
+        wanted = asked.get("VpcId.1")
+        for number in range(1, 4):
+            if asked.get(f"Filter.{number}.Name") == "tag:Name":
+                wanted = asked[f"Filter.{number}.Value.1"]
+        return None if wanted is None else self._found(wanted)
+
+    def _found(self, wanted: str) -> list[str]:
+        """The VPC of one id or name; both are noted when first asked for."""
+        items = self._items.setdefault(VPC, [])
+        for item in items[len(self._places) // 2 :]:
+            number = len(self._places) // 2
+            self._places.update(dict.fromkeys(pages.names_of(item), number))
+        return [items[self._places[wanted]]] if wanted in self._places else []
+
+    def _vpc_attribute(self, asked: Parameters) -> bytes:
+        name = asked["Attribute"]
+        told = f"<vpcId>{asked['VpcId']}</vpcId><{name}><value>true</value></{name}>"
+        return pages.ec2_answer("DescribeVpcAttribute", told).encode()
 
     def _create_vpc(self, asked: Parameters) -> bytes:
         known = self._items.setdefault(VPC, [])
@@ -221,6 +271,11 @@ def _control(cloud: Cloud, path: str, body: bytes) -> bytes:
         told = json.loads(body)
         cloud.stock([Lot(*lot) for lot in told["lots"]], told["latency"])
         return b"{}"
+    if path == "/_canned/touch":
+        cloud.touch()
+        return b"{}"
+    if path == "/_canned/moments":
+        return json.dumps({"first": min(cloud.moments, default=0.0), "last": max(cloud.moments, default=0.0)}).encode()
     calls, cloud.calls = cloud.calls, Counter()
     return json.dumps(calls).encode()
 

@@ -1,10 +1,12 @@
 """What is measured in a process of its own: an agent with one scope at rest, or the bare loop it is held against.
 
 ``python -m benchmarks.child agent FILE`` takes the scope's work from a file, as an agent gets it over the wire;
-``python -m benchmarks.child bare`` remembers what is there. Then each line of input is answered with one of JSON:
+``bare`` and ``each`` remember what is there, and list it, or ask for it one by one. Then each line of input is answered
+with one of JSON:
 
-    go        run one cycle (or loop); the CPU seconds of this whole process it took
-    judge     the same, but every component is judged anew, as after any change in the scope
+    go        run one cycle (or loop); the CPU seconds of this whole process it took, and the seconds that went by
+    judge     the same, but every component is judged anew, as after a new declaration
+    changed   the same, after something changed in the cloud
     weigh     the memory this process holds after letting go of what it can
 """
 
@@ -19,7 +21,6 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +30,35 @@ CYCLES_BEFORE = 2
 class Child:
     """A child process, seen from its parent."""
 
-    def __init__(self, *arguments: str, traced: bool = False) -> None:
+    def __init__(self, *arguments: str, traced: bool = False, module: str = "benchmarks.child") -> None:
         options = ["-X", "tracemalloc=1"] if traced else []
         self._process = subprocess.Popen(
-            [sys.executable, *options, "-m", "benchmarks.child", *arguments],
+            [sys.executable, *options, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._answer()
+        self.answer()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def ask(self, command: str) -> dict[str, Any]:
         """Send one command and wait for its answer."""
+        self.tell(command)
+        return self.answer()
+
+    def tell(self, command: str) -> None:
+        """Send one command."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
-        return self._answer()
 
-    def _answer(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, Any]:
+        """Wait for the answer to a command."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -62,14 +74,9 @@ class Child:
         self._process.wait(30)
 
 
-@contextmanager
-def child(*arguments: str, traced: bool = False) -> Iterator[Child]:
-    """A child that ends with the block."""
-    started = Child(*arguments, traced=traced)
-    try:
-        yield started
-    finally:
-        started.close()
+def child(*arguments: str, traced: bool = False) -> Child:
+    """An agent or a loop that ends with the block."""
+    return Child(*arguments, traced=traced)
 
 
 def agent(file: Path) -> Callable[[str], None]:
@@ -81,10 +88,13 @@ def agent(file: Path) -> Callable[[str], None]:
     made.settle()
 
     def cycle(command: str) -> None:
-        made.held.is_quiet = command != "judge"
+        if command == "judge":
+            made.held.rouse()
         before = made.control.publications
         made.cycle()
-        assert made.held.is_quiet, "a scope at rest does not stay at rest"
+        if command == "changed":
+            assert made.control.publications > before, "what a person did is not published"
+            return
         assert made.control.publications == before, "a scope at rest publishes"
 
     return cycle
@@ -104,9 +114,28 @@ def bare() -> Callable[[str], None]:
 
     known = {vpc["VpcId"]: vpc for vpc in listed()}
 
+    def loop(command: str) -> None:
+        drifted = [vpc for vpc in listed() if known.get(vpc["VpcId"]) != vpc]
+        known.update((vpc["VpcId"], vpc) for vpc in drifted)
+        assert bool(drifted) == (command == "changed"), "canned pages change only when told to"
+
+    return loop
+
+
+def each() -> Callable[[str], None]:
+    """The loop that asks for every one of them by its id."""
+    import boto3
+
+    from benchmarks.stock import REGION
+
+    client: Any = boto3.client("ec2", region_name=REGION)
+    paginator: Any = client.get_paginator("describe_vpcs")
+    found = (vpc for page in paginator.paginate(PaginationConfig={"PageSize": 1000}) for vpc in page["Vpcs"])
+    known = {vpc["VpcId"]: vpc for vpc in found}
+
     def loop(_: str) -> None:
-        drifted = [vpc["VpcId"] for vpc in listed() if known.get(vpc["VpcId"]) != vpc]
-        assert not drifted, "canned pages do not change"
+        drifted = [key for key, vpc in known.items() if client.describe_vpcs(VpcIds=[key])["Vpcs"] != [vpc]]
+        assert not drifted, "canned pages change only when told to"
 
     return loop
 
@@ -121,8 +150,9 @@ def _weigh() -> dict[str, int]:
 
 def main() -> None:
     """Get ready, then do as told until the input ends."""
-    run = bare() if sys.argv[1] == "bare" else agent(Path(sys.argv[2]))
-    for _ in range(CYCLES_BEFORE):
+    what, *files = sys.argv[1:]
+    run = agent(Path(files[0])) if what == "agent" else {"bare": bare, "each": each}[what]()
+    for _ in range(0 if what == "each" else CYCLES_BEFORE):
         run("go")
     print("{}", flush=True)
     for line in sys.stdin:
@@ -130,9 +160,10 @@ def main() -> None:
         if command == "weigh":
             print(json.dumps(_weigh()), flush=True)
             continue
-        before = time.process_time()
+        cpu, wall = time.process_time(), time.perf_counter()
         run(command)
-        print(json.dumps({"cpu": time.process_time() - before}), flush=True)
+        spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+        print(json.dumps(spent), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from benchmarks import peers
+from benchmarks.jobs import Job, Stage
+from benchmarks.peers import NotHere, Spent, Terraform
+from benchmarks.result import Bar, Result
 from benchmarks.rig import Canned, bench
 from benchmarks.stock import REGION, VPC, Declared
-from benchmarks.table import Row
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.status import Status
 
@@ -20,6 +26,7 @@ SERIAL_CALLS: Final = 2
 """The list that shows that they are not there, and the one that confirms that they are."""
 MOST: Final = 1.3
 ROUNDS: Final = 5
+OF_ANSIBLE: Final = 20
 
 
 def ideal(count: int, concurrency: int, latency: float) -> float:
@@ -61,16 +68,44 @@ def bare_seconds(canned: Canned, count: int, concurrency: int, latency: float) -
         return time.perf_counter() - started
 
 
-def measure(canned: Canned, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[Row]:
+def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[Result]:
     """The best of a few deploys, each beside a bare one: wall time shows everything else that runs on the machine."""
     concurrency = AgentSettings().concurrency
     best = ideal(count, concurrency, LATENCY)
     ours: list[float] = []
     bare: list[float] = []
     while len(ours) < rounds and (not ours or min(ours) > MOST * best):
-        ours.append(deploy_seconds(canned, count, LATENCY))
-        bare.append(bare_seconds(canned, count, concurrency, LATENCY))
+        ours.append(deploy_seconds(stage.canned, count, LATENCY))
+        bare.append(bare_seconds(stage.canned, count, concurrency, LATENCY))
     note = f"ideal: {SERIAL_CALLS} serial calls + ⌈{count}/{concurrency}⌉ ranks, {LATENCY * 1000:g} ms each"
-    yield Row("5", f"{count:>6,} VPCs: wall time of their deploy, by the ideal", min(ours), best, "s", MOST, note=note)
-    what = f"{count:>6,} VPCs: the same calls by boto3 and threads alone, by the ideal"
-    yield Row("5", what, min(bare), best, "s", None, note="what the machine could do meanwhile")
+    bar = Bar("wall time by the ideal", min(ours), best, "s", most=MOST)
+    yield Result("deploying", "agent", count, {"wall s": min(ours)}, (bar,), note)
+    told = Bar("wall time by the ideal", min(bare), best, "s")
+    note = "what the machine could do meanwhile"
+    yield Result("deploying", "the same calls by boto3 and threads alone", count, {"wall s": min(bare)}, (told,), note)
+    yield _peer("Terraform's engine alone", count, concurrency, _terraform)
+    yield _peer(f"Ansible ({peers.ANSIBLE}, amazon.aws)", OF_ANSIBLE, concurrency, partial(_ansible, stage))
+
+
+def _peer(subject: str, count: int, concurrency: int, run: Callable[[Path, int, int], tuple[Spent, str]]) -> Result:
+    with TemporaryDirectory() as folder:
+        try:
+            spent, note = run(Path(folder), count, concurrency)
+        except NotHere as reason:
+            return Result("deploying", subject, count, note=str(reason))
+    bar = Bar("wall time by the ideal", spent.wall, ideal(count, concurrency, LATENCY), "s")
+    return Result("deploying", subject, count, spent.figures(), (bar,), note)
+
+
+def _terraform(folder: Path, count: int, concurrency: int) -> tuple[Spent, str]:
+    spent = Terraform(folder, count, pause=LATENCY).create(concurrency)
+    return spent, f"-parallelism={concurrency}; a `sleep` of 50 ms in the place of the call"
+
+
+def _ansible(stage: Stage, folder: Path, count: int, concurrency: int) -> tuple[Spent, str]:
+    del concurrency
+    stage.canned.stock([], LATENCY)
+    return peers.ansible(folder, count, check=False), "one module run after the other"
+
+
+JOBS: Final = (Job("deploying", "wall time of a deploy of independent VPCs at 50 ms a call", measure, 50),)

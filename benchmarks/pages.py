@@ -55,6 +55,22 @@ def vpc(vpc_id: str, cidr: str, tags: Mapping[str, str]) -> str:
     )
 
 
+def names_of(item: str) -> tuple[str, str]:
+    """The id and the name of a rendered VPC."""
+    name = item.partition("<key>Name</key><value>")[2].partition("</value>")[0]
+    return item.partition("<vpcId>")[2].partition("</vpcId>")[0], name
+
+
+def tag_items(items: Iterable[str]) -> list[str]:
+    """The tags of rendered VPCs, as a list of tags tells them."""
+    found: list[str] = []
+    for item in items:
+        head = f"<resourceId>{names_of(item)[0]}</resourceId><resourceType>vpc</resourceType>"
+        tags = item.partition("<tagSet>")[2].partition("</tagSet>")[0]
+        found.extend(head + tag.removeprefix("<item>") for tag in tags.split("</item>") if tag)
+    return found
+
+
 def _subnet(lot: Lot, number: int) -> str:
     subnet_id = id_of("subnet", number)
     return (

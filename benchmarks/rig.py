@@ -21,6 +21,7 @@ from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
+from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY
@@ -40,10 +41,19 @@ class Canned:
         """The calls by operation since this was last asked."""
         return self._post("calls", {})
 
-    def _post(self, what: str, content: Any) -> dict[str, int]:
+    def touch(self) -> None:
+        """Let a person change one VPC in a hundred, on every page."""
+        self._post("touch", {})
+
+    def moments(self) -> tuple[float, float]:
+        """When the first and the last writing call came since it was filled."""
+        told = self._post("moments", {})
+        return told["first"], told["last"]
+
+    def _post(self, what: str, content: Any) -> dict[str, Any]:
         request = urllib.request.Request(f"{self.url}/_canned/{what}", json.dumps(content).encode(), method="POST")
         with urllib.request.urlopen(request, timeout=60) as answer:
-            told: dict[str, int] = json.load(answer)
+            told: dict[str, Any] = json.load(answer)
             return told
 
 
@@ -135,45 +145,55 @@ def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memor
     )
 
 
-class Bench:
-    """One agent with one scope, and the means to run its cycles one by one."""
+def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
+    settings, registry = AgentSettings(providers=("aws",)), installed()
+    offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
+    reader = Reader(
+        {name: facts.offer for name, facts in offers.items()},
+        {name: facts.compared for name, facts in offers.items()},
+        pool,
+        settings.sweep_budget,
+    )
+    return Surroundings(
+        settings=settings,
+        offers=offers,
+        reader=reader,
+        pool=pool,
+        publisher=control,
+        handlers=registry.handlers,
+        sealing=SealingKey(),
+        now=lambda: datetime.now(UTC),
+        may_write=lambda: True,
+    )
 
-    def __init__(self, work: ScopeWork, control: Counting | None = None) -> None:
-        self.settings = AgentSettings(providers=("aws",))
-        self.control = control or Counting()
-        self.pool = ThreadPoolExecutor(self.settings.concurrency)
-        registry = installed()
-        offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
-        reader = Reader(
-            {name: facts.offer for name, facts in offers.items()},
-            {name: facts.compared for name, facts in offers.items()},
-            self.pool,
-            self.settings.sweep_budget,
-        )
-        self._around = Surroundings(
-            settings=self.settings,
-            offers=offers,
-            reader=reader,
-            pool=self.pool,
-            publisher=self.control,
-            handlers=registry.handlers,
-            sealing=SealingKey(),
-            now=lambda: datetime.now(UTC),
-            may_write=lambda: True,
-        )
-        session = registry.provider("aws").connect()
+
+class Bench:
+    """One agent's scope, and the means to run its cycles one by one; ``beside``: another scope of the same agent."""
+
+    def __init__(
+        self,
+        work: ScopeWork,
+        control: Counting | None = None,
+        session: Session | None = None,
+        beside: Bench | None = None,
+    ) -> None:
+        self.control: Counting = control or (beside.control if beside else Counting())
+        self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(AgentSettings().concurrency)
+        self.around: Surroundings = beside.around if beside else _surroundings(self.control, self.pool)
         scope = Scope.from_key(work.scope)
-        assert session.realms() == {"": scope.realm}
+        if session is None:
+            session = installed().provider("aws").connect()
+            assert session.realms() == {"": scope.realm}
         self.held = HeldScope(scope, session.at(scope))
         self.take(work)
 
     def take(self, work: ScopeWork) -> None:
         """Take work in, as an agent that claimed it does."""
-        self.held.take(work, self._around.offers)
+        self.held.take(work, self.around.offers)
 
     def cycle(self) -> CycleResult:
         """Run one cycle."""
-        return Cycle(self.held, self._around).run()
+        return Cycle(self.held, self.around).run()
 
     def settle(self, at_most: int = 6) -> None:
         """Run cycles until one changes nothing, and the scope is quiet."""

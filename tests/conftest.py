@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from fractal_cloud.sandbox import Sandbox
 from tests import proofs
+from tests.at_rest import nobody_missed
 from tests.world import World
 from tests.world import world as make_world
 
@@ -69,6 +70,14 @@ def quick_botocore() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(JSONFileLoader, "load_file", load)
         yield
+
+
+@pytest.fixture(autouse=True)
+def everybody_judged() -> Iterator[None]:
+    """Whatever a test does: who is left out of a cycle would have been judged just as before (S20)."""
+    with nobody_missed() as missed:
+        yield
+    assert not missed, "\n".join(missed)
 
 
 @pytest.fixture(scope="session")

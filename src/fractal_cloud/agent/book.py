@@ -76,6 +76,9 @@ class Book:
         resource_id = resource_id or known.resource_id
         if (known.owner, known.resource_id) != (owner, resource_id):
             self._note(tracked, replace(known, owner=owner, resource_id=resource_id))
+        elif known.resource_id is not resource_id:
+            # equal, but of the very text that the sighting is made of
+            self._held.known[tracked.identity.key] = replace(known, resource_id=resource_id)
 
     def _note(self, tracked: Tracked, known: Known) -> None:
         identity = tracked.identity.key

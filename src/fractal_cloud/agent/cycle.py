@@ -21,6 +21,7 @@ from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
 from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchful, moved
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
@@ -74,9 +75,11 @@ class Cycle:
         self._around = around
         self._book = Book(held, around.publisher)
         self._troubles = Troubles(held, around.offers, around.settings.cycle)
+        self._stirred: frozenset[str] | None = None
         self._confirmed: set[str] = set()
         self._tried: set[str] = set()
         self._found_out = False
+        self._changed: frozenset[str] = frozenset()
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
@@ -90,18 +93,20 @@ class Cycle:
     def run(self) -> CycleResult:
         """Look, decide, write and publish, once."""
         held, around = self._held, self._around
-        was_quiet = held.is_quiet
-        held.is_quiet = False
+        was_quiet, watchful = held.is_quiet, held.watchful
+        held.rouse()  # until this one has come to its end
         picture = around.reader.look(held, self._parent_ids, self._outlook.now)
-        unchanged = not picture.errors and all(_same(held.seen.get(t), found) for t, found in picture.sightings.items())
+        changed = moved(held, picture)
         held.seen = {component_type: dict(found) for component_type, found in picture.sightings.items()}
         held.read_at = self._outlook.now
         self._outlook.picture = picture
         self._outlook.refresh(around.now())
         swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
-        if was_quiet and unchanged and not swept_anew and self._wiring.is_intact():
-            held.is_quiet = True
+        if was_quiet and changed == [] and not swept_anew and self._wiring.is_intact():
+            held.is_quiet, held.watchful = True, watchful
             return CycleResult(again_in=around.settings.cycle_seconds)
+        if watchful is not None and changed is not None and not swept_anew:
+            self._stirred = watchful | concerned(held, around.offers, changed)
         held.wires = None  # known anew only after all links were looked at
         self._outlook.refresh(around.now())
         self._count_absent_reads()
@@ -149,6 +154,10 @@ class Cycle:
     # --- judging and writing, wave by wave
 
     def _settle(self) -> dict[str, Judgement]:
+        """Write until nothing is left to write; the last judgements of all, or of all those that are not at rest."""
+        few = self._judge_stirred()
+        if few is not None:
+            return few
         judgements: dict[str, Judgement] = {}
         pending: Iterable[Tracked] = list(self._held.tracked.values())
         for _ in range(MAX_WAVES):
@@ -163,6 +172,13 @@ class Cycle:
             self._take_in(outcomes)
             pending = list(self._held.tracked.values())
         return self._judge(pending)
+
+    def _judge_stirred(self) -> dict[str, Judgement] | None:
+        """Judge those alone whom a change may concern; None if one is to be written to: that may concern anybody."""
+        if self._stirred is None:
+            return None
+        judgements = self._judge([t for t in self._held.tracked.values() if t.uid in self._stirred])
+        return None if any(judgement.step is not None for judgement in judgements.values()) else judgements
 
     def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
         """Judge all; who is left behind or done with changes what follows for those it depends on (O10)."""
@@ -360,7 +376,7 @@ class Cycle:
         changes: list[ComponentChange] = []
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
-        for tracked in self._held.tracked.values():
+        for tracked in [self._held.tracked[uid] for uid in judgements]:
             judgement = self._troubles.tell(tracked, judgements[tracked.uid])
             judgement = self._hold_the_left(tracked, judgement, judgements)
             judgement = self._hold_the_wired(tracked, judgement)
@@ -377,6 +393,7 @@ class Cycle:
             if judgement.finished:
                 finished.append(tracked.uid)
         self._book.publish(changes, memories)
+        self._changed = frozenset(memories)
         for change in changes:
             if change.used_request:
                 self._held.tracked[change.uid].request = None
@@ -419,7 +436,7 @@ class Cycle:
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
         held, settings = self._held, self._around.settings
-        living = [judgements[uid] for uid in held.tracked]
+        living = [judgement for uid, judgement in judgements.items() if uid in held.tracked]
         in_progress = any(judgement.in_progress for judgement in living)
         noticing = any(judgement.noticing for judgement in living)
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
@@ -427,6 +444,8 @@ class Cycle:
         wiring = self._wiring
         settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished)
         held.is_quiet = settled and not changes and not self._writes and not wiring.writes
+        if not (unread or troubled or self._writes):
+            held.watchful = self._watchful(judgements)
         if settled and not changes:
             held.restless = 0
             return CycleResult(settings.cycle_seconds, self._writes, changes)
@@ -438,10 +457,12 @@ class Cycle:
         again_in = soon if hurry else settings.cycle_seconds
         return CycleResult(again_in, self._writes, changes, settled)
 
-
-def _same(before: dict[str, Sighting] | None, after: dict[str, Sighting]) -> bool:
-    """Whether two listings show the same; unchanged sightings are the same objects."""
-    return before is not None and len(before) == len(after) and all(after.get(i) is s for i, s in before.items())
+    def _watchful(self, judgements: dict[str, Judgement]) -> frozenset[str] | None:
+        """Who is judged again with any change: who was not at rest now. Who was not judged now was at rest already."""
+        held, view = self._held, self._outlook.view
+        living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
+        found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
+        return frozenset(found) if can_be_told_apart(held) else None
 
 
 def _signature(step: Step) -> str:

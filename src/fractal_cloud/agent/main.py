@@ -369,7 +369,7 @@ class Agent:
             # What was published is not known: forget the scope's work and ask for all of it again.
             log.warning("cycle given up", scope=held.scope.key, error=str(error))
             held.version = -1
-            held.is_quiet = False
+            held.rouse()
             return CycleResult(again_in=1.0, settled=False)
         log.debug(
             "cycle",

@@ -14,6 +14,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
 from fractal_cloud.model.wire import Outside, ScopeWork
 from fractal_cloud.offers.offer import Cloud
+from fractal_cloud.offers.recall import Pages
 
 if TYPE_CHECKING:
     from fractal_cloud.agent.halves import Task
@@ -67,6 +68,9 @@ class Pause:
 class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
+    ``seen`` and ``pages``: the sightings of the last look by type and id, and by type and fingerprint of their page.
+    ``is_quiet``: nothing is left to do until something changes. ``watchful``: the components that are judged when
+    anything changed, also where nothing of them did; None for all.
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
     ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
     and nothing may be written in the scope any more; set from another thread than that of the cycle.
@@ -81,6 +85,7 @@ class HeldScope:
     outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
     held_by: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
+    pages: dict[str, Pages] = field(default_factory=dict)
     swept: dict[str, Swept] = field(default_factory=dict)
     unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
@@ -92,6 +97,7 @@ class HeldScope:
     throttles: dict[str, int] = field(default_factory=dict)
     is_lost: bool = False
     is_quiet: bool = False
+    watchful: frozenset[str] | None = None
     is_wired: bool = False
     wires: list[Task] | None = None
     restless: int = 0
@@ -122,8 +128,13 @@ class HeldScope:
             self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
         self.version = work.version
-        self.is_quiet = False
+        self.rouse()
         self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
+
+    def rouse(self) -> None:
+        """Let the next cycle judge every component, whatever it sees."""
+        self.is_quiet = False
+        self.watchful = None
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""

@@ -38,6 +38,7 @@ class Copies:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._moments: dict[datetime, datetime] = {}
+        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
 
     def text(self, text: str) -> str:
         """A text of our own; the same one for equal texts."""
@@ -53,6 +54,11 @@ class Copies:
     def moment(self, at: datetime) -> datetime:
         """A time of our own; the same one for equal times."""
         return self._moments.setdefault(at, at.astimezone(UTC))
+
+    def pair(self, one: str, other: str) -> tuple[str, str]:
+        """Two texts of our own; the same pair for equal ones."""
+        pair = (self.text(one), self.text(other))
+        return self._pairs.setdefault(pair, pair)
 
     def plain(self, value: Any) -> Any:
         """JSON data of our own; keys are the very objects that the code spells them with."""
@@ -157,7 +163,7 @@ class Tracked:
         """The compact form of one component of a scope's work."""
         declaration, own = work.declaration, copies.text
         # Which realm another name stands for is not known here; that it is another one is all that counts.
-        here, there = own(work.realm_name), own(work.declared_realm_name)
+        here, there = names = copies.pair(work.realm_name, work.declared_realm_name)
         declared_scope = Scope(scope.provider, scope.realm if here == there else there, own(work.declared_place))
         identity = Identity(sys.intern(own(declaration.type)), scope, own(work.name), own(work.parent))
         declared = Identity(identity.type, declared_scope, own(work.declared_name), own(work.declared_parent))
@@ -175,7 +181,7 @@ class Tracked:
             generation=work.generation,
             identity=identity,
             declared_identity=identity if declared == identity else declared,
-            realm_names=(here, there),
+            realm_names=names,
             deleting=work.deleting,
             request=work.request,
             memory=Remembered.from_wire(work.memory, copies),
