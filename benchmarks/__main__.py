@@ -1,4 +1,7 @@
-"""Runs every benchmark, prints one table, stores it, and says by the exit code whether all bars are kept."""
+"""Runs every benchmark, prints one table, stores it, and says by the exit code whether all bars are kept.
+
+``python -m benchmarks`` runs all jobs; ``python -m benchmarks NAME …`` only those; ``--list`` says which there are.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ import logging
 import os
 import platform
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,11 @@ from typing import Any
 import boto3
 import structlog
 
-from benchmarks import calls, control, cpu, creating, deploying, links, memory
-from benchmarks.rig import Canned, canned_cloud, settled_work
-from benchmarks.stock import VPC, Declared
-from benchmarks.table import Row, table
+from benchmarks.jobs import Job, Stage, all_jobs
+from benchmarks.result import Result
+from benchmarks.table import table
 
 RESULTS = Path(__file__).parent / "results"
-COUNT = 10_000
 
 
 def _machine() -> dict[str, Any]:
@@ -37,47 +37,51 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _works(canned: Canned, folder: Path) -> dict[int, Path]:
-    """The work of scopes at rest, as files: children take it from there as agents take it from the wire."""
-    works = {}
-    for count in sorted({*memory.TRACED, 1_000, COUNT}):
-        declared = Declared(VPC, count)
-        canned.stock(declared.lots)
-        works[count] = folder / f"{count}.json"
-        works[count].write_text(settled_work(declared).model_dump_json(by_alias=True))
-    return works
+def _chosen(jobs: list[Job], names: Sequence[str]) -> list[Job]:
+    unknown = sorted(set(names) - {job.name for job in jobs})
+    if unknown:
+        raise SystemExit(f"no such job: {', '.join(unknown)}; `python -m benchmarks --list` says which there are")
+    return [job for job in jobs if job.name in names or not names]
 
 
-def _measure() -> Iterator[Row]:
-    with canned_cloud() as canned, tempfile.TemporaryDirectory() as folder:
-        yield from calls.measure(canned)
-        yield from creating.measure()
-        yield from control.measure(canned)
-        works = _works(canned, Path(folder))
-        canned.stock(Declared(VPC, COUNT).lots)
-        yield from cpu.measure(works[COUNT], COUNT)
-        yield from deploying.measure(canned)
-        yield from memory.measure(canned, works)
-    yield from links.measure()
+def _run(job: Job, stage: Stage, started: float) -> list[Result]:
+    results = []
+    for result in job.run(stage):
+        results.append(result)
+        verdict = "" if not result.bars else "kept" if result.is_kept else "MISSED"
+        told = f"{job.name}: {result.subject}, {result.count:,} {verdict}".rstrip()
+        print(f"[{time.monotonic() - started:5.0f} s] {told}", file=sys.stderr, flush=True)
+    return results
 
 
-def main() -> int:
-    """Run all; 1 if a bar is missed."""
+def main(arguments: Sequence[str]) -> int:
+    """Run what is asked for; 1 if a bar is missed."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    started, rows, machine = time.monotonic(), [], _machine()
-    for row in _measure():
-        rows.append(row)
-        print(f"[{time.monotonic() - started:5.0f} s] {row.what.strip()}: {row.verdict}", file=sys.stderr, flush=True)
-    missed = [row for row in rows if not row.is_kept]
-    told = ", ".join(f"{name} {value}" for name, value in machine.items())
-    print(f"\n{told}; took {time.monotonic() - started:.0f} s\n\n{table(rows)}\n")
-    print(f"{len(missed)} bars missed" if missed else "all bars kept")
+    jobs = all_jobs()
+    if "--list" in arguments:
+        print("\n".join(f"{job.name:12} {job.title}" for job in jobs))
+        return 0
+    started, machine, results = time.monotonic(), _machine(), list[Result]()
     RESULTS.mkdir(exist_ok=True)
-    name = machine["at"].replace(":", "").replace("+0000", "Z")
-    result = {"machine": machine, "rows": [row.to_json() for row in rows]}
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+    with Stage() as stage:
+        for job in _chosen(jobs, arguments):
+            begun = time.monotonic()
+            found = _run(job, stage, started)
+            stored = {
+                "job": job.name,
+                "title": job.title,
+                "machine": machine,
+                "seconds": round(time.monotonic() - begun, 1),
+                "results": [result.to_json() for result in found],
+            }
+            (RESULTS / f"{job.name}.json").write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
+            results.extend(found)
+    missed = [bar for result in results for bar in result.bars if not bar.is_kept]
+    told = ", ".join(f"{name} {value}" for name, value in machine.items())
+    print(f"\n{told}; took {time.monotonic() - started:.0f} s\n\n{table(results)}\n")
+    print(f"{len(missed)} bars missed" if missed else "all bars kept")
     return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

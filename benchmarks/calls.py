@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from benchmarks import stock
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from benchmarks.rig import Canned, bench
 from benchmarks.stock import BUCKET, CLUSTER, DATABASE, GROUP, INSTANCE, SERVICE, SUBNET, VPC, Declared
-from benchmarks.table import Row
 
 SIZES: Final = (100, 1_000, 10_000)
 TITLES: Final = {
@@ -61,13 +62,17 @@ def steady_calls(canned: Canned, declared: Declared) -> int:
         return sum(canned.calls().values())
 
 
-def measure(canned: Canned, sizes: Sequence[int] = SIZES) -> Iterator[Row]:
-    """One row per kind and size."""
+def measure(stage: Stage, sizes: Sequence[int] = SIZES) -> Iterator[Result]:
+    """One result per kind and size."""
     for kind, title in TITLES.items():
         for size in sizes:
             declared = Declared(kind, size)
             note = f"a call per resource: {size:,}"
             if kind == VPC:
                 note += f"; Terraform's and Crossplane's {CALLS_OF_A_VPC} a VPC: {CALLS_OF_A_VPC * size:,}"
-            what = f"{size:>6,} {title}: calls of a steady cycle"
-            yield Row("1", what, steady_calls(canned, declared), floor(declared), exact=True, note=note)
+            made = steady_calls(stage.canned, declared)
+            bar = Bar("the fewest calls the cloud's pages allow", made, floor(declared), exact=True)
+            yield Result("calls", title, size, {"cloud calls": made}, (bar,), note)
+
+
+JOBS: Final = (Job("calls", "cloud calls of a cycle in which nothing changed", measure, 10),)

@@ -20,9 +20,9 @@ import uvicorn
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from benchmarks.rig import Canned
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from benchmarks.stock import VPC, Declared
-from benchmarks.table import Row
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
@@ -101,9 +101,9 @@ def _deploy(plane: Watched, count: int) -> None:
             assert response.status_code == 202, response.text
 
 
-def measure(canned: Canned, count: int = COUNT, cycles: int = CYCLES) -> Iterator[Row]:
+def measure(stage: Stage, count: int = COUNT, cycles: int = CYCLES) -> Iterator[Result]:
     """Deploy, come to rest, and count what some more cycles say and write."""
-    canned.stock([])
+    stage.canned.stock([])
     with watched() as plane:
         settings = AgentSettings(url=plane.url, token=TOKEN, providers=("aws",))
         with ControlPlane(plane.url, TOKEN) as control:
@@ -119,10 +119,13 @@ def measure(canned: Canned, count: int = COUNT, cycles: int = CYCLES) -> Iterato
                 agent.close()
         reports, beats = plane.requests["/agent/report"], plane.requests["/agent/heartbeat"]
         written = sum(plane.statements.values())
-    about = f"{count:>6,} components, {cycles} steady cycles"
-    yield Row("3", f"{about}: reports to the control plane", reports, 0, exact=True)
-    yield Row("3", f"{about}: heartbeats, one agent", beats, cycles, exact=True)
-    yield Row("3", f"{about}: rows the control plane writes", written, cycles, exact=True, note="the heartbeat's row")
+    bars = (
+        Bar("no report", reports, 0, exact=True),
+        Bar("one heartbeat a cycle", beats, cycles, exact=True),
+        Bar("one row a cycle, the heartbeat's", written, cycles, exact=True),
+    )
+    figures = {"reports": reports, "heartbeats": beats, "rows written": written}
+    yield Result("silence", f"one agent, {cycles} steady cycles", count, figures, bars)
 
 
 def _rest(agent: Agent, at_most: int = 8) -> None:
@@ -131,3 +134,6 @@ def _rest(agent: Agent, at_most: int = 8) -> None:
         if results and all(result.settled and not result.changes and not result.writes for result in results):
             return
     raise RuntimeError(f"not at rest after {at_most} cycles")
+
+
+JOBS: Final = (Job("silence", "what a cycle in which nothing changed writes to the control plane", measure, 30),)

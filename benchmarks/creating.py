@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from benchmarks.rig import bench, pointed_at
 from benchmarks.stock import GROUP, VPC, Declared
-from benchmarks.table import Row
 from fractal_cloud.model.status import Status
 from fractal_cloud.sandbox import Sandbox
 
@@ -57,24 +58,31 @@ def deploy(sandbox: Sandbox, declared: Declared) -> Cost:
         return Cost(sandbox.aws.calls.count(writes_only=True), calls)
 
 
-def measure(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
-    """Rows for every kind and size, and one per kind for how calls grow with their number."""
+def measure(_: Stage, sizes: Sequence[int] = SIZES) -> Iterator[Result]:
+    """A result for every kind and size, the last of each kind also held to how calls grew before."""
     with Sandbox() as sandbox, pointed_at(sandbox.url):
         for case in CASES:
-            totals = []
+            totals: list[int] = []
             for size in sizes:
                 declared = Declared(case.kind, size, case.more)
                 parents = declared.parents.count if declared.parents is not None else 0
                 cost = deploy(sandbox, declared)
-                totals.append(cost.calls_of_first_cycle - parents)
+                calls = cost.calls_of_first_cycle
+                totals.append(calls - parents)
                 floor = size * (1 + case.settings) + parents
-                what = f"{size:>6,} {case.title}: writing calls of their deploy"
-                yield Row("2", what, cost.writes, floor, exact=True, note=f"all calls: {cost.calls_of_first_cycle:,}")
+                bars = [Bar("a writing call per resource and setting", cost.writes, floor, exact=True)]
                 if not case.settings:
-                    what = f"{size:>6,} {case.title}: all calls of their deploy"
-                    note = "one each, a list before and a list after"
-                    yield Row("2", what, cost.calls_of_first_cycle, size + 2, exact=True, note=note)
-            first, second, third = totals
-            expected = (second - first) * (sizes[2] - sizes[1]) / (sizes[1] - sizes[0])
-            what = f"{case.title}: calls added from {sizes[1]} to {sizes[2]}, by the growth before"
-            yield Row("2", what, third - second, expected, exact=True, note="linear in their number")
+                    bars.append(Bar("and a list before and after", calls, size + 2, exact=True))
+                if len(totals) == len(SIZES):
+                    bars.append(_linear(totals, sizes))
+                figures = {"writing calls": cost.writes, "cloud calls": calls}
+                yield Result("creating", case.title, size, figures, tuple(bars))
+
+
+def _linear(totals: Sequence[int], sizes: Sequence[int]) -> Bar:
+    first, second, third = totals
+    expected = (second - first) * (sizes[2] - sizes[1]) / (sizes[1] - sizes[0])
+    return Bar(f"calls added since {sizes[1]}, by the growth before", third - second, expected, exact=True)
+
+
+JOBS: Final = (Job("creating", "cloud calls of a deploy", measure, 20),)

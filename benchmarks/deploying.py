@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from typing import Any, Final
 
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from benchmarks.rig import Canned, bench
 from benchmarks.stock import REGION, VPC, Declared
-from benchmarks.table import Row
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.status import Status
 
@@ -61,16 +62,21 @@ def bare_seconds(canned: Canned, count: int, concurrency: int, latency: float) -
         return time.perf_counter() - started
 
 
-def measure(canned: Canned, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[Row]:
+def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[Result]:
     """The best of a few deploys, each beside a bare one: wall time shows everything else that runs on the machine."""
     concurrency = AgentSettings().concurrency
     best = ideal(count, concurrency, LATENCY)
     ours: list[float] = []
     bare: list[float] = []
     while len(ours) < rounds and (not ours or min(ours) > MOST * best):
-        ours.append(deploy_seconds(canned, count, LATENCY))
-        bare.append(bare_seconds(canned, count, concurrency, LATENCY))
+        ours.append(deploy_seconds(stage.canned, count, LATENCY))
+        bare.append(bare_seconds(stage.canned, count, concurrency, LATENCY))
     note = f"ideal: {SERIAL_CALLS} serial calls + ⌈{count}/{concurrency}⌉ ranks, {LATENCY * 1000:g} ms each"
-    yield Row("5", f"{count:>6,} VPCs: wall time of their deploy, by the ideal", min(ours), best, "s", MOST, note=note)
-    what = f"{count:>6,} VPCs: the same calls by boto3 and threads alone, by the ideal"
-    yield Row("5", what, min(bare), best, "s", None, note="what the machine could do meanwhile")
+    bar = Bar("wall time by the ideal", min(ours), best, "s", most=MOST)
+    yield Result("deploying", "agent", count, {"wall s": min(ours)}, (bar,), note)
+    told = Bar("wall time by the ideal", min(bare), best, "s")
+    note = "what the machine could do meanwhile"
+    yield Result("deploying", "the same calls by boto3 and threads alone", count, {"wall s": min(bare)}, (told,), note)
+
+
+JOBS: Final = (Job("deploying", "wall time of a deploy of independent VPCs at 50 ms a call", measure, 50),)

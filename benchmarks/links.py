@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.table import Row
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.model.wire import Report, Reported
 from tests.links.world import PROVIDERS, World, database, link, workload, world
@@ -110,13 +111,19 @@ def count(workloads: int, folder: Path) -> Counted:
         )
 
 
-def measure() -> Iterator[Row]:
-    """The rows of this bar."""
+def measure(_: Stage) -> Iterator[Result]:
+    """Everything this bar holds, in one result."""
     with tempfile.TemporaryDirectory() as folder:
         found = count(WORKLOADS, Path(folder))
-    of = f"of {found.links:,} settled links"
-    yield Row("7", f"halves run in a steady cycle {of}", found.halves, 0, exact=True)
-    yield Row("7", f"checks in bulk {of}", found.checks, found.kinds, exact=True, note="one per kind of half")
-    yield Row("7", f"calls {of}", found.calls, found.lists, exact=True, note="a list per type, a list per check")
-    yield Row("7", f"reports {of}", found.reports, 0, exact=True)
-    yield Row("7", "sources that know of a changed target one cycle later", found.reached, found.sources, exact=True)
+    bars = (
+        Bar("no half runs", found.halves, 0, exact=True),
+        Bar("one check per kind of half", found.checks, found.kinds, exact=True),
+        Bar("a list per type and per check", found.calls, found.lists, exact=True),
+        Bar("no report", found.reports, 0, exact=True),
+        Bar("sources that know of a changed target one cycle later", found.reached, found.sources, exact=True),
+    )
+    figures = {"cloud calls": found.calls, "reports": found.reports}
+    yield Result("links", "two agents, settled links", found.links, figures, bars)
+
+
+JOBS: Final = (Job("links", "what settled links cost, and how fast a change gets around", measure, 70),)

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from benchmarks.child import child
-from benchmarks.rig import Canned
+from benchmarks.jobs import Job, Stage
+from benchmarks.result import Bar, Result
 from benchmarks.stock import VPC, Declared
-from benchmarks.table import Row
 
 MOST: Final = 3 * 1024
 TRACED: Final = (200, 1_000)
 
 
-def _weight(canned: Canned, count: int, work: Path, *, traced: bool) -> int:
-    canned.stock(Declared(VPC, count).lots)
+def _weight(stage: Stage, count: int, *, traced: bool) -> int:
+    work = stage.work(count)
+    stage.canned.stock(Declared(VPC, count).lots)
     with child("agent", str(work), traced=traced) as agent:
         return int(agent.ask("weigh")["traced" if traced else "resident"])
 
 
-def measure(canned: Canned, works: dict[int, Path]) -> Iterator[Row]:
+def measure(stage: Stage) -> Iterator[Result]:
     """The growth from the smaller to the bigger scope, in fresh processes."""
     if sys.platform != "linux":
-        yield Row("6", "memory per component: measured on Linux only", 0, 0, most=None)
+        yield Result("memory", "agent", 0, note="measured on Linux only")
         return
     for traced, (few, many) in ((False, (1_000, 10_000)), (True, TRACED)):
-        grown = _weight(canned, many, works[many], traced=traced) - _weight(canned, few, works[few], traced=traced)
-        kind = "objects alive (tracemalloc)" if traced else "resident memory"
-        what = f"{kind} per component, from {few:,} to {many:,} VPCs"
+        weights = [_weight(stage, count, traced=traced) for count in (few, many)]
+        grown = round((weights[1] - weights[0]) / (many - few))
+        what = f"bytes per component, from {few:,}"
+        bar = Bar(what, grown, MOST, "B", most=None if traced else 1.0)
+        subject = "objects alive (tracemalloc)" if traced else "resident memory"
         note = "" if traced else "after garbage collection and malloc_trim"
-        yield Row("6", what, round(grown / (many - few)), MOST, "B", None if traced else 1.0, note=note)
+        figures = {"memory MB": weights[1] / 1e6, "per component B": grown}
+        yield Result("memory", subject, many, figures, (bar,), note)
+
+
+JOBS: Final = (Job("memory", "what an agent at rest holds", measure, 60),)

@@ -1,94 +1,56 @@
-"""What a measurement says, and how all of them are printed: one table of ratios."""
+"""How results are printed: one table, a line for each result, and one more for every further bar it is held to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+
+from benchmarks.result import Bar, Result
+
+_HEAD = ("job", "subject", "N", "figures", "bar", "measured", "held against", "ratio", "allowed", "", "")
+_TO_THE_RIGHT = frozenset({2, 5, 6, 7, 8})
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measured value beside what it is held against. ``most`` None: printed as information, no bar.
-
-    ``exact``: the ratio must be one, neither more nor less. A reference of nothing allows nothing.
-    """
-
-    bar: str
-    what: str
-    measured: float
-    reference: float
-    unit: str = ""
-    most: float | None = 1.0
-    exact: bool = False
-    note: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """Measured by reference, where that can be said."""
-        return self.measured / self.reference if self.reference else None
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the bar is kept; information always is."""
-        if self.most is None:
-            return True
-        if self.exact or self.ratio is None:
-            return self.measured == self.reference
-        return self.ratio <= self.most
-
-    @property
-    def allowed(self) -> str:
-        """The bar in one word."""
-        if self.most is None:
-            return ""
-        return "= 1" if self.exact and self.reference else "= 0" if self.ratio is None else f"≤ {self.most:g}"
-
-    @property
-    def verdict(self) -> str:
-        """What the last column says."""
-        if self.most is None:
-            return "info"
-        return "ok" if self.is_kept else "MISSED"
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as it is stored."""
-        return {**asdict(self), "ratio": self.ratio, "kept": self.is_kept}
-
-
-_HEAD = ("bar", "what", "measured", "held against", "ratio", "allowed", "", "")
-
-
-def _number(value: float, unit: str) -> str:
-    text = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
+def number(value: float, unit: str = "") -> str:
+    """A number with as many digits as say something."""
+    if float(value).is_integer() or abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.3f}" if abs(value) >= 0.01 else f"{value:.2g}"
     return f"{text} {unit}".strip()
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    return (
-        row.bar,
-        row.what,
-        _number(row.measured, row.unit),
-        _number(row.reference, row.unit),
-        "–" if row.ratio is None else f"{row.ratio:.2f}",
-        row.allowed,
-        row.verdict,
-        row.note,
-    )
+def figure(name: str, value: float) -> str:
+    """A figure with its name, which ends in its unit: ``CPU s`` 0.2 is «CPU 0.200 s»."""
+    what, _, unit = name.rpartition(" ")
+    return f"{what} {number(value, unit)}" if what and len(unit) <= 2 else f"{name} {number(value)}"
 
 
-def table(rows: Iterable[Row]) -> str:
-    """All rows, aligned; numbers to the right."""
-    lines: Sequence[tuple[str, ...]] = [_HEAD, *map(_cells, rows)]
+def _bar(bar: Bar) -> tuple[str, ...]:
+    ratio = "–" if bar.ratio is None else f"{bar.ratio:.2f}" if bar.ratio >= 0.1 else f"{bar.ratio:.2g}"
+    measured, reference = number(bar.measured, bar.unit), number(bar.reference, bar.unit)
+    return (bar.what, measured, reference, ratio, bar.allowed, bar.verdict)
+
+
+def _lines(result: Result) -> Iterator[tuple[str, ...]]:
+    figures = ", ".join(figure(name, value) for name, value in result.figures.items()) or "–"
+    head = (result.job, result.subject, f"{result.count:,}", figures)
+    first, *others = [_bar(bar) for bar in result.bars] or [("", "", "", "", "", "")]
+    yield (*head, *first, result.note)
+    for bar in others:
+        yield ("", "", "", "", *bar, "")
+
+
+def table(results: Iterable[Result]) -> str:
+    """All results, aligned; numbers to the right."""
+    lines: Sequence[tuple[str, ...]] = [_HEAD, *(line for result in results for line in _lines(result))]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     rule = ["-" * width for width in widths]
-    to_the_right = {2, 3, 4, 5}
 
-    def line(cells: Sequence[str]) -> str:
+    def aligned(cells: Sequence[str]) -> str:
         shown = (
-            cell.rjust(width) if index in to_the_right else cell.ljust(width)
+            cell.rjust(width) if index in _TO_THE_RIGHT else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
         )
         return "  ".join(shown).rstrip()
 
-    return "\n".join([line(lines[0]), line(rule).replace(" ", "-"), *map(line, lines[1:])])
+    return "\n".join([aligned(lines[0]), aligned(rule).replace(" ", "-"), *map(aligned, lines[1:])])
