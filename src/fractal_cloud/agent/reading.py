@@ -18,6 +18,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Look
+from fractal_cloud.offers.recall import Recall
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType
 
@@ -108,7 +109,9 @@ class Reader:
 
     def _look_for(self, held: HeldScope, offer: AnyOffer, picture: Picture, parent_ids: ParentIds) -> Look:
         names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
-        return Look(names, parent_ids(offer, picture) if offer.reads_by_parent else frozenset())
+        parents = parent_ids(offer, picture) if offer.reads_by_parent else frozenset()
+        recall = Recall(held.seen.get(offer.type, {}), held.pages.get(offer.type, {}))
+        return Look(names, parents, recall)
 
     def _list(
         self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime
@@ -116,18 +119,21 @@ class Reader:
         until = held.throttled_until.get(offer.type)
         if until is not None and now < until:
             return Throttled(f"the cloud asked for fewer calls: reading again at {until:%H:%M:%S}")
-        before = held.seen.get(offer.type, {})
+        look = looks[offer.type]
+        known = held.seen.get(offer.type, {})
+        held.pages.pop(offer.type, None)  # what is known of a list that is not read to its end stands for nothing
         found: dict[str, Sighting] = {}
         try:
-            for sighting in offer.sightings(held.cloud, looks[offer.type]):
-                known = before.get(sighting.resource_id)
-                kept = known if known == sighting else sighting
-                found[kept.resource_id] = kept
+            for sighting in offer.sightings(held.cloud, look):
+                resource_id = sighting.resource_id
+                is_known = known.get(resource_id) is sighting
+                found[resource_id] = sighting if is_known else look.recall.same(sighting)
         except CloudError as error:
             if isinstance(error, Throttled):
                 back_off(held, offer.type, now)
             return error
         held.throttles.pop(offer.type, None)
+        held.pages[offer.type] = look.recall.pages
         return found
 
     def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture, now: datetime) -> bool:

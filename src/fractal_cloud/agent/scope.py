@@ -13,6 +13,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
 from fractal_cloud.model.wire import Outside, ScopeWork
 from fractal_cloud.offers.offer import Cloud
+from fractal_cloud.offers.recall import Pages
 
 if TYPE_CHECKING:
     from fractal_cloud.agent.halves import Task
@@ -49,6 +50,7 @@ class Pause:
 class HeldScope:
     """One leased scope: its components, what is known of its resources, and what the last look showed.
 
+    ``seen`` and ``pages``: the sightings of the last look by type and id, and by type and fingerprint of their page.
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
     ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
     and nothing may be written in the scope any more; set from another thread than that of the cycle.
@@ -63,6 +65,7 @@ class HeldScope:
     outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
     held_by: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
+    pages: dict[str, Pages] = field(default_factory=dict)
     swept: dict[str, Swept] = field(default_factory=dict)
     unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
@@ -22,6 +22,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.acting import Act, acting
+from fractal_cloud.offers.recall import Recall
 
 C = TypeVar("C", bound=Component)
 K = TypeVar("K", bound="Cloud")
@@ -96,11 +97,13 @@ class Provider:
 class Look:
     """What a bulk read is for: the names declared in the scope, and the cloud ids of their parents.
 
-    An offer that can list everything in one sweep ignores it; one that can only ask by name or by parent does not.
+    An offer that can list everything in one sweep ignores them; one that can only ask by name or by parent does not.
+    ``recall``: what the last look showed, for a provider whose session recognises pages.
     """
 
     names: frozenset[str] = frozenset()
     parent_ids: frozenset[str] = frozenset()
+    recall: Recall = field(default_factory=Recall, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -15,9 +16,12 @@ from urllib.parse import urlsplit, urlunsplit
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.aws.answers import Expected, expecting, leave_out_known
 from fractal_cloud.offers.aws.faults import Answer, error_of
-from fractal_cloud.offers.offer import Cloud, Session
+from fractal_cloud.offers.offer import Cloud, Look, Session
+from fractal_cloud.offers.recall import Recall
 
 HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
@@ -131,6 +135,8 @@ class AwsSession(Session):
         client = make(service, region_name=region, config=self._configs[reads])
         # last of all: the SDK writes its own user agent anew when a request is made, and does not sign it
         client.meta.events.register_last("request-created", _sign_with_purpose)
+        if reads:
+            client.meta.events.register("before-parse", leave_out_known)
         if service == "s3control":
             client.meta.events.register("before-sign.s3-control", _drop_account_from_address)
         return client
@@ -167,11 +173,39 @@ class Aws(Cloud):
 
     def pages(self, service: str, operation: str, key: str, /, **parameters: Any) -> Iterator[list[Any]]:
         """The pages of a list, each as the list under ``key``. Raises rather than end early."""
+        for answer, _ in self._answers(service, operation, key, Recall(), parameters):
+            yield answer.get(key, [])
+
+    def sightings(
+        self,
+        look: Look,
+        read: Callable[[dict[str, Any]], Iterable[Sighting]],
+        service: str,
+        operation: str,
+        key: str,
+        /,
+        **parameters: Any,
+    ) -> Iterator[Sighting]:
+        """Everything a list shows, page by page; ``read`` takes one answer apart. Raises rather than end early.
+
+        A page that lists under ``key`` the very same as at the last look is recognised instead: ``read`` must depend on
+        nothing but the answer and this cloud.
+        """
+        for answer, print_of_page in self._answers(service, operation, key, look.recall, parameters):
+            yield from look.recall.sightings(print_of_page, partial(read, answer))
+
+    def _answers(
+        self, service: str, operation: str, key: str, recall: Recall, parameters: Mapping[str, Any]
+    ) -> Iterator[tuple[dict[str, Any], bytes | None]]:
+        """The answers of a list to its end, each with its fingerprint; of one that is known, only the rest is there."""
         asked, answered = _CURSORS[service]
+        about = f"{self.region} {service} {operation} {key}"
         cursor = ""
         while True:
-            answer = self.call(service, operation, **parameters, **({asked: cursor} if cursor else {}))
-            yield answer.get(key, [])
+            expected = Expected(recall, about, key, answered)
+            with expecting(expected):
+                answer = self.call(service, operation, **parameters, **({asked: cursor} if cursor else {}))
+            yield answer, expected.print_of_page
             following = answer.get(answered) or ""
             if not following:
                 return

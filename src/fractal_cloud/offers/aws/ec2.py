@@ -115,9 +115,13 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All living instances of the region, a thousand a call."""
-        del look
-        for page in cloud.pages("ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000):
-            yield from _sightings(cloud, page)
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, answer.get("Reservations", ()))
+
+        return cloud.sightings(
+            look, read, "ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000
+        )
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """User data and termination protection, which AWS tells one a call."""

@@ -104,10 +104,14 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All clusters of the region: two calls for a hundred."""
-        del look
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, whole(answer, "clusters"))
+
         for arns in cloud.pages("ecs", "list_clusters", "clusterArns", maxResults=100):
             if arns:
-                yield from _sightings(cloud, _described(cloud, arns))
+                asked = {"clusters": arns, "include": _INCLUDE}
+                yield from cloud.sightings(look, read, "ecs", "describe_clusters", "clusters", **asked)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One cluster by its ARN."""

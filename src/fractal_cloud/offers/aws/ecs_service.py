@@ -119,7 +119,7 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
         """All services of the clusters named: a call for a hundred, and one for every ten of them."""
         for cluster in sorted(look.parent_ids):
             try:
-                yield from _in_cluster(cloud, cluster)
+                yield from _in_cluster(cloud, look, cluster)
             except NotFound as absent:
                 if absent.code != "ClusterNotFoundException":
                     raise  # a cluster that is gone took its services with it; anything else is no such proof
@@ -185,11 +185,15 @@ def _cluster_of(service_arn: str) -> str:
     return service_arn.rpartition(":service/")[2].partition("/")[0]
 
 
-def _in_cluster(cloud: Aws, cluster: str) -> Iterator[Sighting]:
+def _in_cluster(cloud: Aws, look: Look, cluster: str) -> Iterator[Sighting]:
+    def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+        return _sightings(cloud, whole(answer, "services"))
+
     pages = cloud.pages("ecs", "list_services", "serviceArns", cluster=cluster, maxResults=100)
     arns = chain.from_iterable(pages)
     while few := list(islice(arns, DESCRIBED_AT_ONCE)):
-        yield from _sightings(cloud, _described(cloud, cluster, few))
+        asked = {"cluster": cluster, "services": few, "include": ["TAGS"]}
+        yield from cloud.sightings(look, read, "ecs", "describe_services", "services", **asked)
 
 
 def _described(cloud: Aws, cluster: str, arns: list[str]) -> list[Mapping[str, Any]]:

@@ -129,9 +129,13 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All PostgreSQL instances of the region, a hundred a call."""
-        del look
-        for page in cloud.pages("rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100):
-            yield from _sightings(cloud, page)
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, answer.get("DBInstances", ()))
+
+        return cloud.sightings(
+            look, read, "rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100
+        )
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One instance by its identifier."""

@@ -93,9 +93,11 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All security groups of the region, a thousand a call."""
-        del look
-        for page in cloud.pages("ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000):
-            yield from _sightings(cloud, page)
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, answer.get("SecurityGroups", ()))
+
+        return cloud.sightings(look, read, "ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One security group by its id."""

@@ -66,9 +66,11 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All subnets of the region, a thousand a call."""
-        del look
-        for page in cloud.pages("ec2", "describe_subnets", "Subnets", MaxResults=1000):
-            yield from _sightings(cloud, page)
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, answer.get("Subnets", ()))
+
+        return cloud.sightings(look, read, "ec2", "describe_subnets", "Subnets", MaxResults=1000)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One subnet by its id."""

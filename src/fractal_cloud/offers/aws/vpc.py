@@ -61,9 +61,11 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All VPCs of the region, a thousand a call."""
-        del look
-        for page in cloud.pages("ec2", "describe_vpcs", "Vpcs", MaxResults=1000):
-            yield from _sightings(cloud, page)
+
+        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
+            return _sightings(cloud, answer.get("Vpcs", ()))
+
+        return cloud.sightings(look, read, "ec2", "describe_vpcs", "Vpcs", MaxResults=1000)
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """The DNS attributes, which AWS tells one a call."""
