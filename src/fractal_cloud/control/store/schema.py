@@ -32,6 +32,21 @@ metadata: Final = MetaData(
 )
 
 
+UNSETTLED: Final = (
+    "(status NOT IN ('Active', 'ExternallyManaged', 'ManualOverride', 'Deleted')"
+    " OR (deleting AND status <> 'Deleted') OR (NOT deleting AND observed_generation < generation))"
+)
+"""Components that a mutation still waits for, as ``Progress.is_settled`` says it; the words of an index, too."""
+NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
+"""Overrides whose date has not passed, or that have none."""
+_REQUESTED: Final = "request IS NOT NULL"
+
+
+def _partial(name: str, column: str, condition: str) -> Index:
+    """An index of the few rows for which a condition holds."""
+    return Index(name, column, sqlite_where=text(condition), postgresql_where=text(condition))
+
+
 def _text(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, Text, nullable=nullable)
 
@@ -120,7 +135,11 @@ components: Final = Table(
     UniqueConstraint("live_system_id", "component_id"),
     Index("ix_components_scope_key_work_version", "scope_key", "work_version"),
     Index("ix_components_identity_key", "identity_key"),
-    Index("ix_components_environment_provider", "environment", "provider"),
+    # Who serves what is asked of all components at once: the index alone answers it.
+    Index("ix_components_served", "environment", "provider", "realm_name", "realm", "type"),
+    _partial("ix_components_unsettled", "live_system_id", UNSETTLED),
+    _partial("ix_components_not_overdue", "uid", NOT_OVERDUE),
+    _partial("ix_components_requested", "uid", _REQUESTED),
 )
 
 # Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".

@@ -30,8 +30,9 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import shares
+from fractal_cloud.control.store.bulk import among, insert_missing, update_rows
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import CHUNK, chunks, insert_missing
+from fractal_cloud.control.store.dialect import CHUNK, chunks
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
 from fractal_cloud.control.store.shares import Pool, Realm
 from fractal_cloud.control.store.signals import reach_topic
@@ -64,46 +65,64 @@ _COLUMNS = (
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
     """The scopes of these keys, made where they are missing, held until the transaction ends; always in one order."""
-    wanted = sorted(set(keys))
-    known = [Scope.from_key(key) for key in wanted]
+    wanted = set(keys)
+    make(tx, wanted)
+    return hold(tx, wanted)
+
+
+def make(tx: Tx, keys: Iterable[str]) -> None:
+    """Make the scopes of these keys where they are missing."""
+    known = [Scope.from_key(key) for key in sorted(keys)]
     insert_missing(
         tx.connection,
         scopes,
         [{"key": scope.key, "provider": scope.provider, "realm": scope.realm, "place": scope.place} for scope in known],
     )
-    found: dict[str, ScopeRow] = {}
-    for some in chunks(wanted):
-        query = select(*_COLUMNS).where(scopes.c.key.in_(some)).order_by(scopes.c.key).with_for_update()
-        found.update((row.key, ScopeRow(*row)) for row in tx.connection.execute(query))
-    return found
+
+
+def hold(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
+    """As ``lock``, of scopes that are there: those that have or had components, or a holder."""
+    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HOLD, {"keys": set(keys)})}
+
+
+_HOLD = select(*_COLUMNS).where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update()
 
 
 def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
     """Give each scope's work a new version and wake its agents; the versions to put on the rows that changed."""
-    rows = lock(tx, keys)
-    for some in chunks(rows):
-        tx.connection.execute(
-            update(scopes)
-            .where(scopes.c.key.in_(some))
-            .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
-        )
-    tx.wake(reach_topic(row.provider, row.realm) for row in rows.values())
-    return {key: row.version + 1 for key, row in rows.items()}
+    return _renew(tx, lock(tx, keys))
+
+
+def _renew(tx: Tx, held: Iterable[str]) -> dict[str, int]:
+    rows = tx.connection.execute(_RENEW, {"keys": list(held)}).all()
+    tx.wake(reach_topic(row.provider, row.realm) for row in rows)
+    return {row.key: row.version for row in rows}
+
+
+_RENEW = (
+    update(scopes)
+    .where(among(scopes.c.key, "keys"))
+    .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
+    .returning(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.version)
+)
 
 
 def tell_news(tx: Tx, scope_of: Mapping[str, str]) -> None:
     """Tell the agents of components (uid to scope) that something beside their declaration changed for them."""
-    if not scope_of:
-        return
-    mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
+    if scope_of:
+        mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
+
+
+def tell_news_in_held(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    """As ``tell_news``, where the caller holds all of the scopes."""
+    if scope_of:
+        mark_news(tx, scope_of, _renew(tx, set(scope_of.values())))
 
 
 def mark_news(tx: Tx, scope_of: Mapping[str, str], versions: Mapping[str, int]) -> None:
     """Put the new version of their scope's work on components (uid to scope) for which there is news."""
-    rows = [{"_uid": uid, "_version": versions[key]} for uid, key in scope_of.items()]
-    if rows:
-        statement = update(components).where(components.c.uid == bindparam("_uid"))
-        tx.connection.execute(statement.values(work_version=bindparam("_version")), rows)
+    rows = [{"uid": uid, "work_version": versions[key]} for uid, key in scope_of.items()]
+    update_rows(tx.connection, components, rows)
 
 
 def with_another_key(tx: Tx, agent_id: str, public_key: str) -> set[str]:
@@ -148,8 +167,10 @@ def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int])
 
 def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
     """The scopes an agent holds."""
-    query = select(*_COLUMNS).where(scopes.c.holder == agent_id).order_by(scopes.c.key)
-    return {row.key: ScopeRow(*row) for row in tx.connection.execute(query)}
+    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HELD_BY, {"agent": agent_id})}
+
+
+_HELD_BY = select(*_COLUMNS).where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key)
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:
@@ -258,9 +279,15 @@ def has_heard(tx: Tx, heard: Mapping[str, int]) -> bool:
     """Whether departures are kept of which the holder, who has these versions, knows already."""
     if not heard:
         return False
-    query = select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
-    oldest = tx.connection.execute(query.group_by(departures.c.scope_key))
-    return any(row.oldest <= heard.get(row.scope_key, -1) for row in oldest)
+    oldest = tx.connection.execute(_OLDEST_DEPARTURES, {"keys": heard})
+    return any(row.oldest <= heard[row.scope_key] for row in oldest)
+
+
+_OLDEST_DEPARTURES = (
+    select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
+    .where(among(departures.c.scope_key, "keys"))
+    .group_by(departures.c.scope_key)
+)
 
 
 def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
