@@ -16,7 +16,6 @@ from pydantic_core import to_json
 from sqlalchemy import (
     ARRAY,
     BindParameter,
-    Boolean,
     ColumnElement,
     Connection,
     Dialect,
@@ -32,7 +31,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 
 Row = Mapping[str, Any]
 _ROWS: Final = "rows"
@@ -54,10 +53,13 @@ class _Texts(TypeDecorator[Any]):
         return texts if dialect.name == "postgresql" else to_json(texts).decode()
 
 
-class _Among(FunctionElement[bool]):
-    """Whether a column's value is in a list that comes as one parameter."""
+class _Among(FunctionElement[Any]):
+    """Whether a column's value is in a list that comes as one parameter.
 
-    type = Boolean()
+    It has no type, because SQLAlchemy would compare a Boolean with 1 on SQLite, which then uses no index for it.
+    """
+
+    type = NullType()
     inherit_cache = True
 
 
@@ -80,6 +82,44 @@ def among(column: ColumnElement[Any], values: str | Iterable[str]) -> ColumnElem
         bindparam(values, type_=_Texts()) if isinstance(values, str) else bindparam(None, list(values), type_=_Texts())
     )
     return _Among(column, listed)
+
+
+class _PairAmong(FunctionElement[Any]):
+    """Whether two columns together are in a list of pairs that comes as one parameter."""
+
+    type = NullType()
+    inherit_cache = True
+
+
+@compiles(_PairAmong, "postgresql")
+def _any_pair(element: _PairAmong, compiler: Any, **how: Any) -> str:
+    first, second, pairs = (compiler.process(part, **how) for part in element.clauses)
+    listed = f"json_array_elements(CAST({pairs} AS json)) AS pair"
+    return f"({first}, {second}) IN (SELECT pair->>0, pair->>1 FROM {listed})"  # noqa: S608 (no values in it)
+
+
+@compiles(_PairAmong)
+def _each_pair(element: _PairAmong, compiler: Any, **how: Any) -> str:
+    first, second, pairs = (compiler.process(part, **how) for part in element.clauses)
+    parts = "json_extract(value, '$[0]'), json_extract(value, '$[1]')"
+    listed = f"SELECT {parts} FROM json_each({pairs})"  # noqa: S608 (no values in it)
+    return f"({first}, {second}) IN ({listed})"
+
+
+class _Pairs(TypeDecorator[Any]):
+    """A list of pairs of texts as one parameter."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Iterable[tuple[str, str]] | None, _dialect: Dialect) -> str:
+        """Any collection will do."""
+        return to_json(list(value or ())).decode()
+
+
+def pair_among(first: ColumnElement[Any], second: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    """Whether two text columns have one of the pairs of values of the parameter of that name."""
+    return _PairAmong(first, second, bindparam(name, type_=_Pairs()))
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import shares
-from fractal_cloud.control.store.bulk import among, insert_missing, update_rows
+from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import CHUNK, chunks
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
@@ -153,10 +153,11 @@ def wake_number(tx: Tx, reaches: Iterable[tuple[str, str]]) -> int:
     pairs = list(reaches)
     if not pairs:
         return 0
-    query = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(
-        tuple_(scopes.c.provider, scopes.c.realm).in_(pairs)
-    )
-    return int(tx.connection.execute(query).scalar_one())
+    return int(tx.connection.execute(_WAKE_NUMBER, {"realms": pairs}).scalar_one())
+
+
+_IN_REALMS = pair_among(scopes.c.provider, scopes.c.realm, "realms")
+_WAKE_NUMBER = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(_IN_REALMS)
 
 
 def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
@@ -187,19 +188,22 @@ def pools(tx: Tx, reaches: Iterable[Realm]) -> list[Pool]:
     pairs = list(reaches)
     if not pairs:
         return []
-    counted = (
-        select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
-        .outerjoin(agents, and_(agents.c.id == scopes.c.holder, agents.c.deadline > tx.now))
-        .where(tuple_(scopes.c.provider, scopes.c.realm).in_(pairs), _has_components())
-        .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
-    )
-    told = cast(agents.c.reaches, Text)
-    alive = select(told, func.count()).where(agents.c.deadline > tx.now).group_by(told)
     reaching: Counter[frozenset[Realm]] = Counter()
-    for reach, many in tx.connection.execute(alive):
+    for reach, many in tx.connection.execute(_ALIVE, {"now": tx.now}):
         reaching[_reached(reach)] += many
-    counts = [((provider, realm), holder, many) for provider, realm, holder, many in tx.connection.execute(counted)]
-    return shares.pools(reaching, counts)
+    counted = tx.connection.execute(_COUNTED, {"realms": pairs, "now": tx.now})
+    return shares.pools(reaching, [((provider, realm), holder, many) for provider, realm, holder, many in counted])
+
+
+_REACHES = cast(agents.c.reaches, Text)
+_IS_ALIVE = agents.c.deadline > bindparam("now", type_=agents.c.deadline.type)
+_ALIVE = select(_REACHES, func.count()).where(_IS_ALIVE).group_by(_REACHES)
+_COUNTED = (
+    select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
+    .outerjoin(agents, and_(agents.c.id == scopes.c.holder, _IS_ALIVE))
+    .where(_IN_REALMS, _has_components())
+    .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
+)
 
 
 @lru_cache(4_096)
