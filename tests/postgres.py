@@ -29,10 +29,10 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server(password: str = "") -> Iterator[str]:
+def server(password: str = "", **changed: object) -> Iterator[str]:
     """Start a server on a free port of the loopback, without care for crashes; yields the address of its database.
 
-    With a password, nobody gets in without one.
+    With a password, nobody gets in without one. ``changed``: settings that are to be others.
     """
     where = binaries()
     assert where is not None, "asked for a server where there is none"
@@ -58,6 +58,7 @@ def server(password: str = "") -> Iterator[str]:
         "synchronous_commit": "off",
         "full_page_writes": "off",
         "max_connections": 200,
+        **changed,
     }
     command = [str(where / "postgres"), "-D", data, *(f"--{name}={value}" for name, value in settings.items())]
     with Path(folder, "log").open("wb") as log:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -169,6 +170,58 @@ def update_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> No
         _send(connection, _updating(table, names), rows)
     else:
         _one_by_one(connection, table, names, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A table whose rows are numbered in the order of commits, and the counter that knows the last number."""
+
+    table: Table
+    column: str
+    counters: Table
+    counter: str
+
+
+def append_numbered(connection: Connection, to: Numbered, rows: Sequence[Row]) -> None:
+    """Insert rows that bear the numbers 1, 2, …, which are counted on from the last number there is.
+
+    The counter is held until the commit, so that numbers appear to readers in their order.
+    """
+    if not _append(connection, to, rows):
+        insert_missing(connection, to.counters, [{"name": to.counter, "value": 0}])
+        _append(connection, to, rows)
+
+
+def _append(connection: Connection, to: Numbered, rows: Sequence[Row]) -> bool:
+    """False where the counter is not there yet."""
+    asked = {"counter": to.counter, "count": len(rows)}
+    if connection.dialect.name == "postgresql":
+        document = to_json(rows, inf_nan_mode="null").decode()
+        return connection.execute(_appending(to, tuple(rows[0])), {**asked, _ROWS: document}).rowcount > 0
+    last = connection.execute(_advancing(to), asked).scalar()
+    if last is None:
+        return False
+    before = last - len(rows)
+    insert_rows(connection, to.table, [{**row, to.column: before + row[to.column]} for row in rows])
+    return True
+
+
+@lru_cache(16)
+def _appending(to: Numbered, names: tuple[str, ...]) -> TextClause:
+    columns = ", ".join(f'"{name}"' for name in names)
+    values = ", ".join(f"last.value - :count + new.{name}" if name == to.column else f'new."{name}"' for name in names)
+    rows = f"json_populate_recordset(NULL::{to.table.name}, CAST(:{_ROWS} AS json)) AS new"
+    counters, table = to.counters.name, to.table.name
+    advanced = f"UPDATE {counters} SET value = value + :count WHERE name = :counter RETURNING value"  # noqa: S608
+    inserted = f"INSERT INTO {table} ({columns}) SELECT {values} FROM last, {rows}"  # noqa: S608 (our names)
+    return text(f"WITH last AS ({advanced}) {inserted}")
+
+
+@lru_cache(16)
+def _advancing(to: Numbered) -> Any:
+    table = to.counters.c
+    here = update(to.counters).where(table.name == bindparam("counter"))
+    return here.values(value=table.value + bindparam("count")).returning(table.value)
 
 
 def _send(connection: Connection, statement: TextClause, rows: Sequence[Row]) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, update
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from fractal_cloud.control.store import bulk, dialect, failures, schema
@@ -156,13 +156,12 @@ class Database:
 
 
 def _append_events(tx: Tx) -> None:
+    """Write the events, numbered in the order of commits: their counter is held from here to the commit."""
     if not tx.happenings:
         return
-    last = next_number(tx, "events", len(tx.happenings))
-    first = last - len(tx.happenings) + 1
     rows = [
         {
-            "seq": first + index,
+            "seq": index + 1,
             "at": tx.now,
             "live_system_id": happening.live_system_id,
             "component_id": happening.component_id,
@@ -174,24 +173,5 @@ def _append_events(tx: Tx) -> None:
         }
         for index, happening in enumerate(tx.happenings)
     ]
-    bulk.insert_rows(tx.connection, schema.events, rows)
+    bulk.append_numbered(tx.connection, bulk.Numbered(schema.events, "seq", schema.counters, "events"), rows)
     tx.topics.add(EVENTS)
-
-
-def next_number(tx: Tx, counter: str, count: int = 1) -> int:
-    """Advance a counter, and hold it until the commit: numbers appear to readers in their order."""
-    table = schema.counters
-    asked = {"counter": counter, "count": count}
-    value = tx.connection.execute(_ADVANCE, asked).scalar()
-    if value is None:
-        bulk.insert_missing(tx.connection, table, [{"name": counter, "value": 0}])
-        value = tx.connection.execute(_ADVANCE, asked).scalar_one()
-    return int(value)
-
-
-_ADVANCE = (
-    update(schema.counters)
-    .where(schema.counters.c.name == bindparam("counter"))
-    .values(value=schema.counters.c.value + bindparam("count"))
-    .returning(schema.counters.c.value)
-)

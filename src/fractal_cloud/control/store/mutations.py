@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import String, bindparam, cast, delete, insert, literal, select, text, update
+from sqlalchemy import String, cast, delete, insert, literal, select, text, update
 
-from fractal_cloud.control.store.bulk import among, upsert
+from fractal_cloud.control.store.bulk import among, update_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
@@ -97,17 +97,13 @@ _NEWEST: Final = (
 def follow(tx: Tx, newest: Mapping[str, Newest]) -> None:
     """Let the newest mutations follow their components, all judged from one look; the caller holds the LiveSystems."""
     unsettled = _unsettled(tx, newest) if newest else {}
-    for live_system_id, mutation in newest.items():
-        status = mutation_status(unsettled.get(live_system_id, ())).value
-        if status != mutation.status:
-            tx.connection.execute(_FOLLOW, {"_id": mutation.id, "status": status, "updated_at": tx.now})
-
-
-_FOLLOW: Final = (
-    update(mutations)
-    .where(mutations.c.id == bindparam("_id"))
-    .values(status=bindparam("status"), updated_at=bindparam("updated_at"))
-)
+    statuses = {name: mutation_status(unsettled.get(name, ())).value for name in newest}
+    changed = [
+        {"id": mutation.id, "status": statuses[name], "updated_at": tx.now}
+        for name, mutation in newest.items()
+        if statuses[name] != mutation.status
+    ]
+    update_rows(tx.connection, mutations, changed)
 
 
 def freeze(tx: Tx, live_system_id: str) -> None:
