@@ -33,6 +33,8 @@ async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
         if is_time:
             judged_next = time.monotonic() + 0.2 * settings.cycle_seconds
         try:
-            await run_in_threadpool(keep_house, store.database, settings.cycle_seconds, judge_agents=is_time)
+            await run_in_threadpool(
+                keep_house, store.database, settings.cycle_seconds, judge_agents=is_time, keep=settings.keep
+            )
         except (DatabaseError, DatabaseTrouble) as error:
             log.warning("housekeeping failed", error=str(error))

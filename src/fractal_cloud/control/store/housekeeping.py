@@ -19,6 +19,7 @@ from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.dialect import is_only_housekeeper
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
+from fractal_cloud.control.store.retention import forget_history
 from fractal_cloud.control.store.schema import NOT_OVERDUE, agents, components, live_systems
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.model.event import EventKind
@@ -45,14 +46,21 @@ class _Group:
     words: str = ""
 
 
-def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool = True) -> None:
-    """One round. ``judge_agents`` is off right after a start, when agents had no chance to be heard yet."""
+def keep_house(
+    database: Database, cycle_seconds: float, *, judge_agents: bool = True, keep: timedelta | None = None
+) -> None:
+    """One round. ``judge_agents`` is off right after a start, when agents had no chance to be heard yet.
+
+    ``keep``: how long what happened is kept; without it, for ever.
+    """
     cycle = timedelta(seconds=cycle_seconds)
     if judge_agents:
         tell_unserved(database, cycle)
     mark_overdue(database)
     expire_requests(database, cycle)
     forget_the_old(database)
+    if keep is not None:
+        forget_history(database, keep)
 
 
 # --- S21: nobody serves it

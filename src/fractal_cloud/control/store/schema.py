@@ -39,12 +39,14 @@ UNSETTLED: Final = (
 """Components that a mutation still waits for, as ``Progress.is_settled`` says it; the words of an index, too."""
 NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
 """Overrides whose date has not passed, or that have none."""
+STATUS_EVENTS: Final = "kind = 'StatusChanged'"
+"""Events that tell a component's status."""
 _REQUESTED: Final = "request IS NOT NULL"
 
 
-def _partial(name: str, column: str, condition: str) -> Index:
+def _partial(name: str, column: str, condition: str, *more: str) -> Index:
     """An index of the few rows for which a condition holds."""
-    return Index(name, column, sqlite_where=text(condition), postgresql_where=text(condition))
+    return Index(name, column, *more, sqlite_where=text(condition), postgresql_where=text(condition))
 
 
 def _text(name: str, *, nullable: bool = False) -> Column[Any]:
@@ -272,6 +274,8 @@ events: Final = Table(
     _json("before", nullable=True),
     _json("after", nullable=True),
     Index("ix_events_live_system_id_seq", "live_system_id", "seq"),
+    # Whether a component's status has changed since: what is asked of an event before it is forgotten.
+    _partial("ix_events_status", "live_system_id", STATUS_EVENTS, "component_id", "seq"),
 )
 
 journal: Final = Table(
@@ -295,7 +299,8 @@ journal: Final = Table(
     _time("at"),
     _time("finished_at", nullable=True),
     Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
-    Index("ix_journal_open", "uid", sqlite_where=text("outcome IS NULL"), postgresql_where=text("outcome IS NULL")),
+    Index("ix_journal_at", "at"),
+    _partial("ix_journal_open", "uid", "outcome IS NULL"),
 )
 
 # One task per scope of a plan somebody waits for.

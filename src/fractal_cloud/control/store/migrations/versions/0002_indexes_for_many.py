@@ -1,4 +1,4 @@
-"""Indexes for a million components: what is unsettled, overdue or requested is found without looking at the rest."""
+"""Indexes for a million components: what is unsettled, overdue, requested or old is found without a search."""
 
 from __future__ import annotations
 
@@ -28,10 +28,16 @@ def upgrade() -> None:
         op.create_index(name, "components", [column], sqlite_where=where, postgresql_where=where)
     op.create_index("ix_components_served", "components", ["environment", "provider", "realm_name", "realm", "type"])
     op.drop_index("ix_components_environment_provider", table_name="components")
+    status = sa.text("kind = 'StatusChanged'")
+    named = ["live_system_id", "component_id", "seq"]
+    op.create_index("ix_events_status", "events", named, sqlite_where=status, postgresql_where=status)
+    op.create_index("ix_journal_at", "journal", ["at"])
 
 
 def downgrade() -> None:
     """Step back."""
+    op.drop_index("ix_journal_at", table_name="journal")
+    op.drop_index("ix_events_status", table_name="events")
     op.create_index("ix_components_environment_provider", "components", ["environment", "provider"])
     for name in ("ix_components_served", *_PARTIAL):
         op.drop_index(name, table_name="components")
