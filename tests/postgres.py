@@ -70,18 +70,19 @@ def settings(folder: Path, port: int, **more: str) -> list[str]:
 
 
 @contextmanager
-def server(password: str = "") -> Iterator[str]:
+def server(password: str = "", **changed: str) -> Iterator[str]:
     """Start a server on a free port of the loopback, without care for crashes; yields the address of its database.
 
-    With a password, nobody gets in without one.
+    With a password, nobody gets in without one. ``changed``: settings that are to be others.
     """
     folder = Path(tempfile.mkdtemp(prefix="fractal-postgres-"))
     command = prepare(folder, password)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    command += settings(folder, port, **changed)
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*command, *settings(folder, port)], cwd=folder, stdout=log, stderr=log, **run_as())
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **run_as())
     try:
         _wait_until_it_answers(port, process, folder / "log")
         yield f"postgresql+psycopg://test{f':{password}' if password else ''}@127.0.0.1:{port}/postgres"

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import insert
 from starlette.testclient import TestClient
 
+from fractal_cloud.control.store.retention import FORGOTTEN
+from fractal_cloud.control.store.schema import counters
 from tests.api.conftest import TOKEN, Api, make_client, subnet, vpc
 
 OVERRIDE = {"stance": "override", "status": "ManualOverride", "overridden": True, "message": "managed-by is absent"}
@@ -149,6 +152,23 @@ def test_to_whom_a_lost_database_told_more_everything_is_news(api: Api) -> None:
     api.put("ls-a", vpc())
     received = _streamed(api, {"Last-Event-ID": "77"}, "ls-a")
     assert [line for line in received if line.startswith("id: ")] == ["id: 1", "id: 2"]
+
+
+@pytest.mark.rule("C4")
+def test_to_whom_forgotten_events_were_never_told_it_is_said_so(api: Api) -> None:
+    for _ in range(4):
+        api.put("ls-a", vpc())
+    app: Any = api.client.app
+    with app.state.store.write() as tx:
+        tx.connection.execute(insert(counters).values(name=FORGOTTEN, value=3))
+    stream = {"Accept": "text/event-stream"}
+    for path in ("/events", "/livesystems/ls-a/events"):
+        answer = api.client.get(path, headers={**stream, "Last-Event-ID": "2"})
+        assert answer.status_code == 410
+        assert "up to number 3 are kept no longer" in answer.json()["detail"]
+        assert "Last-Event-ID: 0" in answer.json()["detail"]
+    received = _streamed(api, {"Last-Event-ID": "3"}, "ls-a")
+    assert [line for line in received if line.startswith("id: ")] == ["id: 4"]
 
 
 def _streamed(api: Api, headers: dict[str, str], live_system_id: str) -> list[str]:

@@ -45,7 +45,7 @@ from fractal_cloud.offers.soundness import type_faults
 log = structlog.get_logger()
 
 SCOPES_AT_ONCE = 8
-LONGEST_WAIT = 20.0
+LONGEST_WAIT = 45.0
 WATCH_PAUSE = 2.0
 """The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
 LONGEST_SEARCH = 60.0

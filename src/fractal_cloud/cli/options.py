@@ -14,6 +14,7 @@ DEFAULT_PORT: Final = 8600
 DEFAULT_SANDBOX_PORT: Final = 8700
 DEFAULT_DATA_DIR: Final = Path(".fractal")
 DEFAULT_CYCLE: Final = 180.0
+DEFAULT_KEEP_DAYS: Final = 400.0
 DEFAULT_TIMEOUT: Final = 900.0
 
 
@@ -68,6 +69,16 @@ StatementSeconds = Annotated[
         envvar="FRACTAL_STATEMENT_SECONDS",
         min=1,
         help="Seconds one statement may take in PostgreSQL.",
+    ),
+]
+KeepDays = Annotated[
+    float,
+    Option(
+        "--keep-days",
+        envvar="FRACTAL_KEEP_DAYS",
+        min=0,
+        max=36_500,
+        help="How long events and the journal are kept, in days; 0: for ever.",
     ),
 ]
 LockSeconds = Annotated[

@@ -17,6 +17,7 @@ from fractal_cloud.cli.options import (
     DEFAULT_CYCLE,
     DEFAULT_DATA_DIR,
     DEFAULT_HOST,
+    DEFAULT_KEEP_DAYS,
     DEFAULT_PORT,
     DEFAULT_SANDBOX_PORT,
     DEFAULT_URL,
@@ -27,6 +28,7 @@ from fractal_cloud.cli.options import (
     DatabaseWait,
     DataDir,
     Host,
+    KeepDays,
     LockSeconds,
     Port,
     SandboxPort,
@@ -55,6 +57,7 @@ def serve(
     statement_seconds: StatementSeconds = 30.0,
     lock_seconds: LockSeconds = 10.0,
     cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
+    keep_days: KeepDays = DEFAULT_KEEP_DAYS,
     token: Annotated[
         str,
         typer.Option("--token", envvar="FRACTAL_TOKEN", help="The admin's token; without it, one is made and printed."),
@@ -83,6 +86,7 @@ def serve(
             port=port,
             data_dir=data_dir,
             cycle_seconds=cycle_seconds,
+            keep_days=keep_days,
             limits=Limits(
                 connections=database_connections,
                 wait_seconds=database_wait_seconds,

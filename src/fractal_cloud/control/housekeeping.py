@@ -24,12 +24,17 @@ def interval(cycle_seconds: float) -> float:
 
 async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
     """Keep house until cancelled; a database that is away for a while is tried again."""
-    started = time.monotonic()
+    # After a start, agents first get the time in which they would have been heard. Later, too, they are judged only so
+    # often that two cycles are kept: it looks at all components.
+    judged_next = time.monotonic() + 1.5 * settings.cycle_seconds
     while True:
         await asyncio.sleep(interval(settings.cycle_seconds))
-        # After a start, agents first get the time in which they would have been heard.
-        is_settled_in = time.monotonic() - started >= 1.5 * settings.cycle_seconds
+        is_time = time.monotonic() >= judged_next
+        if is_time:
+            judged_next = time.monotonic() + 0.2 * settings.cycle_seconds
         try:
-            await run_in_threadpool(keep_house, store.database, settings.cycle_seconds, judge_agents=is_settled_in)
+            await run_in_threadpool(
+                keep_house, store.database, settings.cycle_seconds, judge_agents=is_time, keep=settings.keep
+            )
         except (DatabaseError, DatabaseTrouble) as error:
             log.warning("housekeeping failed", error=str(error))

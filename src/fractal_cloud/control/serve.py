@@ -11,6 +11,8 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store.signals import Signals
 
 GRACE_SECONDS = 5
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients and balancers keep an idle connection (60 s): it is they who close it, never under a request."""
 
 
 class _Server(uvicorn.Server):
@@ -35,6 +37,7 @@ def make_server(settings: ControlSettings) -> uvicorn.Server:
         port=settings.port,
         log_config=None,
         access_log=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         lifespan="on",
     )

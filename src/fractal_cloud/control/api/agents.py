@@ -111,14 +111,17 @@ def answer_plan(
 @router.post("/wait")
 async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Woken:
     """Return as soon as there is news for the agent, else after so many seconds."""
+    mark = store.signals.mark()
     now, reaches = await run_in_threadpool(_wake_number, store, wanted, who)
     if now != wanted.wake:
         return Woken(wake=now, woken=True)
-    with store.signals.subscribe([reach_topic(*reach) for reach in reaches]) as subscription:
-        # Looked at again, because something may have been committed before the subscription stood.
-        now, _ = await run_in_threadpool(_wake_number, store, wanted, who)
-        if now == wanted.wake and not await request.is_disconnected():
-            await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
+    topics = [reach_topic(*reach) for reach in reaches]
+    with store.signals.subscribe(topics) as subscription:
+        # What was committed before the subscription stood is news, too: looked at again where something was.
+        is_woken = store.signals.has_told(topics, mark)
+        if not is_woken and not await request.is_disconnected():
+            is_woken = await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
+        if is_woken:
             now, _ = await run_in_threadpool(again, lambda: _wake_number(store, wanted, who))
     return Woken(wake=now, woken=now != wanted.wake)
 

@@ -15,8 +15,10 @@ from starlette.responses import StreamingResponse
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import Limit, LiveSystemId, StrictRoute, TheStore, page
 from fractal_cloud.control.store import Store, events, livesystems
+from fractal_cloud.control.store.errors import Gone
 from fractal_cloud.control.store.failures import DatabaseTrouble, again
 from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.retention import forgotten_up_to
 from fractal_cloud.control.store.signals import EVENTS
 
 router = APIRouter(tags=["events"], route_class=StrictRoute)
@@ -46,7 +48,7 @@ async def read_all(
 ) -> Response:
     """All events, newest first; with ``Accept: text/event-stream`` those to come."""
     if STREAM in accept:
-        return _stream(store, None, last_event_id)
+        return await _stream(store, None, last_event_id)
     return await run_in_threadpool(_page, store, None, limit, cursor)
 
 
@@ -62,7 +64,7 @@ async def read_one(
     """The events of one LiveSystem, also of one that is gone."""
     await run_in_threadpool(_require, store, live_system_id)
     if STREAM in accept:
-        return _stream(store, live_system_id, last_event_id)
+        return await _stream(store, live_system_id, last_event_id)
     return await run_in_threadpool(_page, store, live_system_id, limit, cursor)
 
 
@@ -77,9 +79,11 @@ def _page(store: Store, live_system_id: str | None, limit: int, cursor: int | No
         return page(lambda most: events.list_page(tx, live_system_id, most, cursor), limit, "seq")
 
 
-def _stream(store: Store, live_system_id: str | None, last_event_id: str | None) -> Response:
+async def _stream(store: Store, live_system_id: str | None, last_event_id: str | None) -> Response:
     # isdecimal, not isdigit: «²» is a digit that int() does not read.
     after = int(last_event_id) if last_event_id is not None and last_event_id.isdecimal() else None
+    if after:
+        await run_in_threadpool(_refuse_gap, store, min(after, MOST))
     following = _following(store, live_system_id, None if after is None else min(after, MOST))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(following, media_type=STREAM, headers=headers)
@@ -99,6 +103,17 @@ async def _following(store: Store, live_system_id: str | None, after: int | None
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seen, event["kind"].encode(), to_json(event))
             if len(news) < AT_ONCE and not await subscription.wait(KEEP_ALIVE_SECONDS):
                 yield b": keep-alive\n\n"
+
+
+def _refuse_gap(store: Store, after: int) -> None:
+    """Say so where what came after the last event seen is not kept any more: going on would hide the gap."""
+    with store.read() as tx:
+        forgotten = forgotten_up_to(tx)
+    if after < forgotten:
+        raise Gone(
+            f"events up to number {forgotten} are kept no longer, and number {after} was the last you saw: send "
+            "Last-Event-ID: 0 for all that is kept, or none for what is to come"
+        )
 
 
 def _newest(store: Store) -> int:

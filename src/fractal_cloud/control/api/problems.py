@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from fractal_cloud.control.store.database import ValueRefused
-from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound, Refused, Stale, StoreError
+from fractal_cloud.control.store.errors import Forbidden, Gone, LeaseLost, NotFound, Refused, Stale, StoreError
 from fractal_cloud.control.store.failures import DatabaseTrouble, Unsure
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, Fault
@@ -50,6 +50,7 @@ _STATUS: Mapping[type[StoreError], tuple[int, str]] = {
     NotFound: (404, "not-found"),
     LeaseLost: (409, "lease-lost"),
     Refused: (409, "refused"),
+    Gone: (410, "gone"),
     Stale: (412, "stale"),
     Forbidden: (403, "forbidden"),
 }

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 
 from fractal_cloud.control.store import scopes, types
+from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import upsert
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.placement import place_newly_reached
 from fractal_cloud.control.store.records import Json
@@ -35,7 +35,6 @@ class Agent:
     environment: str
     token_id: str
     realms: Mapping[Name, str]
-    types: frozenset[str]
     cycle_seconds: float
     deadline: datetime
     last_seen: datetime
@@ -57,12 +56,14 @@ _COLUMNS = (
     agents.c.environment,
     agents.c.token_id,
     agents.c.reaches,
-    agents.c.types,
     agents.c.cycle_seconds,
     agents.c.deadline,
     agents.c.last_seen,
     agents.c.public_key,
 )
+
+
+_ONE: Final = select(*_COLUMNS).where(agents.c.id == bindparam("agent"))
 
 
 def all_agents(tx: Tx) -> list[Agent]:
@@ -76,12 +77,16 @@ def _agent(row: Any) -> Agent:
         environment=row.environment,
         token_id=row.token_id,
         realms={(item["provider"], item["name"]): item["realm"] for item in row.reaches},
-        types=frozenset(row.types),
         cycle_seconds=row.cycle_seconds,
         deadline=row.deadline,
         last_seen=row.last_seen,
         public_key=row.public_key,
     )
+
+
+def types_known(tx: Tx) -> dict[str, frozenset[str]]:
+    """The component types that each agent knows."""
+    return {row.id: frozenset(row.types) for row in tx.connection.execute(select(agents.c.id, agents.c.types))}
 
 
 def described(agent: Agent, now: datetime) -> Json:
@@ -98,7 +103,7 @@ def described(agent: Agent, now: datetime) -> Json:
 
 def get(tx: Tx, agent_id: str, token_id: str | None = None) -> Agent:
     """An agent that has registered; with a token, only if it registered with that one."""
-    row = tx.connection.execute(select(*_COLUMNS).where(agents.c.id == agent_id)).first()
+    row = tx.connection.execute(_ONE, {"agent": agent_id}).first()
     if row is None:
         raise NotFound(f"agent {agent_id!r} is not known here: register it first")
     agent = _agent(row)
@@ -186,22 +191,28 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     as lost.
     """
     agent = get(tx, beat.agent_id, token_id)
-    own = select(agents.c.read_at).where(agents.c.id == agent.id).with_for_update()
-    known = tx.connection.execute(own).scalar_one()
+    known = tx.connection.execute(_OWN, {"agent": agent.id}).scalar_one()
     held = scopes.held_by(tx, agent.id)
     news = beat.to_json()
-    changed = {
+    alive = {
+        "agent": agent.id,
+        "last_seen": tx.now,
+        "deadline": tx.now + timedelta(seconds=agent.lease_seconds),
         "read_at": {key: at for key, at in {**known, **news["readAt"]}.items() if key in held},
         "swept_since": {key: at for key, at in news["sweptSince"].items() if key in held},
     }
-    tx.connection.execute(
-        update(agents)
-        .where(agents.c.id == agent.id)
-        .values(last_seen=tx.now, deadline=tx.now + timedelta(seconds=agent.lease_seconds), **changed)
-    )
+    tx.connection.execute(_BEAT, alive)
     lost = set(beat.read_at) - set(held)
     lost |= {key for key, token in beat.held.items() if key not in held or held[key].token != token}
     return Beat(now=tx.now, lost=sorted(lost))
+
+
+_OWN: Final = select(agents.c.read_at).where(agents.c.id == bindparam("agent")).with_for_update()
+_BEAT: Final = (
+    update(agents)
+    .where(agents.c.id == bindparam("agent"))
+    .values({name: bindparam(name) for name in ("last_seen", "deadline", "read_at", "swept_since")})
+)
 
 
 def leave(tx: Tx, agent_id: str) -> None:

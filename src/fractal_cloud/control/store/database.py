@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, update
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from fractal_cloud.control.store import dialect, failures, schema
+from fractal_cloud.control.store import bulk, dialect, failures, schema
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.listening import PostgresSignals
 from fractal_cloud.control.store.migrate import migrate
@@ -66,6 +66,11 @@ class Tx:
             self._now = self.clock() if self.clock is not None else dialect.now(self.connection) or utc_now()
         return self._now
 
+    def is_told(self, now: datetime | None) -> None:
+        """Take the database's time from a statement that asked for it besides; the first one told counts."""
+        if self._now is None and self.clock is None:
+            self._now = now
+
     def record(self, *happenings: Happening) -> None:
         """Append events, numbered when the transaction ends."""
         self.happenings.extend(happenings)
@@ -89,6 +94,7 @@ class Database:
         self._clock = clock
         self._is_closed = False
         self._engine: Engine = dialect.connect(url, limits)
+        self._reader = dialect.reading(self._engine)
         self._writer = self._engine.execution_options(**{dialect.WRITING: True})
         self._gate = dialect.WriteGate(self._engine)
         try:
@@ -109,7 +115,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """A transaction that only reads."""
-        with self._transaction(self._engine) as tx:
+        with self._transaction(self._reader) as tx:
             yield tx
 
     @contextmanager
@@ -150,13 +156,12 @@ class Database:
 
 
 def _append_events(tx: Tx) -> None:
+    """Write the events, numbered in the order of commits: their counter is held from here to the commit."""
     if not tx.happenings:
         return
-    last = next_number(tx, "events", len(tx.happenings))
-    first = last - len(tx.happenings) + 1
     rows = [
         {
-            "seq": first + index,
+            "seq": index + 1,
             "at": tx.now,
             "live_system_id": happening.live_system_id,
             "component_id": happening.component_id,
@@ -168,16 +173,5 @@ def _append_events(tx: Tx) -> None:
         }
         for index, happening in enumerate(tx.happenings)
     ]
-    tx.connection.execute(insert(schema.events), rows)
+    bulk.append_numbered(tx.connection, bulk.Numbered(schema.events, "seq", schema.counters, "events"), rows)
     tx.topics.add(EVENTS)
-
-
-def next_number(tx: Tx, counter: str, count: int = 1) -> int:
-    """Advance a counter, and hold it until the commit: numbers appear to readers in their order."""
-    table = schema.counters
-    advance = update(table).where(table.c.name == counter).values(value=table.c.value + count).returning(table.c.value)
-    value = tx.connection.execute(advance).scalar()
-    if value is None:
-        dialect.insert_missing(tx.connection, table, [{"name": counter, "value": 0}])
-        value = tx.connection.execute(advance).scalar_one()
-    return int(value)

@@ -1,13 +1,14 @@
-"""The one place that knows which database it is: how to connect, begin, lock, and insert what may be there already.
+"""The place that knows which database it is: how to connect, begin and lock, and whose time it is.
 
-Everything else in the store is written once, in SQLAlchemy's language, for SQLite and PostgreSQL alike.
+All else but ``bulk`` is written once, in SQLAlchemy's language, for SQLite and PostgreSQL alike.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +16,16 @@ from typing import Any, Final
 
 import stamina
 from pydantic_core import from_json, to_json
-from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, Table, create_engine, event, make_url, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, create_engine, event, make_url, select, text
+from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 
 WRITING = "fractal_writing"
+TRIED_AFTER_SECONDS = 1.0
 BUSY_SECONDS = 30
 CHUNK = 500
 # Any numbers will do, as long as every process takes the same.
@@ -93,7 +97,6 @@ def _postgresql(url: URL, limits: Limits) -> Engine:
         pool_size=limits.connections,
         max_overflow=0,
         pool_timeout=limits.wait_seconds,
-        pool_pre_ping=True,
         connect_args=dict(PATIENCE),
     )
 
@@ -104,7 +107,36 @@ def _postgresql(url: URL, limits: Limits) -> Engine:
         connection.commit()
 
     event.listen(engine, "connect", prepare)
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", _try_if_idle)
     return engine
+
+
+def reading(engine: Engine) -> Engine:
+    """The engine for transactions that only read.
+
+    On PostgreSQL every statement sees the newest anyway (READ COMMITTED), so they need no transaction, and save two
+    round trips; SQLite's transaction is what makes them see one state.
+    """
+    return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _try_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    """Try a connection before it is used, unless it was used just now: the database may have been restarted since."""
+    if time.monotonic() - record.info.get("used", 0.0) < TRIED_AFTER_SECONDS:
+        return
+    from psycopg import Error
+
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        connection.rollback()
+    except Error as error:
+        raise InvalidatePoolError from error
 
 
 def _with_driver(url: str) -> str:
@@ -152,12 +184,29 @@ class WriteGate:
             yield
 
 
+class Now(FunctionElement[datetime]):
+    """The database's own time, the same for every process on it; NULL where it has none (SQLite)."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+
+@compiles(Now, "postgresql")
+def _clock(_element: Now, _compiler: Any, **_how: Any) -> str:
+    return "clock_timestamp()"
+
+
+@compiles(Now)
+def _no_clock(_element: Now, _compiler: Any, **_how: Any) -> str:
+    return "NULL"
+
+
 def now(connection: Connection) -> datetime | None:
     """The database's own time, the same for every process on it; None where it has none (SQLite)."""
-    if connection.dialect.name != "postgresql":
-        return None
-    told: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-    return told.astimezone(UTC)
+    return connection.execute(_NOW).scalar_one() if connection.dialect.name == "postgresql" else None
+
+
+_NOW: Final = select(Now())
 
 
 def lock_for_migration(connection: Connection) -> None:
@@ -165,6 +214,7 @@ def lock_for_migration(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SET LOCAL lock_timeout = 0"))
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
 
 
@@ -174,27 +224,6 @@ def is_only_housekeeper(connection: Connection) -> bool:
         return True
     query = text("SELECT pg_try_advisory_xact_lock(:key)")
     return bool(connection.execute(query, {"key": _HOUSEKEEPING_LOCK}).scalar_one())
-
-
-def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert those rows whose primary key is not there yet."""
-    if rows:
-        connection.execute(_insert(connection, table).on_conflict_do_nothing(), list(rows))
-
-
-def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows, or overwrite the columns given where the primary key is there already."""
-    if not rows:
-        return
-    keys = [column.name for column in table.primary_key]
-    statement = _insert(connection, table)
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), list(rows))
-
-
-def _insert(connection: Connection, table: Table) -> Any:
-    """Both databases spell it the same way, but SQLAlchemy has one insert for each."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def chunks(values: Iterable[str]) -> Iterator[list[str]]:

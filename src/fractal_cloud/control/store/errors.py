@@ -4,6 +4,7 @@ StoreError
 ├── NotFound            there is no such thing
 ├── Refused             it cannot be done as things stand (409)
 │   └── LeaseLost       the reporter is no longer the holder of the scope
+├── Gone                it was there, and is kept no longer (410)
 ├── Stale               the caller's copy is not the newest (412)
 └── Forbidden           this token may not do that
 """
@@ -31,6 +32,10 @@ class Refused(StoreError):
 
 class LeaseLost(Refused):
     """The reporter no longer holds the scope, or reports on work that is no longer this scope's."""
+
+
+class Gone(StoreError):
+    """It was there, and is kept no longer."""
 
 
 class Stale(StoreError):

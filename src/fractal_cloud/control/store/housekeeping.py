@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, select, update
+from sqlalchemy import ColumnElement, and_, delete, select, text, update
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import livesystems, plans, scopes
+from fractal_cloud.control.store import livesystems, mutations, plans, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.dialect import is_only_housekeeper
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
-from fractal_cloud.control.store.schema import agents, components, live_systems
+from fractal_cloud.control.store.retention import forget_history
+from fractal_cloud.control.store.schema import NOT_OVERDUE, agents, components, live_systems
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
@@ -45,14 +46,21 @@ class _Group:
     words: str = ""
 
 
-def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool = True) -> None:
-    """One round. ``judge_agents`` is off right after a start, when agents had no chance to be heard yet."""
+def keep_house(
+    database: Database, cycle_seconds: float, *, judge_agents: bool = True, keep: timedelta | None = None
+) -> None:
+    """One round. ``judge_agents`` is off right after a start, when agents had no chance to be heard yet.
+
+    ``keep``: how long what happened is kept; without it, for ever.
+    """
     cycle = timedelta(seconds=cycle_seconds)
     if judge_agents:
         tell_unserved(database, cycle)
     mark_overdue(database)
     expire_requests(database, cycle)
     forget_the_old(database)
+    if keep is not None:
+        forget_history(database, keep)
 
 
 # --- S21: nobody serves it
@@ -61,30 +69,26 @@ def keep_house(database: Database, cycle_seconds: float, *, judge_agents: bool =
 def tell_unserved(database: Database, cycle: timedelta) -> None:
     """Say of components that nobody serves what is missing: within two cycles, and once."""
     with database.read() as tx:
-        if not any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)):
+        if not any(_unsaid(tx, group, cycle) for group in _unserved(tx)):
             return
     with database.write() as tx:
         if not is_only_housekeeper(tx.connection):
             return
-        for group in _unserved(tx, cycle):
+        for group in _unserved(tx):
             _tell(tx, _unsaid(tx, group, cycle))
 
 
-def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
+def _unserved(tx: Tx) -> list[_Group]:
     c = components.c
-    query = (
-        select(c.environment, c.provider, c.realm_name, c.realm, c.type)
-        .join(live_systems, live_systems.c.id == c.live_system_id)
-        .where(live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle)
-        .group_by(c.environment, c.provider, c.realm_name, c.realm, c.type)
-    )
+    query = select(c.environment, c.provider, c.realm_name, c.realm, c.type).distinct()
     alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
+    known = agent_store.types_known(tx)
     realms = agent_store.realms(tx)
     found = []
     for row in tx.connection.execute(query):
         group = _Group(*row)
         reaching = [agent for agent in alive if _reaches(agent, group)]
-        if not any(group.type in agent.types for agent in reaching):
+        if not any(group.type in known.get(agent.id, ()) for agent in reaching):
             realm_now = realms.get((group.environment, group.provider, group.name))
             served = any(a.environment == group.environment and _serves(a, group.provider) for a in alive)
             found.append(replace(group, words=_words(group, reaching, realm_now, is_served=served)))
@@ -150,8 +154,7 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
     update_records(
         tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version", "declared_version")
     )
-    for live_system_id in sorted({record.live_system_id for record in unsaid}):
-        livesystems.end_if_gone(tx, live_system_id)
+    livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in unsaid}))
 
 
 def _was_never_dealt_with(record: ComponentRecord) -> bool:
@@ -197,7 +200,7 @@ def mark_overdue(database: Database) -> None:
 
 def _overdue(tx: Tx) -> list[tuple[str, str, str, Any]]:
     c = components.c
-    query = select(c.uid, c.live_system_id, c.component_id, c.override).where(c.override.is_not(None), ~c.overdue)
+    query = select(c.uid, c.live_system_id, c.component_id, c.override).where(text(NOT_OVERDUE))
     return [
         (row.uid, row.live_system_id, row.component_id, row.override)
         for row in tx.connection.execute(query)

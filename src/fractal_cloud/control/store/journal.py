@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select
 
+from fractal_cloud.control.store.bulk import insert_missing, update_rows
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import insert_missing
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import journal
 from fractal_cloud.model.wire import JournalEntry
@@ -20,32 +20,19 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
     insert_missing(tx.connection, journal, rows)
     outcomes = [
         {
-            "_id": entry.id,
-            "_outcome": entry.outcome,
-            "_error": entry.error,
-            "_resource_id": entry.resource_id,
-            "_request_ids": entry.request_ids,
-            "_after": entry.after,
-            "_tags": entry.tags,
+            "id": entry.id,
+            "outcome": entry.outcome,
+            "error": entry.error,
+            "resource_id": entry.resource_id,
+            "request_ids": entry.request_ids,
+            "after": entry.after,
+            "tags": entry.tags,
+            "finished_at": tx.now,
         }
         for entry in entries
         if entry.outcome is not None
     ]
-    if outcomes:
-        statement = (
-            update(journal)
-            .where(journal.c.id == bindparam("_id"))
-            .values(
-                outcome=bindparam("_outcome"),
-                error=bindparam("_error"),
-                resource_id=bindparam("_resource_id"),
-                request_ids=bindparam("_request_ids", type_=journal.c.request_ids.type),
-                after=bindparam("_after", type_=journal.c.after.type),
-                tags=bindparam("_tags", type_=journal.c.tags.type),
-                finished_at=tx.now,
-            )
-        )
-        tx.connection.execute(statement, outcomes)
+    update_rows(tx.connection, journal, outcomes)
 
 
 def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) -> Json:

@@ -198,14 +198,23 @@ def _owners(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, _End]:
     imported = {target.uid: target for _, target in pairs if target.is_imported}
     of_nobody = _wired_by_declarer(tx, {target.type for target in imported.values() if target.owner is None})
     found = {uid: target for uid, target in imported.items() if target.owner is None and target.type in of_nobody}
-    by_owner: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
-    for uid in imported.keys() - found.keys():
-        by_owner[imported[uid].identity_key, imported[uid].owner].append(uid)
-    for some in chunks({identity for identity, _ in by_owner if identity is not None}):
+    left = {uid: imported[uid] for uid in imported.keys() - found.keys()}
+    declaring = _declaring(tx, {target.identity_key for target in left.values()})
+    for uid, target in left.items():
+        owner = declaring.get((target.identity_key, target.owner))
+        if owner is not None:
+            found[uid] = owner
+    return found
+
+
+def _declaring(tx: Tx, identities: Iterable[str | None]) -> dict[tuple[str | None, str | None], _End]:
+    """All components of these identities, by identity and LiveSystem."""
+    found: dict[tuple[str | None, str | None], _End] = {}
+    for some in chunks(identity for identity in identities if identity is not None):
         query = select(*_columns(_target)).where(_target.c.identity_key.in_(some))
         for row in tx.connection.execute(query):
             end = _end(row, "target")
-            found.update(dict.fromkeys(by_owner.get((end.identity_key, end.live_system_id), ()), end))
+            found[end.identity_key, end.live_system_id] = end
     return found
 
 
@@ -327,76 +336,30 @@ def _outbound(source: _End, target: _End, owner: _End | None, told: Mapping[str,
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """A component that has to hear when another one (``of``, a uid) publishes something new (L11)."""
-
-    uid: str
-    scope_key: str
-    of: str
-
-
-def listeners(tx: Tx, speaking: Collection[ComponentRecord], owners: Mapping[str, str | None]) -> list[Listener]:
-    """Who is at the other end of links of these components, wherever it is declared.
-
-    ``owners``: who owns each of them by what is just being reported, so that an owner hears of links that now lead
-    to it; by what was reported before, the owner until now hears too.
-    """
-    found: list[Listener] = []
-    by_identity: dict[str, list[ComponentRecord]] = defaultdict(list)
-    for record in speaking:
-        if record.identity_key is not None:
-            by_identity[record.identity_key].append(record)
-    imported: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
-    for source, target in _found(tx, _source.c.uid, [record.uid for record in speaking]):
-        found += _listener(target, source.uid)
-        for owner in {target.owner, owners.get(target.uid)} - {None, target.live_system_id}:
-            imported[target.identity_key, owner].append(source.uid)
-    for source, target in _found(tx, _target.c.identity_key, by_identity):
-        for record in by_identity[str(target.identity_key)]:
-            found += _listener(source, record.uid)
-            if target.uid == record.uid:
-                if owners.get(record.uid, target.owner) != target.owner and target.scope_key is not None:
-                    # Whether links lead to it or to its owner's component is another answer now.
-                    found.append(Listener(target.uid, target.scope_key, target.uid))
-                for owner in {target.owner, owners.get(record.uid)} - {None, target.live_system_id}:
-                    imported[target.identity_key, owner].append(record.uid)
-    return found + _owners_of(tx, imported)
-
-
-def _listener(end: _End, of: str) -> list[Listener]:
-    return [Listener(end.uid, end.scope_key, of)] if end.scope_key is not None and end.uid != of else []
-
-
-def _owners_of(tx: Tx, imported: Mapping[tuple[str | None, str | None], list[str]]) -> list[Listener]:
-    found: list[Listener] = []
-    for some in chunks({identity for identity, _ in imported if identity is not None}):
-        query = select(*_columns(_target)).where(_target.c.identity_key.in_(some))
-        for row in tx.connection.execute(query):
-            end = _end(row, "target")
-            for uid in imported.get((end.identity_key, end.live_system_id), ()):
-                found += _listener(end, uid)
-    return found
-
-
 def elsewhere(tx: Tx, declared: Sequence[ComponentRecord]) -> dict[str, str]:
     """Components of other LiveSystems (uid to scope) that are at the other end of links, or would be: of a declaration
     that is about to change, or to be written.
     """
     by_id = {record.component_id: record for record in declared}
-    wanted: dict[tuple[str | None, str | None], list[str]] = {}
-    for record in declared:
-        for link in record.declaration.get("links", ()):
-            linked = by_id.get(link["target"])
-            if linked is not None and linked.stance == Stance.IMPORTED.value:
-                wanted[linked.identity_key, linked.owner] = [""]
-    found = {listener.uid: listener.scope_key for listener in _owners_of(tx, wanted)}
+    imported = [
+        by_id[link["target"]]
+        for record in declared
+        for link in record.declaration.get("links", ())
+        if link["target"] in by_id and by_id[link["target"]].stance == Stance.IMPORTED.value
+    ]
+    wanted = {(record.identity_key, record.owner) for record in imported}
+    found = _where([end for key, end in _declaring(tx, {r.identity_key for r in imported}).items() if key in wanted])
     ours = {record.live_system_id for record in declared}
     identities = [record.identity_key for record in declared if record.identity_key is not None]
     for source, target in _found(tx, _target.c.identity_key, identities):
         if target.live_system_id not in ours:
-            found.update((item.uid, item.scope_key) for item in _listener(source, ""))
+            found |= _where([source])
     return found
+
+
+def _where(ends: Iterable[_End]) -> dict[str, str]:
+    """Ends (uid to scope), those that are in one."""
+    return {end.uid: end.scope_key for end in ends if end.scope_key is not None}
 
 
 def listeners_to_key(tx: Tx, scope_keys: Collection[str]) -> dict[str, str]:

@@ -10,8 +10,9 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from fractal_cloud.control.store import links, mutations, scopes
 from fractal_cloud.control.store.agents import all_agents, realms
+from fractal_cloud.control.store.bulk import insert_missing
 from fractal_cloud.control.store.database import Happening, Tx
-from fractal_cloud.control.store.dialect import chunks, insert_missing
+from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
 from fractal_cloud.control.store.placement import forget_left, lock_live_systems, recall_overrides
@@ -71,7 +72,7 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
-    mutations.recompute(tx, declaration.id)
+    mutations.follow(tx, mutations.newest_of(tx, [declaration.id]))
     tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
     _record_voided(tx, merged)
     return mutation_id
@@ -221,21 +222,19 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
     )
     tx.record(Happening(live_system_id, EventKind.DELETE_REQUESTED, by))
     _record_voided(tx, merged)
-    end_if_gone(tx, live_system_id)
+    end_if_gone(tx, mutations.newest_of(tx, [live_system_id]))
     return mutation_id
 
 
-def end_if_gone(tx: Tx, live_system_id: str) -> None:
-    """Let the newest mutation follow its components, and the LiveSystem go once nothing of it is left."""
-    mutations.recompute(tx, live_system_id)
-    standing = find(tx, live_system_id)
-    if standing is None or not standing.deleting:
-        return
-    left = select(components.c.uid).where(components.c.live_system_id == live_system_id).limit(1)
-    if tx.connection.execute(left).first() is None:
-        mutations.freeze(tx, live_system_id)
-        tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
-        tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
+def end_if_gone(tx: Tx, newest: Mapping[str, mutations.Newest]) -> None:
+    """Let the newest mutations follow their components, and each LiveSystem go once nothing of it is left."""
+    mutations.follow(tx, newest)
+    for live_system_id in sorted(name for name, mutation in newest.items() if mutation.is_ending):
+        left = select(components.c.uid).where(components.c.live_system_id == live_system_id).limit(1)
+        if tx.connection.execute(left).first() is None:
+            mutations.freeze(tx, live_system_id)
+            tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
+            tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
 
 
 def get(tx: Tx, live_system_id: str) -> Json:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from sqlalchemy import String, cast, delete, insert, literal, select, update
+from sqlalchemy import String, cast, delete, insert, literal, select, text, update
 
+from fractal_cloud.control.store.bulk import among, update_rows, upsert
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import upsert
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
-from fractal_cloud.control.store.schema import components, live_systems, mutation_components, mutations
+from fractal_cloud.control.store.schema import UNSETTLED, components, live_systems, mutation_components, mutations
 from fractal_cloud.model.link import LinkStates
 from fractal_cloud.model.status import MutationStatus, Status
 from fractal_cloud.rules.mutation import Progress, mutation_status
@@ -71,19 +72,38 @@ def keep(tx: Tx, mutation_id: str, finished: Iterable[ComponentRecord]) -> None:
     upsert(tx.connection, mutation_components, rows)
 
 
-def recompute(tx: Tx, live_system_id: str) -> None:
-    """Let the newest mutation follow its components; the caller holds the LiveSystem's lock."""
-    query = select(mutations.c.id, mutations.c.status).where(
-        mutations.c.live_system_id == live_system_id, ~mutations.c.frozen
-    )
-    newest = tx.connection.execute(query).first()
-    if newest is None:
-        return
-    status = mutation_status(_progress(tx, live_system_id)).value
-    if status != newest.status:
-        tx.connection.execute(
-            update(mutations).where(mutations.c.id == newest.id).values(status=status, updated_at=tx.now)
-        )
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The mutation a LiveSystem is in, as it stands; ``is_ending``: the LiveSystem itself is being deleted."""
+
+    id: str
+    status: str
+    is_ending: bool
+
+
+def newest_of(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, Newest]:
+    """The mutation each LiveSystem is in; the caller holds their locks."""
+    found = tx.connection.execute(_NEWEST, {"ids": set(live_system_ids)})
+    return {row.live_system_id: Newest(row.id, row.status, row.deleting) for row in found}
+
+
+_NEWEST: Final = (
+    select(live_systems.c.id.label("live_system_id"), live_systems.c.deleting, mutations.c.id, mutations.c.status)
+    .join(mutations, mutations.c.id == live_systems.c.mutation_id)
+    .where(among(live_systems.c.id, "ids"))
+)
+
+
+def follow(tx: Tx, newest: Mapping[str, Newest]) -> None:
+    """Let the newest mutations follow their components, all judged from one look; the caller holds the LiveSystems."""
+    unsettled = _unsettled(tx, newest) if newest else {}
+    statuses = {name: mutation_status(unsettled.get(name, ())).value for name in newest}
+    changed = [
+        {"id": mutation.id, "status": statuses[name], "updated_at": tx.now}
+        for name, mutation in newest.items()
+        if statuses[name] != mutation.status
+    ]
+    update_rows(tx.connection, mutations, changed)
 
 
 def freeze(tx: Tx, live_system_id: str) -> None:
@@ -93,13 +113,17 @@ def freeze(tx: Tx, live_system_id: str) -> None:
     )
 
 
-def _progress(tx: Tx, live_system_id: str) -> list[Progress]:
-    c = components.c
-    query = select(
-        c.component_id, c.status, c.generation, c.observed_generation, c.dealt_generation, c.deleting, c.waits_for
-    ).where(c.live_system_id == live_system_id)
-    return [
-        Progress(
+_UNSETTLED: Final = select(
+    *(components.c[name] for name in ("live_system_id", "component_id", "status", "generation")),
+    *(components.c[name] for name in ("observed_generation", "dealt_generation", "deleting", "waits_for")),
+).where(among(components.c.live_system_id, "ids"), text(UNSETTLED))
+
+
+def _unsettled(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, list[Progress]]:
+    """The components that keep a mutation from being completed, by LiveSystem: few, however many there are."""
+    found: dict[str, list[Progress]] = {}
+    for row in tx.connection.execute(_UNSETTLED, {"ids": list(live_system_ids)}):
+        progress = Progress(
             component_id=row.component_id,
             status=Status(row.status),
             generation=row.generation,
@@ -108,8 +132,8 @@ def _progress(tx: Tx, live_system_id: str) -> list[Progress]:
             deleting=row.deleting,
             waits_for=tuple(row.waits_for),
         )
-        for row in tx.connection.execute(query)
-    ]
+        found.setdefault(row.live_system_id, []).append(progress)
+    return found
 
 
 def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
@@ -186,9 +210,3 @@ def has_any(tx: Tx, live_system_id: str) -> bool:
     """Whether a LiveSystem of that id was ever deployed, as far as is remembered."""
     query = select(mutations.c.id).where(mutations.c.live_system_id == live_system_id).limit(1)
     return tx.connection.execute(query).first() is not None
-
-
-def newest_id(tx: Tx, live_system_id: str) -> str | None:
-    """The mutation a LiveSystem is in."""
-    query = select(live_systems.c.mutation_id).where(live_systems.c.id == live_system_id)
-    return tx.connection.execute(query).scalar()

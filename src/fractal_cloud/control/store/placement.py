@@ -5,11 +5,13 @@ What was established stays where it is; only a person moves it, by declaring it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
 from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
@@ -33,9 +35,28 @@ _PLACED = (
 
 def lock_live_systems(tx: Tx, live_system_ids: Iterable[str]) -> None:
     """Hold LiveSystems until the transaction ends; always in one order, and always before any scope."""
-    for some in chunks(sorted(set(live_system_ids))):
-        query = select(live_systems.c.id).where(live_systems.c.id.in_(some)).order_by(live_systems.c.id)
-        tx.connection.execute(query.with_for_update())
+    tx.connection.execute(_HOLD, {"ids": set(live_system_ids)})
+
+
+_HOLD: Final = (
+    select(live_systems.c.id)
+    .where(among(live_systems.c.id, "ids"))
+    .order_by(live_systems.c.id)
+    .with_for_update(of=live_systems)
+)
+
+
+def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> set[str]:
+    """As ``lock_live_systems``, of those that have the components with these uids; their ids."""
+    return set(tx.connection.execute(_HOLD_OF, {"uids": uids}).scalars())
+
+
+_HOLD_OF: Final = (
+    select(live_systems.c.id)
+    .where(live_systems.c.id.in_(select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
+    .order_by(live_systems.c.id)
+    .with_for_update(of=live_systems)
+)
 
 
 def place_newly_reached(tx: Tx, environment: str, realms: Mapping[tuple[str, str], str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Final
 
-from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, tuple_, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store.bulk import pair_among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import Json
@@ -41,24 +43,29 @@ def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
         scopes.wake(tx, (row["scope_key"] for row in rows))
 
 
-def _is_waiting(tx: Tx, reaches: Iterable[tuple[str, str]]) -> ColumnElement[bool]:
-    return and_(
-        tuple_(plans.c.provider, plans.c.realm).in_(list(reaches)),
-        plans.c.result.is_(None),
-        plans.c.created_at > tx.now - KEPT_FOR,
-        or_(plans.c.handed_at.is_(None), plans.c.handed_at <= tx.now - HANDED_AGAIN_AFTER),
-    )
+_IS_WAITING: Final = and_(
+    pair_among(plans.c.provider, plans.c.realm, "realms"),
+    plans.c.result.is_(None),
+    plans.c.created_at > bindparam("asked_after"),
+    or_(plans.c.handed_at.is_(None), plans.c.handed_at <= bindparam("handed_until")),
+)
+_ANY: Final = select(plans.c.id).where(_IS_WAITING).limit(1)
+_WAITING: Final = select(plans.c.id, plans.c.task).where(_IS_WAITING).with_for_update(skip_locked=True)
+
+
+def _by(tx: Tx, reaches: Iterable[tuple[str, str]]) -> Json:
+    """The parameters of who asks, and when."""
+    return {"realms": reaches, "asked_after": tx.now - KEPT_FOR, "handed_until": tx.now - HANDED_AGAIN_AFTER}
 
 
 def is_any_waiting(tx: Tx, reaches: Iterable[tuple[str, str]]) -> bool:
     """Whether a task waits for an agent with this reach."""
-    return tx.connection.execute(select(plans.c.id).where(_is_waiting(tx, reaches)).limit(1)).first() is not None
+    return tx.connection.execute(_ANY, _by(tx, reaches)).first() is not None
 
 
 def hand_out(tx: Tx, reaches: Iterable[tuple[str, str]]) -> list[Json]:
     """The tasks that wait for an agent with this reach: each to one agent at a time."""
-    query = select(plans.c.id, plans.c.task).where(_is_waiting(tx, reaches)).with_for_update(skip_locked=True)
-    found = tx.connection.execute(query).all()
+    found = tx.connection.execute(_WAITING, _by(tx, reaches)).all()
     if found:
         ids = [row.id for row in found]
         tx.connection.execute(update(plans).where(plans.c.id.in_(ids)).values(handed_at=tx.now))

@@ -5,16 +5,17 @@ Rows are read and written in bulk, so the JSON columns stay plain: they were val
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Select, bindparam, delete, insert, select, update
+from sqlalchemy import Select, delete, select
 
+from fractal_cloud.control.store.bulk import among, insert_rows, update_rows
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.schema import components
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.status import Stance, Status
@@ -129,7 +130,7 @@ def select_records() -> Select[Any]:
 
 def to_record(row: Sequence[Any]) -> ComponentRecord:
     """The record a row begins with; further columns are the caller's."""
-    return ComponentRecord(**dict(zip(_NAMES, row, strict=False)))
+    return ComponentRecord(*row[: len(_NAMES)])
 
 
 def records(tx: Tx, statement: Select[Any]) -> list[ComponentRecord]:
@@ -144,34 +145,22 @@ def records_of(tx: Tx, live_system_id: str) -> list[ComponentRecord]:
     return records(tx, query.order_by(table.position, table.component_id))
 
 
-def records_by_uid(tx: Tx, uids: Iterable[str]) -> dict[str, ComponentRecord]:
-    """Components by the id agents know them by."""
-    found: dict[str, ComponentRecord] = {}
-    for some in chunks(uids):
-        found.update((r.uid, r) for r in records(tx, select_records().where(components.c.uid.in_(some))))
-    return found
-
-
 def insert_records(tx: Tx, new: Sequence[ComponentRecord]) -> None:
     """Write new rows."""
     if new:
-        tx.connection.execute(insert(components), [record.values() for record in new])
+        insert_rows(tx.connection, components, [record.values() for record in new])
 
 
 def update_records(tx: Tx, changed: Sequence[ComponentRecord], names: Sequence[str] = _NAMES) -> None:
     """Overwrite rows (only the columns named), found by their uid."""
-    if not changed:
-        return
-    statement = (
-        update(components)
-        .where(components.c.uid == bindparam("_uid"))
-        .values({name: bindparam(name) for name in names if name != "uid"})
-    )
-    rows = [{"_uid": r.uid, **{name: getattr(r, name) for name in names if name != "uid"}} for r in changed]
-    tx.connection.execute(statement, rows)
+    wanted = ("uid", *(name for name in names if name != "uid"))
+    values = operator.attrgetter(*wanted)
+    update_rows(tx.connection, components, [dict(zip(wanted, values(record), strict=True)) for record in changed])
 
 
 def delete_records(tx: Tx, uids: Iterable[str]) -> None:
     """Delete rows by their uid."""
-    for some in chunks(uids):
-        tx.connection.execute(delete(components).where(components.c.uid.in_(some)))
+    tx.connection.execute(_DELETE, {"uids": list(uids)})
+
+
+_DELETE: Final = delete(components).where(among(components.c.uid, "uids"))

@@ -6,29 +6,25 @@ doing) is written in the same transaction.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Select, and_, select
-
-from fractal_cloud.control.store import agents, journal, links, livesystems, mutations, resources, scopes, types
+from fractal_cloud.control.store import agents, journal, livesystems, mutations, resources, scopes, types
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
-from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import LeaseLost
-from fractal_cloud.control.store.links import Listener
-from fractal_cloud.control.store.placement import lock_live_systems
+from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
 from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
     delete_records,
     iso,
-    records_by_uid,
     update_records,
 )
-from fractal_cloud.control.store.schema import components, refers
+from fractal_cloud.control.store.standing import hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
@@ -61,29 +57,29 @@ _MOVED: Final = (
 
 @dataclass(slots=True)
 class _Taken:
-    """What a report changes, gathered before it is written."""
+    """What a report changes, gathered before it is written; ``progressed``: LiveSystems whose mutation may feel it."""
 
     changed: list[ComponentRecord] = field(default_factory=list)
     finished: list[ComponentRecord] = field(default_factory=list)
     moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
     republished: list[ComponentRecord] = field(default_factory=list)
 
+    progressed: set[str] = field(default_factory=set)
+
     @property
-    def touched(self) -> list[ComponentRecord]:
-        return [*self.changed, *self.finished]
+    def news(self) -> list[ComponentRecord]:
+        """What others may have to hear of."""
+        return [*self.republished, *self.finished]
 
 
 def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
     agent = agents.get(tx, sent.agent_id, token_id)
-    known = records_by_uid(tx, _uids(sent))
-    lock_live_systems(tx, (record.live_system_id for record in known.values()))
-    known = records_by_uid(tx, known)
-    finished = {change.uid for scope in sent.scopes for change in scope.changes if change.finished}
-    neighbours = _neighbours(tx, known.values(), finished)
-    owners = {change.uid: change.owner for scope in sent.scopes for change in scope.changes}
-    linked = links.listeners(tx, known.values(), owners)
-    _check_leases(tx, agent, sent.scopes, also=_elsewhere(tx, known.values(), neighbours, linked))
+    standing = hold_components(tx, _uids(sent))
+    known = standing.records
+    speaking = _speaking(sent, known)
+    heard = listeners(tx, speaking)
+    held = _check_leases(tx, agent, sent.scopes, also=heard.scope_keys | _destinations(tx, known.values()))
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:
@@ -92,15 +88,23 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
         resources.write(tx, scope.scope, scope.resources)
         journal.write(tx, agent.id, scope.journal, known)
     _settle_moves(tx, taken)
-    _write(tx, taken)
-    news = [*taken.republished, *taken.finished]
-    if news:
-        # Asked again, now that the scopes are held: a link may have been declared since.
-        linked += links.listeners(tx, [known[record.uid] for record in news], owners)
-    _tell_neighbours(tx, news, neighbours, linked)
-    for live_system_id in sorted({record.live_system_id for record in taken.touched}):
-        livesystems.end_if_gone(tx, live_system_id)
+    _write(tx, taken, standing.newest)
+    if taken.news:
+        if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
+            # Asked again, now that the scopes are held: a link may have been declared since.
+            heard.listeners += listeners(tx, speaking).listeners
+        _tell_listeners(tx, taken.news, heard)
+    livesystems.end_if_gone(tx, {name: standing.newest[name] for name in taken.progressed})
     return Reported(at=tx.now)
+
+
+def _speaking(sent: Report, known: Mapping[str, ComponentRecord]) -> Speaking:
+    changes = [change for scope in sent.scopes for change in scope.changes]
+    return Speaking(
+        known,
+        owners={change.uid: change.owner for change in changes},
+        finished={change.uid for change in changes if change.finished},
+    )
 
 
 def _uids(sent: Report) -> set[str]:
@@ -112,15 +116,18 @@ def _uids(sent: Report) -> set[str]:
     return found
 
 
-def _check_leases(tx: Tx, agent: agents.Agent, sent: Sequence[ScopeReport], also: set[str]) -> None:
+def _check_leases(
+    tx: Tx, agent: agents.Agent, sent: Sequence[ScopeReport], also: set[str]
+) -> dict[str, scopes.ScopeRow]:
     """Hold the scopes reported on, and with them those that may hear of it: all at once, in one order."""
-    held = scopes.lock(tx, {scope.scope for scope in sent} | also)
+    held = scopes.hold(tx, {scope.scope for scope in sent} | also)
     for scope in sent:
-        row = held[scope.scope]
-        if row.holder != agent.id or row.token != scope.token:
+        row = held.get(scope.scope)
+        if row is None or row.holder != agent.id or row.token != scope.token:
             raise LeaseLost(f"the lease of scope {scope.scope!r} went to another holder: claim again")
     if agent.deadline <= tx.now:
         raise LeaseLost(f"agent {agent.id!r} was not heard of in time: send a heartbeat, then claim again")
+    return held
 
 
 def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
@@ -163,6 +170,8 @@ def _take_changes(
             taken.changed.append(after)
         if _is_republished(before, after):
             taken.republished.append(after)
+        if change.finished or _progress(before) != _progress(after):
+            taken.progressed.add(before.live_system_id)
         events = _events(before, after, change, linked.get(before.type, ()))
         tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
@@ -222,6 +231,10 @@ def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
     if until is None or change.override_until is None:
         return until is None and change.override_until is None
     return datetime.fromisoformat(until) == change.override_until
+
+
+_progress = operator.attrgetter("status", "observed_generation", "dealt_generation", "waits_for")
+"""What of a component's observed half a mutation follows (C8)."""
 
 
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
@@ -309,7 +322,7 @@ def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, st
     return reached.get((record.environment, record.provider, record.declared_realm_name), here)
 
 
-def _write(tx: Tx, taken: _Taken) -> None:
+def _write(tx: Tx, taken: _Taken, newest: Mapping[str, mutations.Newest]) -> None:
     keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
@@ -318,74 +331,25 @@ def _write(tx: Tx, taken: _Taken) -> None:
     update_records(tx, [record for _, _, record in taken.moved], _MOVED)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
-        for live_system_id in {record.live_system_id for record in taken.finished}:
-            mutation_id = mutations.newest_id(tx, live_system_id)
-            if mutation_id is not None:
-                mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == live_system_id])
+        for name in {record.live_system_id for record in taken.finished}:
+            mutations.keep(tx, newest[name].id, [r for r in taken.finished if r.live_system_id == name])
         delete_records(tx, (record.uid for record in taken.finished))
 
 
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
-    """A component in another scope that has to hear of a reported one (``of``): it refers to it, or stands under it."""
-
-    uid: str
-    scope_key: str
-    live_system_id: str
-    of: str
-
-
-def _neighbours(tx: Tx, reported: Iterable[ComponentRecord], finished: set[str]) -> list[_Neighbour]:
-    """Those who refer to a reported component, and those a finished one depended on: their deletion may go on (O10)."""
-    by_live_system: dict[str, list[ComponentRecord]] = {}
-    for record in reported:
-        by_live_system.setdefault(record.live_system_id, []).append(record)
-    found: list[_Neighbour] = []
-    for live_system_id, group in by_live_system.items():
-        here = {record.component_id: record.scope_key for record in group}
-        ended = {record.component_id for record in group if record.uid in finished}
-        for near, far, wanted in (
-            (refers.c.target, refers.c.source, set(here)),
-            (refers.c.source, refers.c.target, ended),
-        ):
-            for some in chunks(wanted):
-                query = _joined(live_system_id, near, far, some)
-                found.extend(
-                    _Neighbour(row.uid, row.scope_key, live_system_id, row.near)
-                    for row in tx.connection.execute(query)
-                    if row.scope_key != here[row.near]
-                )
-    return found
-
-
-def _joined(live_system_id: str, near: ColumnElement[str], far: ColumnElement[str], some: list[str]) -> Select[Any]:
-    c = components.c
-    return (
-        select(c.uid, c.scope_key, near.label("near"))
-        .join(refers, and_(refers.c.live_system_id == c.live_system_id, far == c.component_id))
-        .where(refers.c.live_system_id == live_system_id, near.in_(some), c.scope_key.is_not(None))
-    )
-
-
-def _elsewhere(
-    tx: Tx, reported: Iterable[ComponentRecord], neighbours: Iterable[_Neighbour], linked: Iterable[Listener]
-) -> set[str]:
-    """The scopes beside the reported ones that this report may touch."""
-    keys = {neighbour.scope_key for neighbour in neighbours} | {listener.scope_key for listener in linked}
+def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
+    """The scopes to which reported components may move; made where they are missing."""
     moving = [record for record in reported if not record.is_where_declared]
     reached = realms(tx) if moving else {}
+    keys: set[str] = set()
     for record in moving:
         realm = _declared_realm(record, reached)
         if realm is not None:
             keys.add(Scope(record.provider, realm, record.declared_place).key)
+    scopes.make(tx, keys)
     return keys
 
 
-def _tell_neighbours(
-    tx: Tx, news: Sequence[ComponentRecord], neighbours: Sequence[_Neighbour], linked: Sequence[Listener]
-) -> None:
+def _tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
     """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
-    fresh = {(record.live_system_id, record.component_id) for record in news}
-    uids = {record.uid for record in news}
-    told = {n.uid: n.scope_key for n in neighbours if (n.live_system_id, n.of) in fresh}
-    scopes.tell_news(tx, told | {listener.uid: listener.scope_key for listener in linked if listener.of in uids})
+    fresh = {record.uid for record in news}
+    scopes.tell_news_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})

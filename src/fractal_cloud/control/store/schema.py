@@ -32,6 +32,23 @@ metadata: Final = MetaData(
 )
 
 
+UNSETTLED: Final = (
+    "(status NOT IN ('Active', 'ExternallyManaged', 'ManualOverride', 'Deleted')"
+    " OR (deleting AND status <> 'Deleted') OR (NOT deleting AND observed_generation < generation))"
+)
+"""Components that a mutation still waits for, as ``Progress.is_settled`` says it; the words of an index, too."""
+NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
+"""Overrides whose date has not passed, or that have none."""
+STATUS_EVENTS: Final = "kind = 'StatusChanged'"
+"""Events that tell a component's status."""
+_REQUESTED: Final = "request IS NOT NULL"
+
+
+def _partial(name: str, column: str, condition: str, *more: str) -> Index:
+    """An index of the few rows for which a condition holds."""
+    return Index(name, column, *more, sqlite_where=text(condition), postgresql_where=text(condition))
+
+
 def _text(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, Text, nullable=nullable)
 
@@ -120,7 +137,11 @@ components: Final = Table(
     UniqueConstraint("live_system_id", "component_id"),
     Index("ix_components_scope_key_work_version", "scope_key", "work_version"),
     Index("ix_components_identity_key", "identity_key"),
-    Index("ix_components_environment_provider", "environment", "provider"),
+    # Who serves what is asked of all components at once: the index alone answers it.
+    Index("ix_components_served", "environment", "provider", "realm_name", "realm", "type"),
+    _partial("ix_components_unsettled", "live_system_id", UNSETTLED),
+    _partial("ix_components_not_overdue", "uid", NOT_OVERDUE),
+    _partial("ix_components_requested", "uid", _REQUESTED),
 )
 
 # Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".
@@ -253,6 +274,8 @@ events: Final = Table(
     _json("before", nullable=True),
     _json("after", nullable=True),
     Index("ix_events_live_system_id_seq", "live_system_id", "seq"),
+    # Whether a component's status has changed since: what is asked of an event before it is forgotten.
+    _partial("ix_events_status", "live_system_id", STATUS_EVENTS, "component_id", "seq"),
 )
 
 journal: Final = Table(
@@ -276,7 +299,8 @@ journal: Final = Table(
     _time("at"),
     _time("finished_at", nullable=True),
     Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
-    Index("ix_journal_open", "uid", sqlite_where=text("outcome IS NULL"), postgresql_where=text("outcome IS NULL")),
+    Index("ix_journal_at", "at"),
+    _partial("ix_journal_open", "uid", "outcome IS NULL"),
 )
 
 # One task per scope of a plan somebody waits for.

@@ -30,8 +30,9 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import shares
+from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import CHUNK, chunks, insert_missing
+from fractal_cloud.control.store.dialect import CHUNK, chunks
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
 from fractal_cloud.control.store.shares import Pool, Realm
 from fractal_cloud.control.store.signals import reach_topic
@@ -64,46 +65,64 @@ _COLUMNS = (
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
     """The scopes of these keys, made where they are missing, held until the transaction ends; always in one order."""
-    wanted = sorted(set(keys))
-    known = [Scope.from_key(key) for key in wanted]
+    wanted = set(keys)
+    make(tx, wanted)
+    return hold(tx, wanted)
+
+
+def make(tx: Tx, keys: Iterable[str]) -> None:
+    """Make the scopes of these keys where they are missing."""
+    known = [Scope.from_key(key) for key in sorted(keys)]
     insert_missing(
         tx.connection,
         scopes,
         [{"key": scope.key, "provider": scope.provider, "realm": scope.realm, "place": scope.place} for scope in known],
     )
-    found: dict[str, ScopeRow] = {}
-    for some in chunks(wanted):
-        query = select(*_COLUMNS).where(scopes.c.key.in_(some)).order_by(scopes.c.key).with_for_update()
-        found.update((row.key, ScopeRow(*row)) for row in tx.connection.execute(query))
-    return found
+
+
+def hold(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
+    """As ``lock``, of scopes that are there: those that have or had components, or a holder."""
+    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HOLD, {"keys": set(keys)})}
+
+
+_HOLD = select(*_COLUMNS).where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update()
 
 
 def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
     """Give each scope's work a new version and wake its agents; the versions to put on the rows that changed."""
-    rows = lock(tx, keys)
-    for some in chunks(rows):
-        tx.connection.execute(
-            update(scopes)
-            .where(scopes.c.key.in_(some))
-            .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
-        )
-    tx.wake(reach_topic(row.provider, row.realm) for row in rows.values())
-    return {key: row.version + 1 for key, row in rows.items()}
+    return _renew(tx, lock(tx, keys))
+
+
+def _renew(tx: Tx, held: Iterable[str]) -> dict[str, int]:
+    rows = tx.connection.execute(_RENEW, {"keys": list(held)}).all()
+    tx.wake(reach_topic(row.provider, row.realm) for row in rows)
+    return {row.key: row.version for row in rows}
+
+
+_RENEW = (
+    update(scopes)
+    .where(among(scopes.c.key, "keys"))
+    .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
+    .returning(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.version)
+)
 
 
 def tell_news(tx: Tx, scope_of: Mapping[str, str]) -> None:
     """Tell the agents of components (uid to scope) that something beside their declaration changed for them."""
-    if not scope_of:
-        return
-    mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
+    if scope_of:
+        mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
+
+
+def tell_news_in_held(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    """As ``tell_news``, where the caller holds all of the scopes."""
+    if scope_of:
+        mark_news(tx, scope_of, _renew(tx, set(scope_of.values())))
 
 
 def mark_news(tx: Tx, scope_of: Mapping[str, str], versions: Mapping[str, int]) -> None:
     """Put the new version of their scope's work on components (uid to scope) for which there is news."""
-    rows = [{"_uid": uid, "_version": versions[key]} for uid, key in scope_of.items()]
-    if rows:
-        statement = update(components).where(components.c.uid == bindparam("_uid"))
-        tx.connection.execute(statement.values(work_version=bindparam("_version")), rows)
+    rows = [{"uid": uid, "work_version": versions[key]} for uid, key in scope_of.items()]
+    update_rows(tx.connection, components, rows)
 
 
 def with_another_key(tx: Tx, agent_id: str, public_key: str) -> set[str]:
@@ -134,10 +153,11 @@ def wake_number(tx: Tx, reaches: Iterable[tuple[str, str]]) -> int:
     pairs = list(reaches)
     if not pairs:
         return 0
-    query = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(
-        tuple_(scopes.c.provider, scopes.c.realm).in_(pairs)
-    )
-    return int(tx.connection.execute(query).scalar_one())
+    return int(tx.connection.execute(_WAKE_NUMBER, {"realms": pairs}).scalar_one())
+
+
+_IN_REALMS = pair_among(scopes.c.provider, scopes.c.realm, "realms")
+_WAKE_NUMBER = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(_IN_REALMS)
 
 
 def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
@@ -148,8 +168,10 @@ def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int])
 
 def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
     """The scopes an agent holds."""
-    query = select(*_COLUMNS).where(scopes.c.holder == agent_id).order_by(scopes.c.key)
-    return {row.key: ScopeRow(*row) for row in tx.connection.execute(query)}
+    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HELD_BY, {"agent": agent_id})}
+
+
+_HELD_BY = select(*_COLUMNS).where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key)
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:
@@ -166,19 +188,22 @@ def pools(tx: Tx, reaches: Iterable[Realm]) -> list[Pool]:
     pairs = list(reaches)
     if not pairs:
         return []
-    counted = (
-        select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
-        .outerjoin(agents, and_(agents.c.id == scopes.c.holder, agents.c.deadline > tx.now))
-        .where(tuple_(scopes.c.provider, scopes.c.realm).in_(pairs), _has_components())
-        .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
-    )
-    told = cast(agents.c.reaches, Text)
-    alive = select(told, func.count()).where(agents.c.deadline > tx.now).group_by(told)
     reaching: Counter[frozenset[Realm]] = Counter()
-    for reach, many in tx.connection.execute(alive):
+    for reach, many in tx.connection.execute(_ALIVE, {"now": tx.now}):
         reaching[_reached(reach)] += many
-    counts = [((provider, realm), holder, many) for provider, realm, holder, many in tx.connection.execute(counted)]
-    return shares.pools(reaching, counts)
+    counted = tx.connection.execute(_COUNTED, {"realms": pairs, "now": tx.now})
+    return shares.pools(reaching, [((provider, realm), holder, many) for provider, realm, holder, many in counted])
+
+
+_REACHES = cast(agents.c.reaches, Text)
+_IS_ALIVE = agents.c.deadline > bindparam("now", type_=agents.c.deadline.type)
+_ALIVE = select(_REACHES, func.count()).where(_IS_ALIVE).group_by(_REACHES)
+_COUNTED = (
+    select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
+    .outerjoin(agents, and_(agents.c.id == scopes.c.holder, _IS_ALIVE))
+    .where(_IN_REALMS, _has_components())
+    .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
+)
 
 
 @lru_cache(4_096)
@@ -258,9 +283,15 @@ def has_heard(tx: Tx, heard: Mapping[str, int]) -> bool:
     """Whether departures are kept of which the holder, who has these versions, knows already."""
     if not heard:
         return False
-    query = select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
-    oldest = tx.connection.execute(query.group_by(departures.c.scope_key))
-    return any(row.oldest <= heard.get(row.scope_key, -1) for row in oldest)
+    oldest = tx.connection.execute(_OLDEST_DEPARTURES, {"keys": heard})
+    return any(row.oldest <= heard[row.scope_key] for row in oldest)
+
+
+_OLDEST_DEPARTURES = (
+    select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
+    .where(among(departures.c.scope_key, "keys"))
+    .group_by(departures.c.scope_key)
+)
 
 
 def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
@@ -275,21 +306,23 @@ def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
 
 def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
     """Scopes with components by key, those after the given one; with their holder and when it last read them."""
-    many = (
-        select(components.c.scope_key, func.count().label("many"))
-        .where(components.c.scope_key.is_not(None))
-        .group_by(components.c.scope_key)
-        .subquery()
-    )
     query = (
-        select(scopes, many.c.many, agents.c.read_at, agents.c.deadline)
-        .join(many, many.c.scope_key == scopes.c.key)
+        select(scopes, agents.c.read_at, agents.c.deadline)
         .outerjoin(agents, agents.c.id == scopes.c.holder)
+        .where(_has_components())
         .order_by(scopes.c.key)
         .limit(limit)
     )
     if after is not None:
         query = query.where(scopes.c.key > after)
+    found = tx.connection.execute(query).all()
+    # Counted for this page alone: counting all components would take a second of every page of a million.
+    counted = (
+        select(components.c.scope_key, func.count().label("many"))
+        .where(among(components.c.scope_key, [row.key for row in found]))
+        .group_by(components.c.scope_key)
+    )
+    many = {row.scope_key: row.many for row in tx.connection.execute(counted)}
     return [
         {
             "key": row.key,
@@ -298,8 +331,8 @@ def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
             "place": row.place,
             "holder": row.holder if row.deadline is not None and row.deadline > tx.now else None,
             "version": row.version,
-            "components": row.many,
+            "components": many.get(row.key, 0),
             "lastRead": (row.read_at or {}).get(row.key),
         }
-        for row in tx.connection.execute(query)
+        for row in found
     ]

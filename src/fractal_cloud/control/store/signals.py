@@ -15,6 +15,8 @@ from typing import Protocol, Self
 from sqlalchemy import Connection
 
 EVENTS = "events"
+MOST_REMEMBERED = 10_000
+"""Of how many topics it is remembered when they were last notified."""
 
 
 def reach_topic(provider: str, realm: str) -> str:
@@ -56,6 +58,14 @@ class Signals(Protocol):
         """Listen to topics; to be entered inside a running event loop."""
         ...
 
+    def mark(self) -> int:
+        """How much was notified so far."""
+        ...
+
+    def has_told(self, topics: Iterable[str], since: int) -> bool:
+        """Whether one of the topics was notified since that mark was taken."""
+        ...
+
     def close(self) -> None:
         """End every wait at once, now and from now on: the server stops."""
         ...
@@ -76,6 +86,9 @@ class LocalSignals:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: dict[str, set[LocalSubscription]] = defaultdict(set)
+        self._told = 0
+        self._last_told: dict[str, int] = {}
+        self._all_told = 0
         self._closed = False
 
     @property
@@ -88,10 +101,25 @@ class LocalSignals:
 
     def notify(self, topics: Iterable[str]) -> None:
         """Wake everybody who subscribed to one of the topics."""
+        named = list(topics)
         with self._lock:
-            woken = {listener for topic in topics for listener in self._listeners.get(topic, ())}
+            self._told += 1
+            self._last_told.update(dict.fromkeys(named, self._told))
+            if len(self._last_told) > MOST_REMEMBERED:
+                self._last_told.clear()
+                self._all_told = self._told
+            woken = {listener for topic in named for listener in self._listeners.get(topic, ())}
         for listener in woken:
             listener.wake()
+
+    def mark(self) -> int:
+        """How much was notified so far."""
+        return self._told
+
+    def has_told(self, topics: Iterable[str], since: int) -> bool:
+        """Whether one of the topics was notified since that mark was taken."""
+        with self._lock:
+            return self._all_told > since or any(self._last_told.get(topic, 0) > since for topic in topics)
 
     def subscribe(self, topics: Iterable[str]) -> LocalSubscription:
         """Listen to topics."""
@@ -105,6 +133,8 @@ class LocalSignals:
     def wake_all(self) -> None:
         """Wake everybody, whatever they wait for."""
         with self._lock:
+            self._told += 1
+            self._all_told = self._told
             woken = {listener for listeners in self._listeners.values() for listener in listeners}
         for listener in woken:
             listener.wake()

@@ -1,0 +1,173 @@
+"""Fills a control plane's database with as many components as asked for, as if they had been deployed and settled.
+
+One LiveSystem is really deployed, claimed and reported on; its rows are then copied inside the database, each copy
+under names of its own. So every row has the shape that the product gives it, and a million take a minute or two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import JSON, Column, Table, Text, text
+
+from fractal_cloud.control.store import Store, agents, claims, livesystems, reports, schema, tokens
+from fractal_cloud.control.store.declarations import checked
+from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.wire import (
+    Claim,
+    Claimed,
+    ComponentChange,
+    KnownResource,
+    Reach,
+    Registration,
+    Report,
+    ScopeReport,
+    WorkComponent,
+)
+
+PER_LIVE_SYSTEM: Final = 100
+REGIONS: Final = 4
+VPC: Final = "NetworkAndCompute.IaaS.AwsVpc"
+_TEAM, _ACCOUNT = "team-0000000", "900000000000"
+_AGENT: Final = "first"
+_COPIED: Final = (schema.live_systems, schema.mutations, schema.components, schema.refers, schema.resources)
+
+
+def account(number: int) -> str:
+    """The account of one agent; those of the agents are numbered from 1."""
+    return str(int(_ACCOUNT) + number)
+
+
+def environment(number: int) -> str:
+    """The environment of one agent."""
+    return f"env-{account(number)}"
+
+
+def fill(store: Store, components: int, accounts: int) -> None:
+    """Put so many components, a hundred per LiveSystem, evenly into so many accounts of four regions each."""
+    _settle_one(store)
+    with store.write() as tx:
+        if not _is_sqlite(store):
+            tx.connection.execute(text("SET LOCAL statement_timeout = 0"))
+        for table in _COPIED:
+            tx.connection.execute(_copy(table, is_sqlite=_is_sqlite(store), accounts=accounts), _series(components))
+        scoped = _copy(schema.scopes, is_sqlite=_is_sqlite(store), accounts=0)
+        tx.connection.execute(scoped, {"many": accounts})
+    if not _is_sqlite(store):
+        with store.read() as tx:
+            tx.connection.execute(text("SET statement_timeout = 0"))
+            tx.connection.execute(text("VACUUM ANALYZE"))
+
+
+def give_tokens(store: Store, agents_count: int) -> list[str]:
+    """A token of its own for every agent."""
+    with store.write() as tx:
+        return [tokens.create(tx, f"agent-{number}", "agent", ["aws"])[0] for number in range(1, agents_count + 1)]
+
+
+def _series(components: int) -> dict[str, int]:
+    return {"many": components // PER_LIVE_SYSTEM}
+
+
+def _is_sqlite(store: Store) -> bool:
+    with store.read() as tx:
+        return tx.connection.dialect.name == "sqlite"
+
+
+def _settle_one(store: Store) -> None:
+    """Deploy the LiveSystem that is copied, and report all of it as created."""
+    with store.read() as tx:
+        catalog = store.catalog(tx)
+    document = {"id": _TEAM, "environment": environment(0), "components": [_vpc(i) for i in range(PER_LIVE_SYSTEM)]}
+    declaration, identities = checked(document, catalog, _TEAM)
+    types = [facts for facts in catalog.values() if facts.provider == "aws"]
+    with store.write() as tx:
+        reach = Reach(provider="aws", realm=_ACCOUNT)
+        wanted = Registration(
+            agent_id=_AGENT, environment=environment(0), reaches=[reach], types=types, cycle_seconds=180
+        )
+        agents.register(tx, wanted, "admin")
+        livesystems.deploy(tx, Deploy(declaration, identities, "ann"))
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=_AGENT), "admin"))
+    for lease in claimed.leases:
+        assert lease.work is not None
+        sent = ScopeReport(
+            scope=lease.scope,
+            token=lease.token,
+            version=lease.work.version,
+            changes=[_active(part) for part in lease.work.components],
+            resources=[_resource(lease.scope, part) for part in lease.work.components],
+        )
+        with store.write() as tx:
+            reports.report(tx, Report(agent_id=_AGENT, scopes=[sent]), "admin")
+    with store.write() as tx:
+        agents.leave(tx, _AGENT)
+
+
+def _vpc(index: int) -> dict[str, Any]:
+    """Every fifth stands for itself, the four after it depend on it; the first of each region on the very first."""
+    per_region = PER_LIVE_SYSTEM // REGIONS
+    leader = 0 if index % per_region == 0 else index - index % 5
+    parameters = {
+        "name": f"{_TEAM}-network-{index}",
+        "region": f"eu-west-{index // per_region + 1}",
+        "cidrBlock": "10.0.0.0/16",
+        "enableDnsSupport": True,
+        "enableDnsHostnames": True,
+    }
+    needed = [f"network-{leader}"] if leader != index else []
+    return {"id": f"network-{index}", "type": VPC, "parameters": parameters, "dependencies": needed}
+
+
+def _active(part: WorkComponent) -> ComponentChange:
+    name = f"vpc-{part.uid[:17]}"
+    return ComponentChange(
+        uid=part.uid,
+        stance=Stance.MANAGED,
+        status=Status.ACTIVE,
+        owner=part.live_system_id,
+        resource_id=name,
+        established=True,
+        observed_generation=part.generation,
+        output_fields={"vpcId": name, "cidrBlock": "10.0.0.0/16", "ownerId": _ACCOUNT},
+    )
+
+
+def _resource(scope: str, part: WorkComponent) -> KnownResource:
+    identity = f"{VPC}:{scope}:{part.name}"
+    return KnownResource(identity=identity, owner=part.live_system_id, resource_id=f"vpc-{part.uid[:17]}")
+
+
+def _copy(table: Table, *, is_sqlite: bool, accounts: int) -> Any:
+    """The statement that copies the rows of the one LiveSystem ``many`` times; without accounts: into each account."""
+    number = "printf('%08x', k)" if is_sqlite else "lpad(to_hex(k), 8, '0')"
+    padded = "printf('%07d', k)" if is_sqlite else "lpad(CAST(k AS text), 7, '0')"
+    numbered = f"k % {accounts} + 1" if accounts else "k"
+    where = f"CAST({_ACCOUNT} + {numbered} AS text)"
+    columns = ", ".join(f'"{column.name}"' for column in table.c)
+    values = ", ".join(_copied(column, number, padded, where) for column in table.c)
+    series = "WITH RECURSIVE series(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM series WHERE k < :many)"
+    one = f"SELECT * FROM {table.name} WHERE {_ours(table)}"
+    return text(f"{series} INSERT INTO {table.name} ({columns}) SELECT {values} FROM ({one}) AS one, series")
+
+
+def _ours(table: Table) -> str:
+    column = next(
+        c
+        for c in ("live_system_id", "owner", "realm", "id")
+        if c in table.c and (c, table.name) != ("realm", "components")
+    )
+    return f"{column} = '{_ACCOUNT if column == 'realm' else _TEAM}'"
+
+
+def _copied(column: Column[Any], number: str, padded: str, where: str) -> str:
+    """One column of a copy: ids of rows get the copy's number at their end, names its team and account."""
+    name = f'one."{column.name}"'
+    if column.name in ("uid", "mutation_id") or (column.name == "id" and column.table.name == "mutations"):
+        return f"substr({name}, 1, 24) || {number}"
+    if not isinstance(column.type, Text | JSON):
+        return name
+    plain = f"CAST({name} AS text)" if isinstance(column.type, JSON) else name
+    renamed = f"replace(replace({plain}, '{_TEAM}', 'team-' || {padded}), '{_ACCOUNT}', {where})"
+    return f"CAST({renamed} AS json)" if isinstance(column.type, JSON) and "printf" not in number else renamed
