@@ -90,6 +90,15 @@ def _filled(url: str, components: int, accounts: int) -> tuple[list[str], float]
         store.close()
 
 
+def _reporting(per_second: float) -> Work:
+    """So many reports a second, for as long as a measurement takes."""
+
+    async def work(agents: list[Agent]) -> None:
+        await report_steadily(agents, per_second, SECONDS, PER_REPORT)
+
+    return work
+
+
 def reports(_stage: Stage) -> Iterator[Result]:
     """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two."""
     agents = 100
@@ -97,12 +106,7 @@ def reports(_stage: Stage) -> Iterator[Result]:
         tokens, _ = _filled(url, 100_000, agents)
         for processes in (1, 2):
             with serving(url, processes, Path(folder)) as planes:
-                run = _measured(
-                    planes,
-                    agents,
-                    tokens,
-                    lambda all_: report_steadily(all_, CHANGES_PER_SECOND / PER_REPORT, SECONDS, PER_REPORT),
-                )
+                run = _measured(planes, agents, tokens, _reporting(CHANGES_PER_SECOND / PER_REPORT))
             p99 = run.times.percentile(REPORT, 0.99)
             yield Result(
                 "control-reports",
@@ -131,9 +135,7 @@ def rows(_stage: Stage) -> Iterator[Result]:
                 tokens, filling = _filled(url, components, agents)
                 per_second = components * 0.01 / CYCLE_SECONDS / PER_REPORT
                 with serving(url, 1, Path(folder)) as planes:
-                    run = _measured(
-                        planes, agents, tokens, lambda all_, n=per_second: report_steadily(all_, n, SECONDS, PER_REPORT)
-                    )
+                    run = _measured(planes, agents, tokens, _reporting(per_second))
                 figures = {**run.figures(REPORT), "filling s": round(filling, 1)}
                 yield Result("control-rows", f"1 server, {kind}", components, figures, note="1 % change in a cycle")
 
