@@ -37,6 +37,7 @@ _KINDS: Final[Mapping[str, type[CloudError]]] = {
     "firewall_already_removed": Conflict,
     "firewall_resource_not_found": Conflict,
     "target_already_defined": Conflict,
+    "targets_without_use_private_ip": Conflict,
     "protected": Protected,
     # nobody can say what came of it
     "service_error": Transient,

@@ -140,14 +140,14 @@ class HetznerLoadBalancerOffer(ResourceOffer[HetznerLoadBalancer]):
         }
 
     def steps(self, sighting: Sighting, component: HetznerLoadBalancer, drift: Collection[str]) -> Iterator[Step]:
-        """The network comes first, because targets may be reached through it; nothing that serves goes before that."""
+        """Ways in and to the targets are opened before anything rests on them, and closed once nothing does."""
         declared, actual = component.parameters(), sighting.actual
         if "network" in drift and component.network is not None:
             if actual["network"] is not None:
                 yield Step("detach_from_network", {"network": int(actual["network"])})
             yield Step("attach_to_network", {"network": int(reference_id(component.network))})
-        if "publicInterface" in drift:
-            yield Step("enable_public_interface" if component.public_interface else "disable_public_interface", {})
+        if "publicInterface" in drift and component.public_interface:
+            yield Step("enable_public_interface", {})
         if "loadBalancerType" in drift:
             yield Step("change_type", {"load_balancer_type": component.load_balancer_type})
         if "algorithm" in drift:
@@ -159,6 +159,8 @@ class HetznerLoadBalancerOffer(ResourceOffer[HetznerLoadBalancer]):
         seen = targets.recalled(actual, sighting.outputs["privateTargets"])
         for action, body in targets.calls(declared, seen, drift):
             yield Step(action, body)
+        if "publicInterface" in drift and not component.public_interface:
+            yield Step("disable_public_interface", {})
 
 
 def _service_steps(declared: list[dict[str, Any]], actual: list[dict[str, Any]]) -> Iterator[Step]:

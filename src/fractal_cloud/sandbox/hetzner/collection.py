@@ -143,7 +143,9 @@ class Collection(ABC):
     def list(self, request: Request, draft: Draft) -> Reply:
         found = [(resource_id, body) for resource_id, body in draft.all(self.kind) if _is_meant(body, request)]
         key, _, direction = request.query.get("sort", "id:asc").partition(":")
-        found.sort(key=lambda one: one[1].get(key, one[1]["id"]), reverse=direction == "desc")
+        if key not in ("id", "name", "created"):
+            raise Refused(400, "invalid_input", "invalid input in field 'sort'")
+        found.sort(key=lambda one: (one[1][key], one[1]["id"]), reverse=direction == "desc")
         chosen, meta = page(found, request, self._knobs)
         for resource_id, _ in chosen:
             draft.shows(self.kind, resource_id)

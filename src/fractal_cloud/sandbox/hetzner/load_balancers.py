@@ -210,14 +210,14 @@ def _detach(draft: Draft, body: Body, given: Mapping[str, Any]) -> None:
     del draft
     if not any(net["network"] == int(field(given, "network")) for net in body["private_net"]):
         raise Refused(422, "load_balancer_not_attached_to_network", "load balancer is not attached to the network")
-    if any(target.get("use_private_ip") for target in body["targets"]):
-        raise Refused(422, "targets_without_use_private_ip", "targets are reached through the network")
     body["private_net"] = []
 
 
 def _interface(*, enabled: bool) -> Action:
     def switch(draft: Draft, body: Body, given: Mapping[str, Any]) -> None:
         del draft, given
+        if not enabled and any(target.get("use_private_ip") is False for target in body["targets"]):
+            raise Refused(422, "targets_without_use_private_ip", "there are targets that are not reached privately")
         body["public_net"] = {**body["public_net"], "enabled": enabled}
 
     return switch

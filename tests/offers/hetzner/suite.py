@@ -1,0 +1,36 @@
+"""What the suites over the whole registry need to know of Hetzner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.hetzner import hands
+from tests.offers.hetzner.examples import EXAMPLES
+from tests.offers.hetzner.worlds import hetzner_world
+from tests.offers.suites import Case, Stage, Suite
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type in a world of its own."""
+    with hetzner_world(sandbox, folder) as world:
+        yield Stage(world, hands.example_of(kind, world.hetzner))
+
+
+SUITE = Suite(
+    provider="hetzner",
+    cases={
+        kind: Case(
+            only_up=bool(case.only_up),
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=case.takes_time,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in hands.CASES.items()
+    },
+    stage=stage,
+)
