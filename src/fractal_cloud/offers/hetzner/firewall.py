@@ -11,7 +11,7 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.kinds import AnyNetwork, Part, flattened, ids, sent
+from fractal_cloud.offers.hetzner.kinds import AnyNetwork, Part, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use
 from fractal_cloud.offers.hetzner.tags import glass
 
@@ -73,25 +73,15 @@ class HetznerFirewallOffer(ResourceOffer[HetznerFirewall]):
     plural = "firewalls"
     outputs: ClassVar[Mapping[str, str]] = {
         "firewallId": "id of the firewall",
-        "servers": "ids of the servers it is applied to by themselves",
-        "labelSelectors": "the label selectors it is applied to",
         "created": "when it was created",
     }
     glass = glass("firewall")
 
     def seen(self, item: Item) -> Seen:
         """A firewall has no state: it is ready when it is there."""
-        applied = item.get("applied_to") or ()
         return Seen(
             actual={"rules": sorted(map(_from_answer, item.get("rules") or ()), key=str)},
-            outputs={
-                "firewallId": str(item["id"]),
-                "servers": ids(one["server"]["id"] for one in applied if one["type"] == "server"),
-                "labelSelectors": sorted(
-                    one["label_selector"]["selector"] for one in applied if one["type"] == "label_selector"
-                ),
-                "created": item.get("created") or "",
-            },
+            outputs={"firewallId": str(item["id"]), "created": item.get("created") or ""},
         )
 
     def made_of(self, component: HetznerFirewall) -> Item:
@@ -104,11 +94,14 @@ class HetznerFirewallOffer(ResourceOffer[HetznerFirewall]):
         if "rules" in drift:
             yield Step("set_rules", {"rules": _all_sent(component)})
 
-    def release(self, cloud: Hetzner, sighting: Sighting) -> Step | None:
+    def release(self, cloud: Hetzner, item: Item, user: Item | None) -> Step | None:
         """Refuse while it protects anything: Hetzner would refuse as well, without a name."""
-        selectors = sighting.outputs["labelSelectors"]
-        if sighting.outputs["servers"]:
-            raise in_use(cloud, "the firewall", {"servers": sighting.outputs["servers"]})
+        del user
+        applied = item.get("applied_to") or ()
+        servers = [one["server"]["id"] for one in applied if one["type"] == "server"]
+        selectors = [one["label_selector"]["selector"] for one in applied if one["type"] == "label_selector"]
+        if servers:
+            raise in_use(cloud, "the firewall", {"servers": servers})
         if selectors:
             raise Conflict(
                 f"it is applied to the label selector {', '.join(map(repr, selectors))}: it goes when that is removed",

@@ -15,7 +15,7 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.kinds import PROTECTION, Address, Block, Part, Zone, flattened, ids, sent
+from fractal_cloud.offers.hetzner.kinds import PROTECTION, Address, Block, Part, Zone, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
 from fractal_cloud.offers.offer import Recognition
@@ -67,8 +67,6 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
     recognition = Recognition.WINDOW
     outputs: ClassVar[Mapping[str, str]] = {
         "networkId": "id of the network",
-        "servers": "ids of the servers in it",
-        "loadBalancers": "ids of the load balancers in it",
         "created": "when it was created",
     }
     glass = glass("network")
@@ -83,12 +81,7 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
                 "exposeRoutesToVswitch": bool(item.get("expose_routes_to_vswitch")),
                 "deleteProtection": protection(item),
             },
-            outputs={
-                "networkId": str(item["id"]),
-                "servers": ids(item.get("servers") or ()),
-                "loadBalancers": ids(item.get("load_balancers") or ()),
-                "created": item.get("created") or "",
-            },
+            outputs={"networkId": str(item["id"]), "created": item.get("created") or ""},
         )
 
     def made_of(self, component: HetznerNetwork) -> Item:
@@ -117,9 +110,10 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
                 f"declare {actual['ipRange']!r}, or a new network"
             )
 
-    def release(self, cloud: Hetzner, sighting: Sighting) -> Step | None:
+    def release(self, cloud: Hetzner, item: Item, user: Item | None) -> Step | None:
         """Refuse while anything is in it."""
-        users = {"servers": sighting.outputs["servers"], "load_balancers": sighting.outputs["loadBalancers"]}
+        del user
+        users = {kind: item.get(kind) or [] for kind in ("servers", "load_balancers")}
         if any(users.values()):
             raise in_use(cloud, "the network", users)
         return None

@@ -6,12 +6,12 @@ An offer says how its parameters stand in the vendor's object, and which single 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import Conflict, NotFound, Protected
+from fractal_cloud.model.errors import Conflict, NotFound, Overtaken, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
@@ -66,9 +66,18 @@ class ResourceOffer(Offer[C, Hetzner]):
         Raises ``Invalid`` after the last one where something can never be mended.
         """
 
-    def release(self, cloud: Hetzner, sighting: Sighting) -> Step | None:
-        """The call that must come before a deletion. Raises ``Conflict`` naming what somebody else would lose."""
+    def user_of(self, cloud: Hetzner, sighting: Sighting) -> Item | None:
+        """Another resource that must be looked at before a deletion; read first, so that the last read is our own."""
         del cloud, sighting
+        return None
+
+    def release(self, cloud: Hetzner, item: Item, user: Item | None) -> Step | None:
+        """The call that must come before a deletion. Raises ``Conflict`` naming what somebody else would lose.
+
+        ``item`` was read right before. Who uses a resource is asked only here: it is no output of the resource, which
+        would change whenever somebody else's does.
+        """
+        del cloud, item, user
         return None
 
     # --- the verbs
@@ -104,8 +113,14 @@ class ResourceOffer(Offer[C, Hetzner]):
                 f"{self.noun} {sighting.name!r} has deleteProtection: switch it off, and it is tried again",
                 code="protected",
             )
+        user = self.user_of(cloud, sighting)
+        item = cloud.find(self.plural, sighting.resource_id)
+        if item is None:
+            return
+        if item.get("labels") != sighting.tags:
+            raise Overtaken("its labels were changed a moment ago: nothing was written, and it is tried again")
         try:
-            step = self.release(cloud, sighting)
+            step = self.release(cloud, item, user)
             if step is None:
                 cloud.delete(self.plural, sighting.resource_id)
             else:
@@ -153,15 +168,15 @@ def protection(item: Mapping[str, Any]) -> bool:
     return bool((item.get("protection") or {}).get("delete"))
 
 
-def in_use(cloud: Hetzner, what: str, users: Mapping[str, Collection[Any]]) -> Conflict:
+def in_use(cloud: Hetzner, what: str, users: Mapping[str, Sequence[int]]) -> Conflict:
     """The refusal to delete something that others use, naming them: kinds by their plural, and the ids in use."""
-    named = [text for plural, used in users.items() for text in _named(cloud, plural, list(used))]
+    named = [text for plural, used in users.items() for text in _named(cloud, plural, used)]
     more = " and more" if len(named) > NAMED else ""
     gone = "that is gone" if len(named) == 1 else "they are gone"
     return Conflict(f"{', '.join(named[:NAMED])}{more} would lose {what}: it goes when {gone}", code="resource_in_use")
 
 
-def _named(cloud: Hetzner, plural: str, used: list[Any]) -> Iterator[str]:
+def _named(cloud: Hetzner, plural: str, used: Sequence[int]) -> Iterator[str]:
     noun = plural.removesuffix("s").replace("_", " ")
     for number, one in enumerate(used):
         item = cloud.find(plural, str(one)) if number < NAMED else None

@@ -115,7 +115,6 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
         "publicIpv6": "its public IPv6 network, where it has one",
         "privateIp": "its address in its first private network, where it is in one",
         "privateIps": "its addresses by the id of the network",
-        "volumes": "ids of the volumes attached to it",
         "created": "when it was created",
     }
     glass = glass("server")
@@ -184,10 +183,11 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
                 f"with `hcloud server disable-backup {sighting.resource_id}`"
             )
 
-    def release(self, cloud: Hetzner, sighting: Sighting) -> Step | None:
+    def release(self, cloud: Hetzner, item: Item, user: Item | None) -> Step | None:
         """Refuse while volumes are attached: those of this LiveSystem are gone by now, so they are somebody else's."""
-        if sighting.outputs["volumes"]:
-            raise in_use(cloud, "the server", {"volumes": sighting.outputs["volumes"]})
+        del user
+        if item.get("volumes"):
+            raise in_use(cloud, "the server", {"volumes": item["volumes"]})
         return None
 
     def warnings(self, drift: Collection[str]) -> list[str]:
@@ -241,7 +241,6 @@ def _outputs(item: Mapping[str, Any]) -> dict[str, Any]:
         "serverId": str(item["id"]),
         "status": item["status"],
         "location": _location(item),
-        "volumes": ids(item.get("volumes") or ()),
         "created": item.get("created") or "",
         **{name: value for name, value in optional.items() if value},
     }

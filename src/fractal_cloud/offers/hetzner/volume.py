@@ -114,14 +114,19 @@ class HetznerVolumeOffer(ResourceOffer[HetznerVolume]):
                 f"declare at least {actual['size']}, or a new volume"
             )
 
-    def release(self, cloud: Hetzner, sighting: Sighting) -> Step | None:
-        """Take it off a server of the same LiveSystem; a server of anybody else, or in override, keeps it."""
+    def user_of(self, cloud: Hetzner, sighting: Sighting) -> Item | None:
+        """The server it is attached to."""
         attached = sighting.actual["server"]
-        server = None if attached is None else cloud.find("servers", attached)
-        if server is None:
+        return None if attached is None else cloud.find("servers", attached)
+
+    def release(self, cloud: Hetzner, item: Item, user: Item | None) -> Step | None:
+        """Take it off a server of the same LiveSystem; a server of anybody else, or in override, keeps it."""
+        attached = item.get("server")
+        if attached is None:
             return None
-        tags = protocol_of(server.get("labels") or {})
-        if tags.is_managed and tags.owner == sighting.protocol.owner:
+        tags = protocol_of((user or {}).get("labels") or {})
+        is_its_own = tags.is_managed and tags.owner == protocol_of(item.get("labels") or {}).owner
+        if user is not None and user["id"] == attached and is_its_own:
             return Step("detach", {})
         raise in_use(cloud, "the volume", {"servers": [attached]})
 
