@@ -108,13 +108,14 @@ def _bare(target: Item) -> Item:
     return {name: target[name] for name in ("type", target["type"])}
 
 
-def _load_balancer(person: HetznerPerson, number: str, name: str, value: Any) -> None:
-    item = person.get("load_balancers", number)
+TARGETS = {"servers": "server", "labelSelectors": "label_selector", "ips": "ip"}
 
+
+def _load_balancer(person: HetznerPerson, number: str, name: str, value: Any) -> None:
     def act(action: str, **body: Any) -> None:
         person.act("load_balancers", number, action, **body)
 
-    kinds = {"servers": "server", "labelSelectors": "label_selector", "ips": "ip"}
+    item = person.get("load_balancers", number)
     match name:
         case "algorithm":
             act("change_algorithm", type=value)
@@ -129,29 +130,38 @@ def _load_balancer(person: HetznerPerson, number: str, name: str, value: Any) ->
         case "deleteProtection":
             _protect(person, "load_balancers", number, value)
         case "services":
-            for service in item["services"]:
-                act("delete_service", listen_port=service["listen_port"])
-            for service in value:
-                interval = service.get("healthCheckInterval")
-                act(
-                    "add_service",
-                    protocol=service["protocol"],
-                    listen_port=service["listenPort"],
-                    destination_port=service["destinationPort"],
-                    proxyprotocol=service.get("proxyprotocol", False),
-                    **({"health_check": {"interval": interval}} if interval else {}),
-                )
-        case "usePrivateIp":
-            for target in item["targets"]:
-                if target["type"] != "ip":
-                    act("remove_target", **_bare(target))
-                    act("add_target", **{**_bare(target), "use_private_ip": value})
+            _services(act, item, value)
         case _:
-            for target in item["targets"]:
-                if target["type"] == kinds[name]:
-                    act("remove_target", **_bare(target))
-            for one in value:
-                act("add_target", **_target(kinds[name], one, True))
+            _targets(act, item, name, value)
+
+
+def _services(act: Callable[..., None], item: Item, value: Any) -> None:
+    for service in item["services"]:
+        act("delete_service", listen_port=service["listen_port"])
+    for service in value:
+        interval = service.get("healthCheckInterval")
+        act(
+            "add_service",
+            protocol=service["protocol"],
+            listen_port=service["listenPort"],
+            destination_port=service["destinationPort"],
+            proxyprotocol=service.get("proxyprotocol", False),
+            **({"health_check": {"interval": interval}} if interval else {}),
+        )
+
+
+def _targets(act: Callable[..., None], item: Item, name: str, value: Any) -> None:
+    if name == "usePrivateIp":
+        for target in item["targets"]:
+            if target["type"] != "ip":
+                act("remove_target", **_bare(target))
+                act("add_target", **{**_bare(target), "use_private_ip": value})
+        return
+    for target in item["targets"]:
+        if target["type"] == TARGETS[name]:
+            act("remove_target", **_bare(target))
+    for one in value:
+        act("add_target", **_target(TARGETS[name], one, True))
 
 
 EDITS: dict[type[Component], tuple[str, Edit]] = {

@@ -33,4 +33,19 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
+    effects={
+        "HetznerFirewall": 20,
+        "HetznerNetwork": 20,
+        "HetznerServer": 20,
+        "HetznerVolume": 20,
+        "HetznerLoadBalancer": 20,
+    },
+    always=("HetznerFirewall",),
+    machine="HetznerNetwork",
+    refusals={
+        "denied": {"status": 403, "code": "forbidden"},
+        "throttled": {"status": 429, "code": "rate_limit_exceeded"},
+        "failing": {"status": 500, "code": "service_error"},
+        "cut off": {"cut": True},
+    },
 )

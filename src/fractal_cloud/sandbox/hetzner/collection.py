@@ -109,6 +109,10 @@ class Collection(ABC):
         del draft
         return body
 
+    def newborn(self, shown: Body) -> Body:
+        """How the answer to its creation shows a resource: what has a state is not ready yet."""
+        return shown
+
     def let_go(self, draft: Draft, body: Body) -> None:  # noqa: B027
         """Do what a deletion does to other resources, or refuse it."""
 
@@ -166,7 +170,7 @@ class Collection(ABC):
         body = {"id": number, "name": name, "labels": labels, "created": stamp(), **made}
         shown = self.show(draft, draft.put(self.kind, str(number), body))
         action = self._begin(draft, f"create_{self.kind}", number)
-        return Reply(201, {self.kind: shown, "action": action, **beside})
+        return Reply(201, {self.kind: self.newborn(shown), "action": action, **beside})
 
     def update(self, request: Request, draft: Draft) -> Reply:
         given, body = parsed(request), self.need(draft, request.words["id"])

@@ -62,6 +62,9 @@ class Servers(Collection):
         password = None if given.get("ssh_keys") else "sandbox-root"
         return body, {"next_actions": [], "root_password": password}
 
+    def newborn(self, shown: Body) -> Body:
+        return looks(shown, "creating")
+
     def actions(self) -> Mapping[str, Action]:
         return {
             "poweron": _turn("running"),

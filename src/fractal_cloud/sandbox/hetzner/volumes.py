@@ -50,6 +50,9 @@ class Volumes(Collection):
         }
         return body, {"next_actions": []}
 
+    def newborn(self, shown: Body) -> Body:
+        return looks(shown, "creating")
+
     def actions(self) -> Mapping[str, Action]:
         return {"attach": self._attach, "detach": _detach, "resize": _resize}
 
