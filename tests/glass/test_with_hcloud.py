@@ -16,6 +16,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.offers.hetzner.examples import EXAMPLES, Example, server
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
 
+PROVIDER = "hetzner"
 HCLOUD = shutil.which("hcloud")
 pytestmark = pytest.mark.skipif(HCLOUD is None, reason="hcloud is not installed")
 

@@ -64,6 +64,7 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
     component = HetznerNetwork
     title = "Private network"
     plural = "networks"
+    unique_in = "its project, if people see to it"
     recognition = Recognition.WINDOW
     outputs: ClassVar[Mapping[str, str]] = {
         "networkId": "id of the network",

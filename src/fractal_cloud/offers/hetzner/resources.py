@@ -46,6 +46,7 @@ class ResourceOffer(Offer[C, Hetzner]):
     """How one kind of resource is read and changed. ``plural``: what it is called in the paths of the API."""
 
     plural: ClassVar[str]
+    unique_in = "its project"
     service = "hetzner"
     guard = GUARD
 
