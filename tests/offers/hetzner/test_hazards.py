@@ -156,7 +156,7 @@ def test_parts_that_hetzner_would_refuse_are_refused_when_they_are_declared(make
     [
         (HetznerServer, {"server_type": "cx23", "image": "debian-13", "name": "web_1"}, "host name"),
         (HetznerVolume, {"size": 10}, "needs a location, or a server"),
-        (HetznerLoadBalancer, {"load_balancer_type": "lb11"}, "a location or a networkZone"),
+        (HetznerLoadBalancer, {"load_balancer_type": "lb11"}, "needs a location or a networkZone"),
         (
             HetznerLoadBalancer,
             {"load_balancer_type": "lb11", "location": "fsn1", "use_private_ip": True},

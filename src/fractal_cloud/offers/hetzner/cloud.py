@@ -16,7 +16,7 @@ from fractal_cloud.offers.hetzner.allowance import Allowance
 from fractal_cloud.offers.hetzner.credentials import Credentials, credentials
 from fractal_cloud.offers.hetzner.faults import HetznerDialect
 from fractal_cloud.offers.offer import Cloud, Session
-from fractal_cloud.offers.rest import CONNECT_SECONDS, READ_SECONDS, WRITE_SECONDS, Answer, Call, Door
+from fractal_cloud.offers.rest import CONNECT_SECONDS, CONNECTIONS, READ_SECONDS, WRITE_SECONDS, Answer, Call, Door
 
 PAGE: Final = "50"  # the most that Hetzner gives
 Item: TypeAlias = dict[str, Any]
@@ -27,14 +27,17 @@ class HetznerDoor(Door):
 
     def __init__(self, found: Credentials) -> None:
         import hcloud
+        from requests.adapters import HTTPAdapter
 
         self.base = found.endpoint
         self.dialect = HetznerDialect()
         self._allowance = Allowance()
         self._client: Any = hcloud.Client(found.token, api_endpoint=found.endpoint)
+        inner = self._client._client  # noqa: SLF001
         # It would send a write again after a lost answer or a conflict, on a read that is no longer the last moment
         # (S16), and sleep for minutes over a limit. There is no public way to tell it so; a test holds it to this.
-        self._client._client._retry_max_retries = 0  # noqa: SLF001
+        inner._retry_max_retries = 0  # noqa: SLF001
+        inner._session.mount(found.endpoint, HTTPAdapter(pool_maxsize=CONNECTIONS))  # noqa: SLF001
 
     def close(self) -> None:
         """Nothing to do: connections end with the client."""

@@ -68,8 +68,8 @@ class HetznerLoadBalancer(Component):
 
     @model_validator(mode="after")
     def _lies_somewhere(self) -> Self:
-        if (self.location is None) == (self.network_zone is None):
-            raise ValueError("a load balancer has a location or a networkZone: give one of them")
+        if self.location is None and self.network_zone is None:
+            raise ValueError("a load balancer needs a location or a networkZone")
         if self.use_private_ip is not None and not (self.servers or self.label_selectors):
             raise ValueError("usePrivateIp says how servers and labelSelectors are reached: declare some")
         return self
@@ -131,7 +131,7 @@ class HetznerLoadBalancerOffer(ResourceOffer[HetznerLoadBalancer]):
         return {
             "load_balancer_type": component.load_balancer_type,
             "location": component.location,
-            "network_zone": component.network_zone,
+            "network_zone": component.network_zone if component.location is None else None,
             "algorithm": None if component.algorithm is None else {"type": component.algorithm},
             "services": [to_request(service) for service in declared.get("services") or ()],
             "targets": [target.to_request(how=True) for target in targets.declared(declared)],
