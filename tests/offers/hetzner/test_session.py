@@ -28,6 +28,7 @@ from fractal_cloud.offers.hetzner import cloud as cloud_module
 from fractal_cloud.offers.hetzner.allowance import LIMIT, REMAINING, Allowance
 from fractal_cloud.offers.hetzner.cloud import Hetzner, HetznerSession
 from fractal_cloud.offers.hetzner.credentials import CONFIG, CONTEXT, ENDPOINT, PROJECT, TOKEN, credentials
+from fractal_cloud.offers.hetzner.policy import policy
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.hetzner import READ_ONLY_TOKEN
 from tests.offers.hetzner.person import HetznerPerson
@@ -230,7 +231,7 @@ def test_once_the_limit_is_reached_nothing_is_asked_until_there_is_a_call_again(
     for _ in range(3):
         with pytest.raises(Throttled):
             list(cloud.items("firewalls"))
-    assert project.hetzner.calls.count(operation="list") == 1
+    assert project.hetzner.calls.count("firewalls") == 1
     until = time.monotonic() + 30
     while time.monotonic() < until:
         try:
@@ -238,7 +239,7 @@ def test_once_the_limit_is_reached_nothing_is_asked_until_there_is_a_call_again(
             break
         except Throttled:
             time.sleep(0.1)
-    assert project.hetzner.calls.count(operation="list") == 2
+    assert project.hetzner.calls.count("firewalls") == 2
 
 
 def test_what_is_left_is_what_the_last_answer_said_and_what_came_in_since() -> None:
@@ -256,7 +257,13 @@ def test_what_is_left_is_what_the_last_answer_said_and_what_came_in_since() -> N
     allowance.check()
 
 
-# --- what is loaded for it
+# --- what it needs, and what is loaded for it
+
+
+def test_what_stands_in_for_a_policy_is_a_file_for_a_shell() -> None:
+    lines = policy().splitlines()
+    assert all(line.startswith(("#", "export ")) for line in lines)
+    assert "Read & Write" in policy()
 
 
 def test_declaring_needs_no_vendors_client_and_an_agent_only_its_own(project: Sandbox) -> None:
