@@ -143,7 +143,7 @@ class Page:
         return "\n\n".join(parts) + "\n"
 
     def _traits(self) -> Iterator[tuple[str, str]]:
-        yield "found by", identity(self._facts)
+        yield "found by", identity(self._offer, self._facts)
         yield (
             "tags",
             "carries the three tags" if self._facts.taggable else "cannot carry tags: it is only ever imported",
@@ -362,7 +362,7 @@ def _variable(component_id: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) or not name.isidentifier() else name
 
 
-def identity(facts: TypeFacts) -> str:
+def identity(offer: AnyOffer, facts: TypeFacts) -> str:
     """What finds a resource of this type, and what else says where that is looked for."""
     if facts.parent:
         return f"its `name` in its `{facts.parent}`"
@@ -370,7 +370,7 @@ def identity(facts: TypeFacts) -> str:
         return f"its {' and '.join(f'`{word}`' for word in facts.words)}"
     if facts.place:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
-    return "its `name`, unique in all regions and accounts"
+    return f"its `name`, unique in {offer.unique_in}"
 
 
 def _default(name: str, schema: Mapping[str, Any]) -> str:
@@ -430,7 +430,7 @@ def index(offers: Sequence[AnyOffer], sdk: Sdk) -> str:
             by_guard[facts.guard].append(f"[{offer.title}]({page})")
             spelled = sdk.call(offer.component.__name__)
             data = "yes" if facts.holds_data else ""
-            rows.append((f"[{offer.title}]({page})", f"`{offer.type}`", f"`{spelled}`", identity(facts), data))
+            rows.append((f"[{offer.title}]({page})", f"`{offer.type}`", f"`{spelled}`", identity(offer, facts), data))
         parts.append(f"## {installed().provider(provider).title}")
         parts.append(table(("", "type", "in Python", "found by", "holds data"), rows))
     parts += ["## What closes the window of a write (S16)", GUARDS]

@@ -132,12 +132,14 @@ class Offer(ABC, Generic[C, K]):
     """How the cloud is read and changed for one component type.
 
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
-    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page. ``service`` is the vendor's
-    service whose budget of calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``.
+    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
+    where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
+    calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``.
     """
 
     component: ClassVar[type[Component]]
     title: ClassVar[str]
+    unique_in: ClassVar[str] = "all regions and accounts"
     service: ClassVar[str] = ""
     place: ClassVar[tuple[str, ...]] = ()
     parent: ClassVar[str | None] = None

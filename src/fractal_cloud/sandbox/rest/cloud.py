@@ -72,7 +72,7 @@ class RestCloud(ABC):
         return ""
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """What every answer carries: a request id, say."""
+        """What every answer carries that does not say otherwise: a request id, say."""
         return ()
 
     # What tests use
@@ -100,7 +100,8 @@ class RestCloud(ABC):
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         reply = self._reply(read_request(environ, "person"))
         content_type, body = _written(reply.content)
-        headers = [*reply.headers, *self.headers()]
+        own = {name.lower() for name, _ in reply.headers}
+        headers = [*reply.headers, *(pair for pair in self.headers() if pair[0].lower() not in own)]
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(("Content-Type", content_type))
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)

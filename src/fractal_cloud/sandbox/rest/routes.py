@@ -38,6 +38,11 @@ class Request:
     actor: Actor
     base: str
     words: Mapping[str, str] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a word that the query may hold several times."""
+        return [value for key, value in self.pairs if key == name]
 
     def json(self) -> Any:
         """What the body says; None where it is empty. Raises `ValueError` where it is no JSON."""
@@ -86,15 +91,17 @@ def read_request(environ: Environ, actor: Actor) -> Request:
     """Read a request from its WSGI environment."""
     headers = {key[5:].replace("_", "-").lower(): str(v) for key, v in environ.items() if key.startswith("HTTP_")}
     headers["content-type"] = environ.get("CONTENT_TYPE", "")
+    pairs = tuple(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
     host = headers.get("host") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     return Request(
         method=environ["REQUEST_METHOD"],
         path=environ["PATH_INFO"],
-        query=dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True)),
+        query=dict(pairs),
         headers=headers,
         body=environ["wsgi.input"].read(),
         actor=actor,
         base=f"{environ['wsgi.url_scheme']}://{host}{environ.get('SCRIPT_NAME', '')}",
+        pairs=pairs,
     )
 
 

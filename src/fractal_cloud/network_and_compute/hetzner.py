@@ -1,0 +1,21 @@
+"""Networks and machines of Hetzner Cloud under their short names."""
+
+from fractal_cloud.offers.hetzner.firewall import HetznerFirewall as firewall
+from fractal_cloud.offers.hetzner.firewall import HetznerFirewallRule as firewall_rule
+from fractal_cloud.offers.hetzner.load_balancer import HetznerLoadBalancer as load_balancer
+from fractal_cloud.offers.hetzner.network import HetznerNetwork as network
+from fractal_cloud.offers.hetzner.network import HetznerRoute as route
+from fractal_cloud.offers.hetzner.network import HetznerSubnet as subnet
+from fractal_cloud.offers.hetzner.server import HetznerServer as server
+from fractal_cloud.offers.hetzner.services import HetznerLoadBalancerService as load_balancer_service
+
+__all__ = [
+    "firewall",
+    "firewall_rule",
+    "load_balancer",
+    "load_balancer_service",
+    "network",
+    "route",
+    "server",
+    "subnet",
+]

@@ -1,0 +1,51 @@
+"""How the three tags are spelled on Hetzner's resources: three labels, of which every write replaces all (T8, T10).
+
+So labels are written at creation, in re-adoption and when the glass is broken through the product, and never else; and
+always as the set that was read right before, with nothing but our own keys changed (T1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+
+GUARD: Final = (
+    "no precondition: the window is the one call after a fresh read. A write of labels replaces them all, so a label "
+    "that is changed within that one call is lost; it happens only at creation, in re-adoption, and when the glass is "
+    "broken through the product"
+)
+
+
+@lru_cache(maxsize=4096)
+def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
+
+
+def protocol_of(labels: Mapping[str, str]) -> ProtocolTags:
+    """What the three labels say; equal ones are one value."""
+    if not labels:
+        return NO_TAGS
+    return _protocol(labels.get(MANAGED_BY), labels.get(RECONCILE), labels.get(OWNER))
+
+
+def relabelled(labels: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) -> dict[str, str]:
+    """All labels as they must be written; one of ours is removed only while it has the value that was seen."""
+    leaving = remove.to_mapping()
+    kept = {key: value for key, value in labels.items() if leaving.get(key) != value}
+    return {**kept, **add.to_mapping()}
+
+
+def glass(noun: str) -> GlassCommands:
+    """The commands for one kind of resource, as the vendor's command line calls it."""
+    return GlassCommands(
+        break_glass=[f"hcloud {noun} remove-label {{resourceId}} {MANAGED_BY}"],
+        readopt=[
+            f"hcloud {noun} add-label {{resourceId}} {MANAGED_BY}={OURS}",
+            f"hcloud {noun} add-label --overwrite {{resourceId}} {RECONCILE}={RECONCILE_VALUE}",
+        ],
+        caveat="They act in the project of the command line's active context, or of HCLOUD_TOKEN",
+    )

@@ -1,0 +1,92 @@
+"""Where a load balancer sends what comes in: servers, label selectors, addresses; each target a call of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from fractal_cloud.offers.hetzner.kinds import ids
+
+# Parameter, type of the target, and the key of its value there.
+_KINDS: Final = (("servers", "server", "id"), ("labelSelectors", "label_selector", "selector"), ("ips", "ip", "ip"))
+
+
+class Target(NamedTuple):
+    """One target; ``is_private``: whether it is reached through the private network."""
+
+    parameter: str
+    value: str
+    is_private: bool = False
+
+    def to_request(self, *, how: bool) -> dict[str, Any]:
+        """The target as a request has it; ``how``: with the way it is reached, which only addresses have not."""
+        _, kind, key = next(one for one in _KINDS if one[0] == self.parameter)
+        found: dict[str, Any] = {"type": kind, kind: {key: int(self.value) if key == "id" else self.value}}
+        return {**found, "use_private_ip": self.is_private} if how and kind != "ip" else found
+
+
+def from_answer(items: Iterable[Mapping[str, Any]]) -> list[Target]:
+    """The targets of an answer."""
+    return [
+        Target(parameter, str(item[kind][key]), bool(item.get("use_private_ip")))
+        for item in items
+        for parameter, kind, key in _KINDS
+        if item["type"] == kind
+    ]
+
+
+def private(targets: Iterable[Target]) -> list[str]:
+    """The targets that are reached through the private network: ids of servers, and selectors."""
+    return sorted(target.value for target in targets if target.is_private)
+
+
+def recalled(actual: Mapping[str, Any], private: Collection[str]) -> list[Target]:
+    """The targets that were seen, from what was kept of them."""
+    return [
+        Target(parameter, value, parameter != "ips" and value in private)
+        for parameter, _, _ in _KINDS
+        for value in actual[parameter]
+    ]
+
+
+def actual(targets: Collection[Target]) -> dict[str, Any]:
+    """The parameters that targets come to. How they are reached is told where all are reached in one way."""
+    found: dict[str, Any] = {
+        parameter: [target.value for target in targets if target.parameter == parameter] for parameter, _, _ in _KINDS
+    }
+    found = {name: ids(values) if name == "servers" else sorted(values) for name, values in found.items()}
+    ways = {target.is_private for target in targets if target.parameter != "ips"}
+    return found if not ways else {**found, "usePrivateIp": ways.pop() if len(ways) == 1 else "mixed"}
+
+
+def declared(parameters: Mapping[str, Any]) -> list[Target]:
+    """The targets that are declared."""
+    is_private = bool(parameters.get("usePrivateIp"))
+    return [
+        Target(parameter, str(value), is_private and parameter != "ips")
+        for parameter, _, _ in _KINDS
+        for value in parameters.get(parameter) or ()
+    ]
+
+
+def calls(
+    wanted: Mapping[str, Any], seen: Collection[Target], drift: Collection[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What leads from the targets that are to those declared: new ones first, and one by one those reached otherwise.
+
+    A target that is reached in the wrong way is taken off here and added in the next round.
+    """
+    present = {(target.parameter, target.value) for target in seen}
+    targets = declared(wanted)
+    for target in targets:
+        if target.parameter in drift and (target.parameter, target.value) not in present:
+            yield "add_target", target.to_request(how=True)
+    keys = {(target.parameter, target.value) for target in targets}
+    for target in seen:
+        if target.parameter in drift and (target.parameter, target.value) not in keys:
+            yield "remove_target", target.to_request(how=False)
+    if "usePrivateIp" in drift:
+        for target in seen:
+            is_ours = target.parameter != "ips" and (target.parameter, target.value) in keys
+            if is_ours and target.is_private != bool(wanted["usePrivateIp"]):
+                yield "remove_target", target.to_request(how=False)
