@@ -34,6 +34,7 @@ CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 20.0
 WRITE_SECONDS: Final = 60.0
 MOST_PAGES: Final = 10_000
+LONGEST_PAUSE: Final = 3_600.0
 _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
     401: Denied,
     403: Denied,
@@ -129,7 +130,7 @@ class Dialect(ABC):
         """The error to raise for an answer that is not good."""
         code, words = self.said(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
-        return refusal(
+        error = refusal(
             when_read(kind) if answer.call.is_read else kind,
             words,
             provider=self.provider,
@@ -137,6 +138,14 @@ class Dialect(ABC):
             call=str(answer.call),
             request_id=self.request_id(answer),
         )
+        if isinstance(error, Throttled):
+            error.after_seconds = self.wished_pause(answer)
+        return error
+
+    def wished_pause(self, answer: Answer) -> float:
+        """For how many seconds the vendor asks to be left alone, at most an hour; some have a header of their own."""
+        said = answer.headers.get("retry-after", "")
+        return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
 
 
 class Door:
