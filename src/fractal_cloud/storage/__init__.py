@@ -1,5 +1,5 @@
 """Buckets, databases and volumes, by provider. Only names: what a component is stands beside its offer."""
 
-from fractal_cloud.storage import aws, kubernetes, postgres
+from fractal_cloud.storage import aws, azure, kubernetes, postgres
 
-__all__ = ["aws", "kubernetes", "postgres"]
+__all__ = ["aws", "azure", "kubernetes", "postgres"]

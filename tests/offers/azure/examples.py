@@ -1,0 +1,327 @@
+"""A complete valid declaration of every Azure type with its parents, other values for its parameters, and how a person
+would edit each of them.
+
+Plain data for suites that run over the whole registry; nothing here asserts anything.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.azure.aks import AzureAks
+from fractal_cloud.offers.azure.nsg import AzureNsg
+from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
+from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
+from fractal_cloud.offers.azure.subnet import AzureSubnet
+from fractal_cloud.offers.azure.vm import AzureVm
+from fractal_cloud.offers.azure.vnet import AzureVnet
+from tests.offers.azure.person import AzurePerson, Item
+
+GROUP, LOCATION = "sandbox", "westeurope"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqfakefakefakefakefakefakefakefakefakefakefake me@home"
+Edit = Callable[[AzurePerson, str, str, Any], None]
+"""Edit one parameter of the resource at a path, as a person would."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """``components``: declarations in dependency order, the last one is under test; ``kind``: what Azure calls it."""
+
+    components: list[dict[str, Any]]
+    changes: dict[str, Any]
+    kind: str
+    edit: Edit
+    immutable_changes: Mapping[str, Any] = field(default_factory=dict)
+    as_name: Callable[[str], str] = str
+
+
+def component(kind: type[Component], component_id: str, /, **parameters: Any) -> dict[str, Any]:
+    """A declaration."""
+    return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
+
+
+def _rewrite(change: Callable[[Item, str, Any], None]) -> Edit:
+    """Read it, change it, write all of it back."""
+
+    def edit(person: AzurePerson, path: str, name: str, value: Any) -> None:
+        item = person.call("GET", path)
+        change(item, name, value)
+        person.call("PUT", path, item)
+
+    return edit
+
+
+def _change_network(item: Item, name: str, value: Any) -> None:
+    properties = item["properties"]
+    if name == "addressPrefixes":
+        properties["addressSpace"]["addressPrefixes"] = value
+    elif name == "dnsServers":
+        properties["dhcpOptions"]["dnsServers"] = value
+    elif name == "flowTimeoutInMinutes":
+        properties["flowTimeoutInMinutes"] = value
+    else:
+        for subnet in properties["subnets"]:
+            subnet["properties"]["addressPrefix"] = value[subnet["name"]]
+
+
+def _change_group(item: Item, name: str, value: Any) -> None:
+    properties = item["properties"]
+    if name == "flushConnection":
+        properties["flushConnection"] = value
+    else:
+        properties["securityRules"] = [
+            {"name": rule["name"], "properties": {**OPEN, **{k: v for k, v in rule.items() if k != "name"}}}
+            for rule in value
+        ]
+
+
+def _edit_machine(person: AzurePerson, path: str, name: str, value: Any) -> None:
+    if name == "state":
+        person.call("POST", f"{path}/{'start' if value == 'running' else 'deallocate'}")
+    elif name == "vmSize":
+        person.call("PATCH", path, {"properties": {"hardwareProfile": {"vmSize": value}}})
+    else:
+        person.call("PATCH", path, {"properties": {"userData": b64encode(value.encode()).decode()}})
+
+
+def _edit_account(person: AzurePerson, path: str, name: str, value: Any) -> None:
+    if name == "sku":
+        person.call("PATCH", path, {"sku": {"name": value}})
+    else:
+        key = {"enableHttpsTrafficOnly": "supportsHttpsTrafficOnly"}.get(name, name)
+        person.call("PATCH", path, {"properties": {key: value}})
+
+
+def _change_cluster(item: Item, name: str, value: Any) -> None:
+    properties = item["properties"]
+    if name == "nodeCount":
+        properties["agentPoolProfiles"][0]["count"] = value
+    elif name == "skuTier":
+        item["sku"]["tier"] = value
+    elif name == "authorizedIPRanges":
+        properties["apiServerAccessProfile"] = {"authorizedIPRanges": value}
+    elif name == "upgradeChannel":
+        properties["autoUpgradeProfile"] = {"upgradeChannel": value}
+    else:
+        properties["kubernetesVersion"] = value
+
+
+def _edit_server(person: AzurePerson, path: str, name: str, value: Any) -> None:
+    parts: dict[str, Item] = {
+        "version": {"properties": {"version": value}},
+        "skuName": {"sku": {"name": value}},
+        "skuTier": {"sku": {"tier": value}},
+        "storageSizeGB": {"properties": {"storage": {"storageSizeGB": value}}},
+        "backupRetentionDays": {"properties": {"backup": {"backupRetentionDays": value}}},
+        "highAvailability": {"properties": {"highAvailability": {"mode": value}}},
+        "publicNetworkAccess": {"properties": {"network": {"publicNetworkAccess": value}}},
+    }
+    person.call("PATCH", path, parts[name])
+
+
+OPEN = {
+    "protocol": "*",
+    "sourceAddressPrefix": "*",
+    "sourcePortRange": "*",
+    "destinationAddressPrefix": "*",
+    "destinationPortRange": "*",
+}
+WEB = {
+    "name": "web",
+    "priority": 100,
+    "direction": "Inbound",
+    "access": "Allow",
+    "protocol": "Tcp",
+    "destinationPortRange": "443",
+}
+OUT = {"name": "out", "priority": 200, "direction": "Outbound", "access": "Deny", "description": "nothing leaves"}
+NETWORK = component(
+    AzureVnet,
+    "net",
+    resourceGroup=GROUP,
+    location=LOCATION,
+    addressPrefixes=["10.0.0.0/16"],
+    subnets={"front": "10.0.1.0/24", "back": "10.0.2.0/24"},
+)
+FRONT = component(AzureSubnet, "front", vnet="net")
+BACK = component(AzureSubnet, "back", vnet="net")
+
+EXAMPLES: dict[type[Component], Example] = {
+    AzureVnet: Example(
+        components=[
+            component(
+                AzureVnet,
+                "net",
+                resourceGroup=GROUP,
+                location=LOCATION,
+                addressPrefixes=["10.0.0.0/16"],
+                dnsServers=["10.0.0.10"],
+                flowTimeoutInMinutes=10,
+                subnets={"front": "10.0.1.0/24", "back": "10.0.2.0/24"},
+            )
+        ],
+        changes={
+            "addressPrefixes": ["10.0.0.0/16", "10.1.0.0/16"],
+            "dnsServers": ["10.0.0.11", "10.0.0.10"],
+            "flowTimeoutInMinutes": 20,
+            "subnets": {"front": "10.0.3.0/24", "back": "10.0.4.0/24"},
+        },
+        kind="Microsoft.Network/virtualNetworks",
+        edit=_rewrite(_change_network),
+        immutable_changes={"location": "northeurope"},
+    ),
+    AzureNsg: Example(
+        components=[
+            component(
+                AzureNsg,
+                "fence",
+                resourceGroup=GROUP,
+                location=LOCATION,
+                securityRules=[WEB, OUT],
+                flushConnection=False,
+            )
+        ],
+        changes={
+            "securityRules": [{**WEB, "sourceAddressPrefix": "10.0.0.0/8,192.0.2.0/24"}, {**OUT, "priority": 300}],
+            "flushConnection": True,
+        },
+        kind="Microsoft.Network/networkSecurityGroups",
+        edit=_rewrite(_change_group),
+        immutable_changes={"location": "northeurope"},
+    ),
+    AzureVm: Example(
+        components=[
+            NETWORK,
+            FRONT,
+            BACK,
+            component(
+                AzureVm,
+                "box",
+                location=LOCATION,
+                subnet="front",
+                vmSize="Standard_B2s",
+                imageReference="Canonical:ubuntu-24_04-lts:server:latest",
+                adminUsername="ops",
+                sshPublicKey=KEY,
+                osDiskSizeGB=64,
+                zone="1",
+                userData="#cloud-config\n",
+                state="running",
+            ),
+        ],
+        changes={"vmSize": "Standard_B4ms", "userData": "hello", "state": "stopped"},
+        kind="Microsoft.Compute/virtualMachines",
+        edit=_edit_machine,
+        immutable_changes={
+            "location": "northeurope",
+            "subnet": "back",
+            "imageReference": "Debian:debian-13:13:latest",
+            "adminUsername": "root2",
+            "osDiskSizeGB": 128,
+            "zone": "2",
+        },
+    ),
+    AzureStorageAccount: Example(
+        components=[
+            component(
+                AzureStorageAccount,
+                "store",
+                resourceGroup=GROUP,
+                location=LOCATION,
+                kind="StorageV2",
+                sku="Standard_LRS",
+                accessTier="Hot",
+                minimumTlsVersion="TLS1_2",
+                allowBlobPublicAccess=False,
+                allowSharedKeyAccess=True,
+                publicNetworkAccess="Enabled",
+                enableHttpsTrafficOnly=True,
+                isHnsEnabled=False,
+            )
+        ],
+        changes={
+            "sku": "Standard_GRS",
+            "accessTier": "Cool",
+            "minimumTlsVersion": "TLS1_3",
+            "allowBlobPublicAccess": True,
+            "allowSharedKeyAccess": False,
+            "publicNetworkAccess": "Disabled",
+            "enableHttpsTrafficOnly": False,
+        },
+        kind="Microsoft.Storage/storageAccounts",
+        edit=_edit_account,
+        immutable_changes={"location": "northeurope", "kind": "BlockBlobStorage", "isHnsEnabled": True},
+        as_name=lambda text: text.replace("-", ""),
+    ),
+    AzureAks: Example(
+        components=[
+            NETWORK,
+            FRONT,
+            BACK,
+            component(
+                AzureAks,
+                "cluster",
+                location=LOCATION,
+                kubernetesVersion="1.32",
+                dnsPrefix="cluster",
+                vmSize="Standard_D4s_v5",
+                nodeCount=2,
+                subnet="front",
+                networkPlugin="azure",
+                skuTier="Free",
+                authorizedIPRanges=["192.0.2.0/24"],
+                upgradeChannel="patch",
+            ),
+        ],
+        changes={
+            "nodeCount": 3,
+            "skuTier": "Standard",
+            "authorizedIPRanges": ["192.0.2.0/24", "198.51.100.0/24"],
+            "upgradeChannel": "stable",
+            "kubernetesVersion": "1.34",
+        },
+        kind="Microsoft.ContainerService/managedClusters",
+        edit=_rewrite(_change_cluster),
+        immutable_changes={
+            "location": "northeurope",
+            "dnsPrefix": "other",
+            "vmSize": "Standard_D8s_v5",
+            "subnet": "back",
+            "networkPlugin": "kubenet",
+        },
+    ),
+    AzurePostgresDbms: Example(
+        components=[
+            component(
+                AzurePostgresDbms,
+                "db",
+                resourceGroup=GROUP,
+                location=LOCATION,
+                version="16",
+                skuName="Standard_D2ds_v5",
+                skuTier="GeneralPurpose",
+                storageSizeGB=64,
+                backupRetentionDays=7,
+                geoRedundantBackup="Disabled",
+                highAvailability="Disabled",
+                publicNetworkAccess="Disabled",
+            )
+        ],
+        changes={
+            "skuName": "Standard_E2ds_v5",
+            "skuTier": "MemoryOptimized",
+            "backupRetentionDays": 14,
+            "highAvailability": "ZoneRedundant",
+            "publicNetworkAccess": "Enabled",
+            "storageSizeGB": 128,
+            "version": "17",
+        },
+        kind="Microsoft.DBforPostgreSQL/flexibleServers",
+        edit=_edit_server,
+        immutable_changes={"location": "northeurope", "geoRedundantBackup": "Enabled"},
+    ),
+}
