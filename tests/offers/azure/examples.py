@@ -282,7 +282,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "skuTier": "Standard",
             "authorizedIPRanges": ["192.0.2.0/24", "198.51.100.0/24"],
             "upgradeChannel": "stable",
-            "kubernetesVersion": "1.34",
+            "kubernetesVersion": "1.33",
         },
         kind="Microsoft.ContainerService/managedClusters",
         edit=_rewrite(_change_cluster),

@@ -7,6 +7,7 @@ a machine's own identity, or somebody who has logged in with ``az``.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -75,6 +76,7 @@ class AzureSession(Session):
             ) from missing
         endpoint, authority = _whereabouts()
         credential = DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or authority)
+        weakref.finalize(self, credential.close)  # it has connections of its own
         self._door = Door(endpoint, ArmDialect(credential, os.environ.get(AUDIENCE) or endpoint))
 
     def realms(self) -> Mapping[str, str]:
