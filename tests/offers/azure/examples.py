@@ -298,7 +298,7 @@ EXAMPLES: dict[type[Component], Example] = {
         components=[
             component(
                 AzurePostgresDbms,
-                "db",
+                "orders",
                 resourceGroup=GROUP,
                 location=LOCATION,
                 version="16",

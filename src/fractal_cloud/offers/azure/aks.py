@@ -94,6 +94,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
     service = "containerservice"
     kind = AKS
     holds_data = True
+    deletes_guarded = True
     guard = (
         "updates and deletions carry the cluster's etag (If-Match); tag changes have no precondition: "
         "their window is the one call after a fresh read"
@@ -186,13 +187,8 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
                 pool["orchestratorVersion"] = version
         cloud.put(sighting.resource_id, AKS.version, changed, self.etag_of(item))
 
-    def delete(self, cloud: Azure, sighting: Sighting) -> None:
-        """Delete it as it was read; data on disks of its pods keeps it (O15)."""
-        self.check_deletion(cloud, sighting)
-        cloud.delete(sighting.resource_id, AKS.version, sighting.revision)
-
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
-        """Disks that pods asked for lie in the node group, which goes with the cluster."""
+        """Data is not thrown away (O15): disks of pods lie in the node group, which goes with the cluster."""
         group = str(sighting.outputs.get("nodeResourceGroup") or "")
         disks = cloud.list(DISK, group) if group else ()
         claims = sorted(tags[_CLAIM] for disk in disks if _CLAIM in (tags := disk.get("tags") or {}))

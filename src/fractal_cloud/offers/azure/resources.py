@@ -54,9 +54,10 @@ class AzureResource(AzureComponent):
 
 
 class ResourceOffer(Offer[C, Azure]):
-    """How one kind of resource is read and changed."""
+    """How one kind of resource is read and changed. ``deletes_guarded``: a deletion heeds the etag too."""
 
     kind: ClassVar[ResourceKind]
+    deletes_guarded: ClassVar[bool] = False
     place: ClassVar[tuple[str, ...]] = ("resourceGroup",)
     realm = "subscription"
     glass = glass()
@@ -172,8 +173,11 @@ class ResourceOffer(Offer[C, Azure]):
 
     def delete(self, cloud: Azure, sighting: Sighting) -> None:
         """Delete it; absent is success."""
-        self.check_deletion(cloud, sighting)
-        cloud.delete(sighting.resource_id, self.kind.version)
+        try:
+            self.check_deletion(cloud, sighting)
+        except NotFound:
+            return
+        cloud.delete(sighting.resource_id, self.kind.version, sighting.revision if self.deletes_guarded else None)
 
     def tag(self, cloud: Azure, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change protocol tags."""
