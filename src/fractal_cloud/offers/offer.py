@@ -141,6 +141,8 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page. ``service`` is the vendor's
     service whose budget of calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``.
+    ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
+    race lost there is reported (S16).
     """
 
     component: ClassVar[type[Component]]
@@ -157,6 +159,7 @@ class Offer(ABC, Generic[C, K]):
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
     guard: ClassVar[str] = "a fresh read right before the one call"
+    unguarded: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def type(self) -> str:

@@ -19,6 +19,7 @@ VERSIONS = {
     "Microsoft.ContainerService": "2025-03-01",
     "Microsoft.DBforPostgreSQL": "2024-08-01",
 }
+PATIENCE = 200
 TAGS = "providers/Microsoft.Resources/tags/default"
 
 
@@ -70,8 +71,17 @@ class AzurePerson:
         self.write_tags(path, "Delete", dict.fromkeys(keys, ""))
 
     def write_tags(self, path: str, operation: str, tags: dict[str, str]) -> None:
-        """What `az tag update` sends."""
-        self.call("PATCH", f"{path}/{TAGS}", {"operation": operation, "properties": {"tags": tags}})
+        """What `az tag update` sends; again, where Azure is at work on a network and asks for that."""
+        for _ in range(PATIENCE):
+            try:
+                self.call("PATCH", f"{path}/{TAGS}", {"operation": operation, "properties": {"tags": tags}})
+            except HTTPError as error:
+                if error.code != 429:
+                    raise
+                self.find(path)
+            else:
+                return
+        raise AssertionError(f"{path} is at work for ever")
 
     def make_group(self, name: str) -> None:
         """A resource group."""

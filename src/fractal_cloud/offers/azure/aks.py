@@ -95,6 +95,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
     kind = AKS
     holds_data = True
     deletes_guarded = True
+    unguarded = frozenset({"tag"})
     guard = (
         "updates and deletions carry the cluster's etag (If-Match); tag changes have no precondition: "
         "their window is the one call after a fresh read"

@@ -62,6 +62,7 @@ class ResourceOffer(Offer[C, Azure]):
     realm = "subscription"
     glass = glass()
     guard = GUARDED
+    unguarded: ClassVar[frozenset[str]] = frozenset({"tag", "delete"})
 
     # --- what each offer says of its kind
 

@@ -91,6 +91,8 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
     title = "Virtual machine"
     service = "compute"
     kind = VM
+    # starting and stopping are actions without a precondition
+    unguarded = frozenset({"update", "tag", "delete"})
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
         "vmId": "id that no other machine will ever have",

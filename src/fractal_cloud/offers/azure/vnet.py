@@ -84,6 +84,8 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
     title = "Virtual network"
     service = "network"
     kind = VNET
+    # a subnet is written with its own etag, not with the network's
+    unguarded = frozenset({"update", "tag", "delete"})
     outputs: ClassVar[Mapping[str, str]] = {**OUTPUTS, "resourceGuid": "id that no other network will ever have"}
 
     def actual(self, item: Item) -> dict[str, Any]:
