@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.offers.azure.vnet import AzureVnet
 from fractal_cloud.sandbox import Sandbox, sandbox_env
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
+from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld
 from tests.offers.worlds import provider_world
 
@@ -63,7 +65,7 @@ def commands(world: AzureWorld, component_id: str) -> tuple[list[str], list[str]
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T8")
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
+@pytest.mark.parametrize("example", [EXAMPLES[kind] for kind in CASES], ids=[kind.__name__ for kind in CASES])
 def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
     world: AzureWorld, az: Run, example: Example
 ) -> None:
@@ -97,9 +99,8 @@ def test_a_network_made_with_az_is_brought_in(world: AzureWorld, az: Run) -> Non
     az(f"az network vnet subnet create -g {GROUP} --vnet-name Legacy -n theirs --address-prefixes 10.7.9.0/24")
     shown = json.loads(az(f"az network vnet show -g {GROUP} -n legacy"))
     assert [one["name"] for one in shown["subnets"]] == ["theirs"]
-    kind = next(iter(EXAMPLES))
     places = {"resourceGroup": GROUP, "location": LOCATION}
-    legacy = component(kind, "legacy", **places, addressPrefixes=["10.7.0.0/16"], subnets={"ours": "10.7.1.0/24"})
+    legacy = component(AzureVnet, "legacy", **places, addressPrefixes=["10.7.0.0/16"], subnets={"ours": "10.7.1.0/24"})
     world.deploy("ls-a", legacy)
     world.cycle()
     assert world.status("ls-a", "legacy") == "ManualOverride"

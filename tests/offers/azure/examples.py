@@ -27,6 +27,10 @@ Edit = Callable[[AzurePerson, str, str, Any], None]
 """Edit one parameter of the resource at a path, as a person would."""
 
 
+def _left_alone(person: AzurePerson, path: str, name: str, value: Any) -> None:
+    raise AssertionError(f"{name} of {path} is only read, and was to become {value!r}: {person}")
+
+
 @dataclass(frozen=True)
 class Example:
     """``components``: declarations in dependency order, the last one is under test; ``kind``: what Azure calls it."""
@@ -34,7 +38,7 @@ class Example:
     components: list[dict[str, Any]]
     changes: dict[str, Any]
     kind: str
-    edit: Edit
+    edit: Edit = _left_alone
     immutable_changes: Mapping[str, Any] = field(default_factory=dict)
     as_name: Callable[[str], str] = str
 
@@ -173,6 +177,11 @@ EXAMPLES: dict[type[Component], Example] = {
         kind="Microsoft.Network/virtualNetworks",
         edit=_rewrite(_change_network),
         immutable_changes={"location": "northeurope"},
+    ),
+    AzureSubnet: Example(
+        components=[NETWORK, component(AzureSubnet, "front", vnet="net", addressPrefix="10.0.1.0/24")],
+        changes={},
+        kind="Microsoft.Network/virtualNetworks/subnets",
     ),
     AzureNsg: Example(
         components=[

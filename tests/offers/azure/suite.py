@@ -34,4 +34,8 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
+    effects={kind.__name__: 1 for kind in hands.CASES},
+    always=("AzureNsg",),
+    machine="AzureNsg",
+    creates="createOrUpdate*",
 )

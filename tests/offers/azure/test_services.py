@@ -12,6 +12,7 @@ from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.azure.vm import AzureVm
 from tests.offers.azure.examples import EXAMPLES
+from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld
 
 
@@ -117,6 +118,6 @@ def test_the_role_allows_what_is_done_and_no_data_plane() -> None:
     assert role["DataActions"] == []
     actions = role["Actions"]
     assert not [one for one in actions if "*" in one or "listKeys" in one or "roleAssignments" in one]
-    for kind in EXAMPLES.values():
-        assert {f"{kind.kind}/{verb}" for verb in ("read", "write", "delete")} <= set(actions)
+    for kind in CASES:
+        assert {f"{EXAMPLES[kind].kind}/{verb}" for verb in ("read", "write", "delete")} <= set(actions)
     assert "Microsoft.Resources/tags/write" in actions

@@ -91,7 +91,10 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
     title = "Virtual machine"
     service = "compute"
     kind = VM
-    # starting and stopping are actions without a precondition
+    guard = (
+        "changes carry the machine's etag (If-Match); starting, stopping, tag changes and deletions have no "
+        "precondition: their window is the one call after a fresh read"
+    )
     unguarded = frozenset({"update", "tag", "delete"})
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
