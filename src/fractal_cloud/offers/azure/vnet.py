@@ -85,8 +85,8 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
     service = "network"
     kind = VNET
     guard = (
-        "updates carry the network's etag (If-Match), those of a subnet the subnet's own; tag changes and deletions have "
-        "no precondition: their window is the one call after a fresh read"
+        "updates carry the network's etag (If-Match), those of a subnet the subnet's own; tag changes and deletions "
+        "have no precondition: their window is the one call after a fresh read"
     )
     unguarded = frozenset({"update", "tag", "delete"})
     outputs: ClassVar[Mapping[str, str]] = {**OUTPUTS, "resourceGuid": "id that no other network will ever have"}
