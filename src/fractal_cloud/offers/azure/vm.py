@@ -192,7 +192,7 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
             "hardwareProfile": {"vmSize": machine.vm_size},
             "storageProfile": {"imageReference": image, "osDisk": disk},
             "osProfile": {
-                "computerName": machine.name,
+                "computerName": machine.name.replace("_", "-"),
                 "adminUsername": user,
                 "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": {"publicKeys": keys}},
             },
