@@ -12,7 +12,7 @@ from fractal_cloud.sandbox.azure.arm import PAGE, Arm
 from fractal_cloud.sandbox.azure.compute import COMPUTE_KINDS, switch
 from fractal_cloud.sandbox.azure.kinds import ArmKind
 from fractal_cloud.sandbox.azure.locks import LOCKS, delete_lock, put_lock
-from fractal_cloud.sandbox.azure.network import NETWORK_KINDS, delete_subnet, get_subnet, put_subnet
+from fractal_cloud.sandbox.azure.network import NETWORK_KINDS, delete_subnet, get_subnet, list_subnets, put_subnet
 from fractal_cloud.sandbox.azure.services import CHILDREN, SERVICE_KINDS, delete_child, list_children, put_child
 from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request, RestCloud, Route
@@ -154,9 +154,11 @@ class AzureCloud(RestCloud):
         """What has an address below a resource."""
         arms = {kind.plural: Arm(kind, self.knobs) for kind in KINDS}
         network, machine = arms["virtualNetworks"], arms["virtualMachines"]
-        subnet = f"{_IN_GROUP}/providers/{network.kind.type}/{{network}}/subnets/{{name}}"
+        subnets = f"{_IN_GROUP}/providers/{network.kind.type}/{{network}}/subnets"
+        subnet = subnets + "/{name}"
         action = f"{_IN_GROUP}/providers/{machine.kind.type}/{{name}}/{{action}}"
         found = [
+            Route("GET", subnets, "network", "list subnets", list_subnets),
             Route("GET", subnet, "network", "get subnets", get_subnet, "name"),
             Route("PUT", subnet, "network", "createOrUpdate subnets", partial(put_subnet, network), "name"),
             Route("DELETE", subnet, "network", "delete subnets", partial(delete_subnet, network), "name"),

@@ -11,7 +11,7 @@ from fractal_cloud.sandbox.azure.kinds import ArmKind, Rules, etag_name, group_o
 from fractal_cloud.sandbox.azure.locks import refuse_if_locked
 from fractal_cloud.sandbox.rest import Body, Draft, Refused, Reply, Request
 
-__all__ = ["INTERFACES", "NETWORK_KINDS", "delete_subnet", "get_subnet", "put_subnet"]
+__all__ = ["INTERFACES", "NETWORK_KINDS", "delete_subnet", "get_subnet", "list_subnets", "put_subnet"]
 
 # From this version on, a network that is written without its subnets keeps them; before, it lost them.
 _KEEPS_SUBNETS = "2023-09-01"
@@ -202,6 +202,11 @@ def get_subnet(request: Request, draft: Draft) -> Reply:
         if subnet["name"].lower() == request.words["name"].lower():
             return Reply(200, _show_subnet(draft, subnet))
     raise Refused(404, "NotFound", f"Resource {request.words['name']} not found.")
+
+
+def list_subnets(request: Request, draft: Draft) -> Reply:
+    _, network = _network_of(request, draft)
+    return Reply(200, {"value": [_show_subnet(draft, subnet) for subnet in network["properties"]["subnets"]]})
 
 
 def put_subnet(arm: Arm, request: Request, draft: Draft) -> Reply:
