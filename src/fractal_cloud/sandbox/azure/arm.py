@@ -131,7 +131,7 @@ class Arm:
         }
         self._require(request, draft, before)
         seen = self._write(draft, identity, body, before)
-        return Reply(201 if before is None else 200, show(kind, draft, seen), self._work(request, identity))
+        return Reply(kind.created if before is None else 200, show(kind, draft, seen), self._work(request, identity))
 
     def patch(self, request: Request, draft: Draft) -> Reply:
         identity, before = self._existing(request, draft)

@@ -161,5 +161,5 @@ def switch(arm: Arm, request: Request, draft: Draft) -> Reply:
 
 
 _MACHINE = ArmKind(_NAMESPACE, "virtualMachines", "compute", etag="etag", rules=Rules(complete=_complete, leave=_leave))
-_DISK = ArmKind(_NAMESPACE, "disks", "compute", judged=False)
+_DISK = ArmKind(_NAMESPACE, "disks", "compute", judged=False, created=202)
 COMPUTE_KINDS = (_MACHINE, _DISK)

@@ -47,6 +47,7 @@ class ArmKind:
     """One kind: `etag` names the field it is told in, where there is one; `deletes_guarded`: a deletion heeds it.
 
     `state` is the field of the properties that tells what Azure is doing. What `is_global` has one name in the world.
+    `created`: with which status a creation is answered, about which the vendor's SDKs are strict.
     """
 
     namespace: str
@@ -58,6 +59,7 @@ class ArmKind:
     state: str = "provisioningState"
     states: Mapping[str, str] = field(default_factory=dict)
     is_async: bool = True
+    created: int = 201
     judged: bool = True
     rules: Rules = no_rules
 

@@ -139,7 +139,7 @@ def _leave_with_children(draft: Draft, body: Body) -> None:
 
 
 _SERVER_STATES = {"creating": "Provisioning", "updating": "Updating", "deleting": "Dropping", "ready": "Ready"}
-_ACCOUNT = ArmKind("Microsoft.Storage", "storageAccounts", "storage", is_global=True, is_async=False)
+_ACCOUNT = ArmKind("Microsoft.Storage", "storageAccounts", "storage", is_global=True, is_async=False, created=200)
 _CLUSTER = ArmKind(
     "Microsoft.ContainerService", "managedClusters", "containerservice", etag="eTag", deletes_guarded=True
 )
