@@ -6,7 +6,6 @@ Plain data for suites that run over the whole registry; nothing here asserts any
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,16 +18,10 @@ from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
 from fractal_cloud.offers.azure.subnet import AzureSubnet
 from fractal_cloud.offers.azure.vm import AzureVm
 from fractal_cloud.offers.azure.vnet import AzureVnet
-from tests.offers.azure.person import AzurePerson, Item
+from tests.offers.azure import edits
 
 GROUP, LOCATION = "sandbox", "westeurope"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqfakefakefakefakefakefakefakefakefakefakefake me@home"
-Edit = Callable[[AzurePerson, str, str, Any], None]
-"""Edit one parameter of the resource at a path, as a person would."""
-
-
-def _left_alone(person: AzurePerson, path: str, name: str, value: Any) -> None:
-    raise AssertionError(f"{name} of {path} is only read, and was to become {value!r}: {person}")
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,7 @@ class Example:
     components: list[dict[str, Any]]
     changes: dict[str, Any]
     kind: str
-    edit: Edit = _left_alone
+    edit: edits.Edit = edits.left_alone
     immutable_changes: Mapping[str, Any] = field(default_factory=dict)
     as_name: Callable[[str], str] = str
 
@@ -48,92 +41,6 @@ def component(kind: type[Component], component_id: str, /, **parameters: Any) ->
     return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
 
 
-def _rewrite(change: Callable[[Item, str, Any], None]) -> Edit:
-    """Read it, change it, write all of it back."""
-
-    def edit(person: AzurePerson, path: str, name: str, value: Any) -> None:
-        item = person.call("GET", path)
-        change(item, name, value)
-        person.call("PUT", path, item)
-
-    return edit
-
-
-def _change_network(item: Item, name: str, value: Any) -> None:
-    properties = item["properties"]
-    if name == "addressPrefixes":
-        properties["addressSpace"]["addressPrefixes"] = value
-    elif name == "dnsServers":
-        properties["dhcpOptions"]["dnsServers"] = value
-    elif name == "flowTimeoutInMinutes":
-        properties["flowTimeoutInMinutes"] = value
-    else:
-        for subnet in properties["subnets"]:
-            subnet["properties"]["addressPrefix"] = value[subnet["name"]]
-
-
-def _change_group(item: Item, name: str, value: Any) -> None:
-    properties = item["properties"]
-    if name == "flushConnection":
-        properties["flushConnection"] = value
-    else:
-        properties["securityRules"] = [
-            {"name": rule["name"], "properties": {**OPEN, **{k: v for k, v in rule.items() if k != "name"}}}
-            for rule in value
-        ]
-
-
-def _edit_machine(person: AzurePerson, path: str, name: str, value: Any) -> None:
-    if name == "state":
-        person.call("POST", f"{path}/{'start' if value == 'running' else 'deallocate'}")
-    elif name == "vmSize":
-        person.call("PATCH", path, {"properties": {"hardwareProfile": {"vmSize": value}}})
-    else:
-        person.call("PATCH", path, {"properties": {"userData": b64encode(value.encode()).decode()}})
-
-
-def _edit_account(person: AzurePerson, path: str, name: str, value: Any) -> None:
-    if name == "sku":
-        person.call("PATCH", path, {"sku": {"name": value}})
-    else:
-        key = {"enableHttpsTrafficOnly": "supportsHttpsTrafficOnly"}.get(name, name)
-        person.call("PATCH", path, {"properties": {key: value}})
-
-
-def _change_cluster(item: Item, name: str, value: Any) -> None:
-    properties = item["properties"]
-    if name == "nodeCount":
-        properties["agentPoolProfiles"][0]["count"] = value
-    elif name == "skuTier":
-        item["sku"]["tier"] = value
-    elif name == "authorizedIPRanges":
-        properties["apiServerAccessProfile"] = {"authorizedIPRanges": value}
-    elif name == "upgradeChannel":
-        properties["autoUpgradeProfile"] = {"upgradeChannel": value}
-    else:
-        properties["kubernetesVersion"] = value
-
-
-def _edit_server(person: AzurePerson, path: str, name: str, value: Any) -> None:
-    parts: dict[str, Item] = {
-        "version": {"properties": {"version": value}},
-        "skuName": {"sku": {"name": value}},
-        "skuTier": {"sku": {"tier": value}},
-        "storageSizeGB": {"properties": {"storage": {"storageSizeGB": value}}},
-        "backupRetentionDays": {"properties": {"backup": {"backupRetentionDays": value}}},
-        "highAvailability": {"properties": {"highAvailability": {"mode": value}}},
-        "publicNetworkAccess": {"properties": {"network": {"publicNetworkAccess": value}}},
-    }
-    person.call("PATCH", path, parts[name])
-
-
-OPEN = {
-    "protocol": "*",
-    "sourceAddressPrefix": "*",
-    "sourcePortRange": "*",
-    "destinationAddressPrefix": "*",
-    "destinationPortRange": "*",
-}
 WEB = {
     "name": "web",
     "priority": 100,
@@ -175,7 +82,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "subnets": {"front": "10.0.3.0/24", "back": "10.0.4.0/24"},
         },
         kind="Microsoft.Network/virtualNetworks",
-        edit=_rewrite(_change_network),
+        edit=edits.network,
         immutable_changes={"location": "northeurope"},
     ),
     AzureSubnet: Example(
@@ -199,7 +106,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "flushConnection": True,
         },
         kind="Microsoft.Network/networkSecurityGroups",
-        edit=_rewrite(_change_group),
+        edit=edits.group,
         immutable_changes={"location": "northeurope"},
     ),
     AzureVm: Example(
@@ -224,7 +131,7 @@ EXAMPLES: dict[type[Component], Example] = {
         ],
         changes={"vmSize": "Standard_B4ms", "userData": "hello", "state": "stopped"},
         kind="Microsoft.Compute/virtualMachines",
-        edit=_edit_machine,
+        edit=edits.machine,
         immutable_changes={
             "location": "northeurope",
             "subnet": "back",
@@ -262,7 +169,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "enableHttpsTrafficOnly": False,
         },
         kind="Microsoft.Storage/storageAccounts",
-        edit=_edit_account,
+        edit=edits.account,
         immutable_changes={"location": "northeurope", "kind": "BlockBlobStorage", "isHnsEnabled": True},
         as_name=lambda text: text.replace("-", ""),
     ),
@@ -294,7 +201,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "kubernetesVersion": "1.33",
         },
         kind="Microsoft.ContainerService/managedClusters",
-        edit=_rewrite(_change_cluster),
+        edit=edits.cluster,
         immutable_changes={
             "location": "northeurope",
             "dnsPrefix": "other",
@@ -330,7 +237,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "version": "17",
         },
         kind="Microsoft.DBforPostgreSQL/flexibleServers",
-        edit=_edit_server,
+        edit=edits.server,
         immutable_changes={"location": "northeurope", "geoRedundantBackup": "Enabled"},
     ),
 }
