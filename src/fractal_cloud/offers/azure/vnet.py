@@ -32,6 +32,8 @@ _MORE: Final[Mapping[str, str]] = {
     "routeTable": "a route table",
     "natGateway": "a NAT gateway",
 }
+# What Azure computes, and the other way to say the block.
+_NOT_SENT: Final = frozenset({"addressPrefixes", "ipConfigurations", "provisioningState"})
 _WHOLE: Final = ("addressPrefixes", "dnsServers", "flowTimeoutInMinutes")
 
 
@@ -129,10 +131,12 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
             subnet = known.get(name)
             if subnet is not None and prefix_of(subnet) == block:
                 continue
-            properties = {key: value for key, value in (subnet or {}).get("properties", {}).items() if key in _KEPT}
-            body = {**_subnet(name, block), "properties": {**properties, "addressPrefix": block}}
-            etag = subnet.get("etag") if subnet is not None else None
-            cloud.put(f"{sighting.resource_id}/subnets/{name}", self.kind.version, body, etag)
+            cloud.put(
+                f"{sighting.resource_id}/subnets/{name}",
+                self.kind.version,
+                _subnet(name, block, subnet["properties"] if subnet is not None else None),
+                subnet["etag"] if subnet is not None else None,
+            )
             return
 
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
@@ -142,11 +146,6 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
         used = [f"subnet {one['name']!r} ({', '.join(more)})" for one in subnets if (more := _more_of(one))]
         if used:
             raise Conflict(f"{sighting.name!r} still has {', '.join(used)}: remove them first, and it is tried again")
-
-
-_KEPT: Final = frozenset(
-    {*_MORE, "privateEndpointNetworkPolicies", "privateLinkServiceNetworkPolicies"} - {"ipConfigurations"}
-)
 
 
 def _more_of(subnet: Item) -> list[str]:
@@ -160,8 +159,10 @@ def prefix_of(subnet: Item) -> str:
     return properties.get("addressPrefix") or ",".join(properties.get("addressPrefixes") or ())
 
 
-def _subnet(name: str, block: str) -> Item:
-    return {"name": name, "properties": {"addressPrefix": block}}
+def _subnet(name: str, block: str, others: Mapping[str, Any] | None = None) -> Item:
+    """A subnet with its block; everything else that it has is kept."""
+    kept = {key: value for key, value in (others or {}).items() if key not in _NOT_SENT}
+    return {"name": name, "properties": {**kept, "addressPrefix": block}}
 
 
 def _apply(properties: Item, network: AzureVnet, names: Collection[str]) -> None:
