@@ -47,6 +47,7 @@ COMPARED: Mapping[str, str] = {
     "cidr": "Compared as a network, not as text.",
     "cidrs": "Compared as networks, without regard to order.",
     "quantity": "Compared by its value: `500m` is `0.5`, `1Gi` is `1024Mi`.",
+    "entries": "Only the entries that are declared are compared.",
 }
 INSTALLED = """\
 Every type that is installed with this package. `GET /offers` tells the same of a running control plane, with the types

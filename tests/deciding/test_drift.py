@@ -28,6 +28,7 @@ class Thing(Component):
     ranges: list[str] = parameter([], compare="cidrs")
     engine: str = parameter("", compare="caseless")
     state: str = parameter("running", enforced=True)
+    parts: dict[str, str] | None = parameter(None, compare="entries")
 
 
 COMPARED = ComparedType(
@@ -53,6 +54,7 @@ COMPARED = ComparedType(
         ("rules", [{"a": 1, "b": 2}, {"c": 3}], [{"c": 3}, {"b": 2, "a": 1}], "neither rules nor their keys have one"),
         ("ranges", ["10.0.0.1/8", "::1/128"], ["::1/128", "10.0.0.0/8"], "CIDRs are normalised one by one"),
         ("engine", "Postgres", "postgres", "the cloud stores it in lower case"),
+        ("parts", {"a": "1"}, {"a": "1", "b": "2"}, "entries that nobody declared are somebody else's"),
         ("region", "eu-west-1", "us-east-1", "a word of the scope is told apart, never as drift"),
         ("name", "one", "other", "and so is the name"),
     ],
@@ -71,6 +73,7 @@ def test_what_means_the_same_is_no_drift(name: str, declared: Any, actual: Any, 
         ("rules", [{"a": 1}], [{"a": 2}]),
         ("network", "10.0.0.0/16", "10.0.0.0/17"),
         ("network", "nonsense", "10.0.0.0/17"),
+        ("parts", {"a": "1", "c": "3"}, {"a": "1"}),
     ],
 )
 def test_what_differs_is_told_with_both_values(name: str, declared: Any, actual: Any) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,7 +100,7 @@ def test_a_sandbox_that_does_not_run_has_no_port_and_says_so() -> None:
 
 def test_knobs_calls_and_reset_are_reached_over_http(sandbox: Sandbox, person: Tools) -> None:
     surface = f"{sandbox.url}/_sandbox"
-    assert http("GET", surface) == {"clouds": ["aws", "kubernetes", "kubernetes-2"]}
+    assert http("GET", surface) == {"clouds": sorted(mount.name for mount in mounts())}
     shown = http("PUT", f"{surface}/aws/knobs", {"pageSize": 5, "fail": [{"operation": "CreateVpc", "status": 500}]})
     assert shown["pageSize"] == 5
     assert http("GET", f"{surface}/aws/knobs") == shown
@@ -113,6 +117,20 @@ def test_knobs_calls_and_reset_are_reached_over_http(sandbox: Sandbox, person: T
     http("POST", f"{surface}/aws/reset")
     assert http("GET", f"{surface}/aws/calls") == {"calls": []}
     assert http("GET", f"{surface}/aws/knobs")["pageSize"] is None
+
+
+def test_the_one_port_answers_tls_too_to_whoever_trusts_its_certificate(sandbox: Sandbox, tmp_path: Path) -> None:
+    with urllib.request.urlopen(f"{sandbox.url}/_sandbox/certificate", timeout=20) as answer:
+        certificate = answer.read().decode()
+    trusting = ssl.create_default_context(cadata=certificate)
+    for host in ("localhost", "127.0.0.1"):
+        with urllib.request.urlopen(f"https://{host}:{sandbox.port}/_sandbox", timeout=20, context=trusting) as answer:
+            assert json.loads(answer.read())["clouds"]
+    with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+        urllib.request.urlopen(f"https://localhost:{sandbox.port}/_sandbox", timeout=20)
+    settings = sandbox_env(sandbox.url, tmp_path)
+    assert Path(settings["REQUESTS_CA_BUNDLE"]).read_text() == certificate
+    assert "REQUESTS_CA_BUNDLE" not in agent_env(sandbox.url, tmp_path)
 
 
 def test_a_misspelt_knob_is_refused_and_named(sandbox: Sandbox) -> None:

@@ -75,6 +75,13 @@ SPELLINGS = [
     (nc.hetzner, "firewall", "NetworkAndCompute.IaaS.HetznerFirewall"),
     (nc.hetzner, "load_balancer", "NetworkAndCompute.IaaS.HetznerLoadBalancer"),
     (storage.hetzner, "volume", "Storage.IaaS.HetznerVolume"),
+    (nc.azure, "vnet", "NetworkAndCompute.IaaS.AzureVnet"),
+    (nc.azure, "subnet", "NetworkAndCompute.IaaS.AzureSubnet"),
+    (nc.azure, "nsg", "NetworkAndCompute.IaaS.AzureNsg"),
+    (nc.azure, "vm", "NetworkAndCompute.IaaS.AzureVm"),
+    (nc.azure, "aks", "NetworkAndCompute.PaaS.AzureAks"),
+    (storage.azure, "storage_account", "Storage.PaaS.AzureStorageAccount"),
+    (storage.azure, "postgres_dbms", "Storage.PaaS.AzurePostgresDbms"),
     (nc.aws, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
     (nc.aws, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
     (nc.aws, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
@@ -162,7 +169,8 @@ def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
     """The heavy ones would make every declaration slow to read, and need packages a declaration does not."""
     program = (
         "import sys; from fractal_cloud import LiveSystem, network_and_compute, storage, custom_workloads, network;"
-        "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto'};"
+        "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto',"
+        "'azure.identity'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

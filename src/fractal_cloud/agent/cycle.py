@@ -261,7 +261,7 @@ class Cycle:
             facts = around.offers[step.tracked.type]
             outcome = Writer(self._held, self._outlook, facts, self._may_write).carry_out(step)
             if isinstance(outcome.error, Throttled):
-                back_off(self._held, step.tracked.type, around.now())
+                back_off(self._held, step.tracked.type, around.now(), outcome.error.after_seconds)
             return outcome
 
         return list(around.pool.map(carry_out, planned))

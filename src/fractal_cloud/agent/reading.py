@@ -130,7 +130,7 @@ class Reader:
                 found[resource_id] = sighting if is_known else look.recall.same(sighting)
         except CloudError as error:
             if isinstance(error, Throttled):
-                back_off(held, offer.type, now)
+                back_off(held, offer.type, now, error.after_seconds)
             return error
         held.throttles.pop(offer.type, None)
         held.pages[offer.type] = look.recall.pages
@@ -237,8 +237,8 @@ def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
     )
 
 
-def back_off(held: HeldScope, component_type: str, now: datetime) -> None:
-    """Leave one service alone for a while, longer each time; the others go on."""
+def back_off(held: HeldScope, component_type: str, now: datetime, asked_for: float = 0.0) -> None:
+    """Leave one service alone for a while, longer each time, and as long as it asked for; the others go on."""
     times = held.throttles.get(component_type, 0) + 1
     held.throttles[component_type] = times
-    held.throttled_until[component_type] = now + timedelta(seconds=min(0.5 * 2**times, 60.0))
+    held.throttled_until[component_type] = now + timedelta(seconds=max(min(0.5 * 2**times, 60.0), asked_for))

@@ -6,8 +6,9 @@ with the provider's precondition where there is one (S16).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
@@ -20,6 +21,17 @@ from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View
+
+# What an offer calls the call that a verb is made by.
+_CALLS: Final[Mapping[Verb, str]] = {
+    Verb.CREATE: "create",
+    Verb.UPDATE: "update",
+    Verb.DELETE: "delete",
+    Verb.STAMP: "tag",
+    Verb.PUSH: "tag",
+    Verb.FINISH: "tag",
+    Verb.UNTAG: "tag",
+}
 
 
 @dataclass(slots=True)
@@ -94,7 +106,10 @@ class Writer:
         outcome.view = self._read(planned)
         after = outcome.view.sighting
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
-        outcome.race_lost = taken_over and fresh.revision is None and step.verb is not Verb.UNTAG
+        outcome.race_lost = taken_over and not self._has_precondition(fresh, step) and step.verb is not Verb.UNTAG
+
+    def _has_precondition(self, fresh: Sighting, step: Step) -> bool:
+        return fresh.revision is not None and _CALLS[step.verb] not in self._offer.unguarded
 
     def _guard(self, planned: Planned, outcome: Outcome) -> tuple[Sighting | None, Step | None]:
         view = self._read(planned)

@@ -26,7 +26,7 @@ from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.model.wording import FACTS, Path, explain, path_text
 
-Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity"]
+Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries"]
 COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
 
 
@@ -47,7 +47,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud tells it only one by one (S23).
     ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
     ``linked``: only links set it (``Offer.wire``); nobody declares it.
-    ``compare``: how declared and actual are held side by side.
+    ``compare``: how declared and actual are held side by side; of a map by ``entries``, only what is declared.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
     Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
     """

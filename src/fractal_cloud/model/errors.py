@@ -73,7 +73,9 @@ class CloudError(FractalError):
 
 
 class Throttled(CloudError):
-    """The cloud asks for fewer calls; the call had no effect."""
+    """The cloud asks for fewer calls; the call had no effect. ``after_seconds``: how long it asks to be left alone."""
+
+    after_seconds: float = 0.0
 
 
 class Unreadable(CloudError):

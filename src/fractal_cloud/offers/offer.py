@@ -90,7 +90,14 @@ class Provider:
 
     def can_connect(self) -> bool:
         """Whether the packages it needs are installed."""
-        return all(find_spec(package) is not None for package in self.packages)
+        return all(_is_installed(package) for package in self.packages)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # not even what it would lie in
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,9 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
-    calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``.
+    calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``. ``unguarded``: which of
+    ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a race lost there is
+    reported (S16).
     """
 
     component: ClassVar[type[Component]]
@@ -152,6 +161,7 @@ class Offer(ABC, Generic[C, K]):
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
     guard: ClassVar[str] = "a fresh read right before the one call"
+    unguarded: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def type(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 20.0
 WRITE_SECONDS: Final = 60.0
 MOST_PAGES: Final = 10_000
+LONGEST_PAUSE: Final = 3_600.0
 _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
     401: Denied,
     403: Denied,
@@ -129,7 +131,7 @@ class Dialect(ABC):
         """The error to raise for an answer that is not good."""
         code, words = self.said(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
-        return refusal(
+        error = refusal(
             when_read(kind) if answer.call.is_read else kind,
             words,
             provider=self.provider,
@@ -137,6 +139,14 @@ class Dialect(ABC):
             call=str(answer.call),
             request_id=self.request_id(answer),
         )
+        if isinstance(error, Throttled):
+            error.after_seconds = self.wished_pause(answer)
+        return error
+
+    def wished_pause(self, answer: Answer) -> float:
+        """For how many seconds the vendor asks to be left alone, at most an hour; some have a header of their own."""
+        said = answer.headers.get("retry-after", "")
+        return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
 
 
 class Door:
@@ -149,6 +159,7 @@ class Door:
         self.dialect = dialect
         limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         self._client = httpx2.Client(limits=limits, follow_redirects=False)
+        weakref.finalize(self, self._client.close)  # whoever forgets it lets its connections go, too
 
     def close(self) -> None:
         """Let the connections go."""

@@ -72,9 +72,18 @@ def find_drift(
         if value == seen and type(value) is type(seen):
             continue
         how = compared.compare.get(name, "exact")
+        if how == "entries":
+            seen = _declared_entries(value, seen)
         if _normal(how, value) != _normal(how, seen):
             drift[name] = Difference(value, seen)
     return drift
+
+
+def _declared_entries(declared: Any, actual: Any) -> Any:
+    """Of an actual map, what the declared one names: the other entries are somebody else's."""
+    if not (isinstance(declared, Mapping) and isinstance(actual, Mapping)):
+        return actual
+    return {key: value for key, value in actual.items() if key in declared}
 
 
 def _normal(how: str, value: Any) -> Any:

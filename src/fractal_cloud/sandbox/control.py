@@ -8,6 +8,7 @@
     GET  /_sandbox/<cloud>/monitor     violations and lost races
     POST /_sandbox/<cloud>/reset       remove all resources, calls, judgements and knobs
     POST /_sandbox/reset               the same for every cloud
+    GET  /_sandbox/certificate         what a client must trust that speaks TLS to the sandbox (answered by the server)
 
 It holds no state and knows no cloud by name.
 """

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from fractal_cloud.sandbox.certificates import Authority
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
 from fractal_cloud.sandbox.mounts import mounts
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
@@ -63,7 +64,9 @@ class Sandbox:
     def start(self) -> Sandbox:
         """Serve from a thread of its own; returns when the port is open."""
         self.reset()
-        self._server = HttpServer(self._host, self._wanted_port, _Router(self._clouds, self._paths))
+        authority = Authority()
+        router = _Router(self._clouds, self._paths, authority)
+        self._server = HttpServer(self._host, self._wanted_port, router, lambda: authority.context)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="sandbox", daemon=True).start()
         return self
 
@@ -97,13 +100,17 @@ class Sandbox:
 class _Router:
     """Sends each request to the control surface, or to the cloud at its path; the longest path that fits decides."""
 
-    def __init__(self, clouds: Mapping[str, Cloud], paths: Mapping[str, Cloud]) -> None:
+    def __init__(self, clouds: Mapping[str, Cloud], paths: Mapping[str, Cloud], authority: Authority) -> None:
         self._control = ControlSurface(clouds)
+        self._authority = authority
         self._paths = {path: paths[path] for path in sorted(paths, key=len, reverse=True) if path}
         self._root = paths[""]
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path: str = environ["PATH_INFO"]
+        if path == f"{PREFIX}/certificate":
+            start_response("200 OK", [("Content-Type", "application/x-pem-file")])
+            return [self._authority.certificate.encode()]
         if path == PREFIX or path.startswith(f"{PREFIX}/"):
             return self._control(environ, start_response)
         for prefix, cloud in self._paths.items():

@@ -3,7 +3,8 @@
 It exists because werkzeug's own server closes every connection after one answer and gives an application no way to
 cut a connection without any answer, which is what a lost answer looks like. Nothing here knows about clouds: an
 application gets the usual WSGI environment, its body already read into memory, and may raise `ConnectionCut`, or return
-a `Stream`, which is sent piece by piece as it comes.
+a `Stream`, which is sent piece by piece as it comes. The one port answers TLS too, where a certificate is given: the
+first byte of a connection tells.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import io
 import select
 import socket
+import ssl
 import sys
 import threading
 import traceback
@@ -24,6 +26,7 @@ from urllib.parse import unquote
 __all__ = ["ConnectionCut", "Environ", "HttpServer", "StartResponse", "Stream", "WsgiApp"]
 
 Environ: TypeAlias = dict[str, Any]
+_TLS = b"\x16"  # the first byte of every handshake, and of no HTTP request
 StartResponse: TypeAlias = Callable[[str, list[tuple[str, str]]], object]
 WsgiApp: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
 
@@ -55,8 +58,9 @@ class HttpServer(ThreadingMixIn, TCPServer):
     allow_reuse_address = True
     request_queue_size = 256
 
-    def __init__(self, host: str, port: int, app: WsgiApp) -> None:
+    def __init__(self, host: str, port: int, app: WsgiApp, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
         self.app = app
+        self.tls = tls
         self._connections: set[socket.socket] = set()
         self._connections_lock = threading.Lock()
         self.is_stopped = False
@@ -86,7 +90,7 @@ class HttpServer(ThreadingMixIn, TCPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         # A client that hangs up is no news; anything else is a fault of ours and must be seen.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not isinstance(sys.exc_info()[1], ConnectionError | ssl.SSLError):
             traceback.print_exc()
 
 
@@ -102,12 +106,23 @@ class _Handler(BaseHTTPRequestHandler):
     server: HttpServer
 
     def setup(self) -> None:
+        self.server.remember(self.request)
+        self._plain = self.request
+        if self.server.tls is not None and self.request.recv(1, socket.MSG_PEEK) == _TLS:
+            self.request = self.server.tls().wrap_socket(self.request, server_side=True)
+            self.server.remember(self.request)
         super().setup()
-        self.server.remember(self.connection)
 
     def finish(self) -> None:
+        self.server.forget(self._plain)
         self.server.forget(self.connection)
         super().finish()
+        if self._is_encrypted:
+            self.connection.close()
+
+    @property
+    def _is_encrypted(self) -> bool:
+        return isinstance(self.connection, ssl.SSLSocket)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: calls are recorded by the cloud that answers them."""
@@ -155,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
             "SERVER_PROTOCOL": self.request_version,
             "REMOTE_ADDR": str(self.client_address[0]),
             "wsgi.version": (1, 0),
-            "wsgi.url_scheme": "http",
+            "wsgi.url_scheme": "https" if self._is_encrypted else "http",
             "wsgi.input": io.BytesIO(body),
             "wsgi.errors": sys.stderr,
             "wsgi.multithread": True,
@@ -211,6 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_abandoned(self) -> bool:
         """Tell whether the client has hung up: it sends nothing while it waits for an answer."""
+        if self._is_encrypted:
+            return False  # what comes is not for us to peek at: the next piece will tell
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 

@@ -95,7 +95,7 @@ class OfferContract(Trial):
     def refuses_another_name(self) -> None:
         """S18: another name is no rename: nothing is destroyed, nothing made, both names are told."""
         with self._subject() as subject:
-            other = f"{subject.id}-renamed"
+            other = self.example.as_name(f"{subject.id}-renamed")
             self._redeploy(subject, name=other)
             self._shows(subject, "Failed")
             self._says(subject, "name", subject.id, other)

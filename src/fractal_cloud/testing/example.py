@@ -68,6 +68,7 @@ class OfferExample:
     parameter that can change. ``changes`` and ``immutable_changes``: another valid value per parameter, component ids
     where it is a reference. ``only_up``: parameters that the cloud lets only grow. ``name_tag``: the tag that is the
     resource's name, where the cloud has no other. ``takes_time``: creation passes through a state of its own.
+    ``as_name``: how an id is written where the cloud takes fewer letters for a name.
     """
 
     components: Sequence[Declaration]
@@ -78,6 +79,7 @@ class OfferExample:
     name_tag: str | None = None
     takes_time: bool = False
     hazards: Sequence[Hazard] = field(default_factory=tuple)
+    as_name: Callable[[str], str] = str
 
     @property
     def parents(self) -> Sequence[Declaration]:
@@ -90,8 +92,8 @@ class OfferExample:
         return self.components[-1]
 
     def under_name(self, component_id: str, **more: Any) -> dict[str, Any]:
-        """The component under test under an id of its own."""
-        return {**self.declaration, "id": component_id, **more}
+        """The component under test under an id of its own, which is also its name."""
+        return {**self.declaration, "id": self.as_name(component_id), **more}
 
     def editable(self) -> list[str]:
         """The parameters a person can change to the other value and the agent can change back."""

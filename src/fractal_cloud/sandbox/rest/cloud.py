@@ -61,6 +61,10 @@ class RestCloud(ABC):
     def begin(self, draft: Draft) -> None:  # noqa: B027
         """Make what is there from the start (images, a project); most clouds have nothing."""
 
+    def path_of(self, path: str) -> str:
+        """A path as the routes spell it, where the vendor is not particular about that."""
+        return path
+
     def page_of(self, request: Request) -> int:
         """Which page of a list is asked for; 1 is the first."""
         del request
@@ -109,6 +113,7 @@ class RestCloud(ABC):
 
     def _reply(self, request: Request) -> Reply:
         try:
+            request = replace(request, path=self.path_of(request.path))
             request = replace(request, actor=self.actor_of(request))
             found = self._routes.find(request.method, request.path)
             if found is None:

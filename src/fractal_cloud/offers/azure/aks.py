@@ -1,0 +1,235 @@
+"""AKS clusters: found by their name in a resource group.
+
+Azure copies a cluster's tags to the machines it makes for it; those are no components of anybody, and nothing is ever
+deleted because of a tag alone. Deleting a cluster takes its node group with all disks along: one whose pods have kept
+data on such a disk is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from copy import deepcopy
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import field_validator
+
+from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.azure.arm import Azure
+from fractal_cloud.offers.azure.kinds import AKS, DISK, Block, Item, ResourceGroup, canonical_id, cluster_name
+from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
+from fractal_cloud.offers.azure.subnet import AzureSubnet
+from fractal_cloud.offers.offer import Wanted
+
+_POOL: Final = "nodepool1"
+_CLAIM: Final = "kubernetes.io-created-for-pvc-name"
+_FORWARD: Final = "kubernetesVersion"
+# What one write of the cluster carries together; a version is a write of its own, which Azure asks for.
+_TOGETHER: Final = ("nodeCount", "skuTier", "authorizedIPRanges", "upgradeChannel")
+
+
+class AzureAks(AzureResource):
+    """A managed Kubernetes cluster with one pool of nodes."""
+
+    type = "NetworkAndCompute.PaaS.AzureAks"
+
+    name: str = parameter(
+        "",
+        validate_default=True,
+        description="Its name, unique in the resource group; the component's id if not given.",
+    )
+    resource_group: ResourceGroup | None = parameter(
+        None, immutable=True, description="Resource group it lies in; that of its subnet where none is given."
+    )
+    kubernetes_version: str | None = parameter(
+        None,
+        pattern=r"^1\.\d+(\.\d+)?$",
+        description="Kubernetes version, such as 1.33; raised one minor version at a time, never lowered.",
+    )
+    dns_prefix: str | None = parameter(
+        None,
+        immutable=True,
+        pattern=r"^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$",
+        description="Beginning of its API's host name; its name where none is given.",
+    )
+    node_resource_group: ResourceGroup | None = parameter(
+        None, immutable=True, description="Resource group Azure makes for its nodes; one named by Azure if not given."
+    )
+    vm_size: str = parameter(immutable=True, description="Size of its nodes.", examples=["Standard_D4s_v5"])
+    node_count: int = parameter(1, ge=1, le=1000, description="How many nodes it has.")
+    subnet: Reference | None = parameter(
+        None,
+        immutable=True,
+        reference=(AzureSubnet.type, "id"),
+        description="The subnet its nodes are in; without one, a network that Azure makes.",
+    )
+    network_plugin: Literal["azure", "kubenet", "none"] = parameter(
+        "azure", immutable=True, description="What gives its pods addresses."
+    )
+    sku_tier: Literal["Free", "Standard", "Premium"] | None = parameter(
+        None, description="What is promised for its control plane; Azure starts with Free."
+    )
+    authorized_ip_ranges: list[Block] | None = parameter(
+        None,
+        alias="authorizedIPRanges",
+        compare="cidrs",
+        description="Networks from which its API is reached; Azure starts with all, which is an empty list.",
+    )
+    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] | None = parameter(
+        None, description="Which new versions Azure takes by itself; Azure starts with none."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _is_name(cls, name: str) -> str:
+        return cluster_name(name)
+
+
+class AzureAksOffer(ResourceOffer[AzureAks]):
+    """How AKS clusters are read and changed."""
+
+    component = AzureAks
+    title = "AKS cluster"
+    service = "containerservice"
+    kind = AKS
+    holds_data = True
+    deletes_guarded = True
+    unguarded = frozenset({"tag"})
+    guard = (
+        "updates and deletions carry the cluster's etag (If-Match); tag changes have no precondition: "
+        "their window is the one call after a fresh read"
+    )
+    outputs: ClassVar[Mapping[str, str]] = {
+        **OUTPUTS,
+        "fqdn": "host name of its API, once it has one",
+        "currentKubernetesVersion": "version it runs, to the patch",
+        "nodeResourceGroup": "resource group of its nodes",
+        "powerState": "Running or Stopped",
+        "oidcIssuer": "issuer of its service accounts' identities, where it is switched on",
+        "principalId": "object id of the cluster's own identity",
+    }
+
+    def actual(self, item: Item) -> dict[str, Any]:
+        """What the cluster and its first pool show."""
+        properties = item.get("properties") or {}
+        pool: Item = next(iter(properties.get("agentPoolProfiles") or ()), {})
+        access = properties.get("apiServerAccessProfile") or {}
+        return {
+            "kubernetesVersion": properties.get("kubernetesVersion"),
+            "dnsPrefix": properties.get("dnsPrefix"),
+            "nodeResourceGroup": str(properties.get("nodeResourceGroup") or "").lower(),
+            "vmSize": pool.get("vmSize"),
+            "nodeCount": pool.get("count"),
+            "subnet": canonical_id(pool["vnetSubnetID"]) if pool.get("vnetSubnetID") else None,
+            "networkPlugin": (properties.get("networkProfile") or {}).get("networkPlugin"),
+            "skuTier": (item.get("sku") or {}).get("tier"),
+            "authorizedIPRanges": access.get("authorizedIPRanges") or [],
+            "upgradeChannel": (properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none",
+        }
+
+    def shown(self, item: Item) -> dict[str, Any]:
+        """Where it is reached, and what it is made of."""
+        properties = item.get("properties") or {}
+        return {
+            "fqdn": properties.get("fqdn"),
+            "currentKubernetesVersion": properties.get("currentKubernetesVersion"),
+            "nodeResourceGroup": properties.get("nodeResourceGroup"),
+            "powerState": (properties.get("powerState") or {}).get("code"),
+            "oidcIssuer": (properties.get("oidcIssuerProfile") or {}).get("issuerURL"),
+            "principalId": (item.get("identity") or {}).get("principalId"),
+        }
+
+    def etag_of(self, item: Item) -> str | None:
+        """Spelled in a way of its own."""
+        return item.get("eTag")
+
+    def body(self, wanted: Wanted[AzureAks]) -> Item:
+        """The cluster with its pool, and an identity of its own."""
+        cluster = wanted.component
+        pool: Item = {
+            "name": _POOL,
+            "mode": "System",
+            "osType": "Linux",
+            "type": "VirtualMachineScaleSets",
+            "vmSize": cluster.vm_size,
+            "count": cluster.node_count,
+        }
+        if cluster.subnet is not None:
+            pool["vnetSubnetID"] = reference_id(cluster.subnet)
+        optional = {
+            "kubernetesVersion": cluster.kubernetes_version,
+            "nodeResourceGroup": cluster.node_resource_group,
+        }
+        item: Item = {
+            "identity": {"type": "SystemAssigned"},
+            "sku": {"name": "Base", "tier": cluster.sku_tier or "Free"},
+            "properties": {
+                "dnsPrefix": cluster.dns_prefix or cluster.name,
+                "agentPoolProfiles": [pool],
+                "networkProfile": {"networkPlugin": cluster.network_plugin},
+                **{name: value for name, value in optional.items() if value is not None},
+            },
+        }
+        _apply(item, cluster, [name for name in _TOGETHER if cluster.parameters().get(name) is not None])
+        return item
+
+    def update(self, cloud: Azure, sighting: Sighting, wanted: Wanted[AzureAks], drift: Collection[str]) -> None:
+        """Write the cluster back with what is declared; a new version comes last, one minor version at a time."""
+        item = self.still(cloud, sighting)
+        changed = deepcopy(item)
+        together = [name for name in _TOGETHER if name in drift]
+        if together:
+            _apply(changed, wanted.component, together)
+        elif _FORWARD in drift:
+            version = next_version(str(sighting.actual[_FORWARD]), wanted.component.kubernetes_version or "")
+            changed["properties"]["kubernetesVersion"] = version
+            for pool in changed["properties"]["agentPoolProfiles"]:
+                pool["orchestratorVersion"] = version
+        cloud.put(sighting.resource_id, AKS.version, changed, self.etag_of(item))
+
+    def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
+        """Data is not thrown away (O15): disks of pods lie in the node group, which goes with the cluster."""
+        group = str(sighting.outputs.get("nodeResourceGroup") or "")
+        disks = cloud.list(DISK, group) if group else ()
+        claims = sorted(tags[_CLAIM] for disk in disks if _CLAIM in (tags := disk.get("tags") or {}))
+        if claims:
+            raise Conflict(
+                f"cluster {sighting.name!r} still holds the data of {', '.join(f'claim {name!r}' for name in claims)}: "
+                f"delete the claims or move their disks out of {group!r}, and it is tried again"
+            )
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What a change of the version means."""
+        if _FORWARD not in drift:
+            return []
+        return ["the version is raised one minor version at a time, each takes minutes and none can be taken back"]
+
+
+def next_version(actual: str, declared: str) -> str:
+    """The version to go to now; raises ``Invalid`` where the declared one cannot be reached."""
+    here, there = _numbers(actual), _numbers(declared)
+    if there < here[: len(there)]:
+        raise Invalid(
+            f"kubernetesVersion cannot fall from {actual!r} to {declared!r}: declare {actual!r} or newer, "
+            f"or a new cluster"
+        )
+    return declared if there[1] <= here[1] + 1 else f"1.{here[1] + 1}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _apply(item: Item, cluster: AzureAks, names: Collection[str]) -> None:
+    properties = item["properties"]
+    if "nodeCount" in names:
+        properties["agentPoolProfiles"][0]["count"] = cluster.node_count
+    if "skuTier" in names:
+        item["sku"] = {**(item.get("sku") or {}), "tier": cluster.sku_tier}
+    if "authorizedIPRanges" in names:
+        access = properties.get("apiServerAccessProfile") or {}
+        properties["apiServerAccessProfile"] = {**access, "authorizedIPRanges": cluster.authorized_ip_ranges}
+    if "upgradeChannel" in names:
+        profile = properties.get("autoUpgradeProfile") or {}
+        properties["autoUpgradeProfile"] = {**profile, "upgradeChannel": cluster.upgrade_channel}

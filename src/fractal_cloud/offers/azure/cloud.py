@@ -1,0 +1,113 @@
+"""The session at Azure: the one file that knows azure-identity, and so who calls, where, and which subscriptions.
+
+Credentials are found as every tool of the vendor's finds them: a service principal in the environment, a workload's or
+a machine's own identity, or somebody who has logged in with ``az``.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fractal_cloud.model.errors import CloudError, Denied, Unreadable
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.azure.arm import VERSION, Azure, next_page
+from fractal_cloud.offers.azure.faults import kind_of, told
+from fractal_cloud.offers.offer import Session
+from fractal_cloud.offers.rest import Answer, Dialect, Door
+
+ENDPOINT: Final = "FRACTAL_AZURE_ENDPOINT"
+AUDIENCE: Final = "FRACTAL_AZURE_AUDIENCE"
+CLOUD: Final = "AZURE_CLOUD"
+SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
+SUBSCRIPTIONS_VERSION: Final = "2022-12-01"
+# The vendor's own names of its clouds: where Resource Manager answers, and who vouches for callers.
+CLOUDS: Final[Mapping[str, tuple[str, str]]] = {
+    "AZURE_PUBLIC_CLOUD": ("https://management.azure.com", "login.microsoftonline.com"),
+    "AZURE_US_GOVERNMENT": ("https://management.usgovcloudapi.net", "login.microsoftonline.us"),
+    "AZURE_CHINA_CLOUD": ("https://management.chinacloudapi.cn", "login.chinacloudapi.cn"),
+}
+
+
+class ArmDialect(Dialect):
+    """How Resource Manager is spoken to."""
+
+    provider = "azure"
+    request_id_header = "x-ms-request-id"
+
+    def __init__(self, credential: Any, audience: str) -> None:
+        self._credential = credential
+        self._scope = f"{audience.rstrip('/')}/.default"
+
+    def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
+        """Add a token; the library keeps it until shortly before it expires."""
+        del method, url, content
+        from azure.core.exceptions import AzureError, ClientAuthenticationError
+
+        try:
+            token = self._credential.get_token(self._scope).token
+        except ClientAuthenticationError as error:
+            cause = str(error).strip().splitlines()[0].rstrip(". ")
+            raise Denied(f"{cause}: give the agent credentials that azure-identity can find") from error
+        except AzureError as error:
+            raise Unreadable(f"no token was to be had: {' '.join(str(error).split())}") from error
+        headers["authorization"] = f"Bearer {token}"
+
+    def said(self, answer: Answer) -> tuple[str, str]:
+        """The code and the words of the usual envelope."""
+        return told(answer.body())
+
+    def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
+        """By its code, where that says more than the status."""
+        return kind_of(answer.status, code, answer.call.method)
+
+
+class AzureSession(Session):
+    """All subscriptions these credentials reach. Safe to share by threads."""
+
+    def __init__(self) -> None:
+        try:
+            from azure.identity import DefaultAzureCredential
+        except ModuleNotFoundError as missing:
+            raise ModuleNotFoundError(
+                f"{missing.name!r} is not installed: `pip install 'fractal-cloud[azure]'` brings it", name=missing.name
+            ) from missing
+        endpoint, authority = _whereabouts()
+        credential = DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or authority)
+        weakref.finalize(self, credential.close)  # it has connections of its own
+        self._door = Door(endpoint, ArmDialect(credential, os.environ.get(AUDIENCE) or endpoint))
+
+    def realms(self) -> Mapping[str, str]:
+        """The subscriptions reached, by their ids and by their names; the empty name is the one that is meant.
+
+        That is the one the environment names, else the only one there is.
+        """
+        found: dict[str, str] = {}
+        names: dict[str, set[str]] = {}
+        for page in self._door.pages("/subscriptions", {VERSION: SUBSCRIPTIONS_VERSION}, next_page):
+            for one in page.item().get("value") or ():
+                found[one["subscriptionId"].lower()] = one["subscriptionId"].lower()
+                names.setdefault(str(one.get("displayName") or ""), set()).add(one["subscriptionId"].lower())
+        if not found:
+            raise Denied("these credentials reach no subscription: give the agent a role in one")
+        meant = os.environ.get(SUBSCRIPTION, "").lower() or (next(iter(found)) if len(found) == 1 else "")
+        if meant and meant not in found:
+            raise Denied(f"{SUBSCRIPTION} is {meant!r}, which these credentials do not reach: correct it")
+        called = {name: ids.pop() for name, ids in names.items() if name and len(ids) == 1}
+        return {**called, **found, **({"": meant} if meant else {})}
+
+    def at(self, scope: Scope) -> Azure:
+        """One resource group of one subscription, or all of it."""
+        return Azure(self._door, scope)
+
+
+def _whereabouts() -> tuple[str, str]:
+    name = os.environ.get(CLOUD, "") or "AZURE_PUBLIC_CLOUD"
+    if name not in CLOUDS:
+        raise Denied(
+            f"{CLOUD} is {name!r}: it must be one of {', '.join(CLOUDS)}; another cloud is named by {ENDPOINT}"
+        )
+    endpoint, authority = CLOUDS[name]
+    return os.environ.get(ENDPOINT) or endpoint, authority

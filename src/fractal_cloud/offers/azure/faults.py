@@ -1,0 +1,74 @@
+"""What the codes of Azure's refusals mean in our closed set of errors. How a call is sent is for ``offers.rest``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Overtaken,
+    Protected,
+    Throttled,
+    Transient,
+)
+
+NO_GROUP: Final = "ResourceGroupNotFound"
+# Azure answers these with a status that says less, or something else.
+_BY_CODE: Final[Mapping[str, type[CloudError]]] = {
+    # busy, full, or in use: it may go later
+    "AllocationFailed": Conflict,
+    "AnotherOperationInProgress": Conflict,
+    "InUseNetworkSecurityGroupCannotBeDeleted": Conflict,
+    "InUseSubnetCannotBeDeleted": Conflict,
+    "InUseSubnetCannotBeUpdated": Conflict,
+    "OperationNotAllowed": Conflict,
+    "QuotaExceeded": Conflict,
+    "RetryableErrorDueToAnotherOperation": Conflict,
+    "SkuNotAvailable": Conflict,
+    # the name or the value will never do
+    "InvalidResourceLocation": Invalid,
+    "PropertyChangeNotAllowed": Invalid,
+    "ServerNameAlreadyExists": Invalid,
+    "StorageAccountAlreadyTaken": Invalid,
+    "StorageAccountInAnotherResourceGroup": Invalid,
+    # a subscription that these credentials do not reach is no proof that something in it is gone
+    "InvalidSubscriptionId": Denied,
+    "SubscriptionNotFound": Denied,
+    "ScopeLocked": Protected,
+    "TooManyRequests": Throttled,
+}
+_BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
+    401: Denied,
+    403: Denied,
+    404: NotFound,
+    408: Transient,
+    409: Conflict,
+    412: Overtaken,
+    429: Throttled,
+}
+
+
+def kind_of(status: int, code: str, method: str) -> type[CloudError]:
+    """The error of the closed set that a refusal is."""
+    if code == NO_GROUP and method in ("PUT", "PATCH", "POST"):
+        return Conflict  # somebody makes the group, and it goes on
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if status == 0 or status >= 500:
+        return Transient
+    return _BY_STATUS.get(status, Invalid)
+
+
+def told(body: Any) -> tuple[str, str]:
+    """The code and the words of a refusal; some services leave the usual envelope away."""
+    error = body.get("error", body) if isinstance(body, dict) else {}
+    if not isinstance(error, dict):
+        return "", str(error)
+    details = [one.get("message") for one in error.get("details") or () if isinstance(one, dict)]
+    words = [error.get("message"), *details]
+    return str(error.get("code") or ""), "; ".join(str(text).strip(". ") for text in words if text)

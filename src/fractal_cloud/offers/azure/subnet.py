@@ -1,0 +1,87 @@
+"""Subnets: found by their name in their virtual network. They cannot carry tags, so they are only ever imported.
+
+A network makes the subnets it names itself: see ``AzureVnet``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import ClassVar
+
+from fractal_cloud.model.component import Reference, parameter
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.azure.arm import Azure
+from fractal_cloud.offers.azure.kinds import VNET, Block, Item, ResourceGroup, canonical_id, group_in, name_in
+from fractal_cloud.offers.azure.resources import AzureComponent, state_of
+from fractal_cloud.offers.azure.vnet import AzureVnet, prefix_of
+from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.read_only import ReadOnlyOffer
+
+
+class AzureSubnet(AzureComponent):
+    """A subnet of a virtual network, made by the network or by somebody else: it is read, and never changed."""
+
+    type = "NetworkAndCompute.IaaS.AzureSubnet"
+
+    resource_group: ResourceGroup | None = parameter(
+        None, immutable=True, description="Resource group of its network, where that is not declared here."
+    )
+    vnet: Reference = parameter(
+        immutable=True, reference=(AzureVnet.type, "id"), description="The virtual network it is part of."
+    )
+    address_prefix: Block | None = parameter(
+        None, compare="cidr", description="Its address block; a difference is shown, and never corrected."
+    )
+
+
+class AzureSubnetOffer(ReadOnlyOffer[AzureSubnet, Azure]):
+    """How subnets are read."""
+
+    component = AzureSubnet
+    title = "Subnet"
+    service = "network"
+    place = ("resourceGroup",)
+    parent = "vnet"
+    realm = "subscription"
+    outputs: ClassVar[Mapping[str, str]] = {
+        "id": "Azure's id of the subnet",
+        "name": "its name",
+        "resourceGroup": "resource group it lies in",
+        "vnetId": "id of its network",
+        "provisioningState": "Succeeded, Updating, Deleting or Failed",
+    }
+
+    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting]:
+        """The subnets of all networks of the group, which come with them."""
+        del look
+        for network in cloud.list(VNET):
+            for subnet in (network.get("properties") or {}).get("subnets") or ():
+                yield self._sighting(subnet)
+
+    def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One subnet by its id."""
+        del sweep
+        subnet = cloud.find(resource_id, VNET.version)
+        return self._sighting(subnet) if subnet is not None else None
+
+    def _sighting(self, subnet: Item) -> Sighting:
+        subnet_id = canonical_id(subnet["id"])
+        network_id = subnet_id.rpartition("/subnets/")[0]
+        condition, detail = state_of((subnet.get("properties") or {}).get("provisioningState"))
+        outputs = {
+            "id": subnet_id,
+            "name": name_in(subnet_id),
+            "resourceGroup": group_in(subnet_id),
+            "vnetId": network_id,
+            "provisioningState": (subnet.get("properties") or {}).get("provisioningState"),
+        }
+        return Sighting(
+            type=self.type,
+            name=name_in(subnet_id),
+            resource_id=subnet_id,
+            parent_id=network_id,
+            actual={"resourceGroup": group_in(subnet_id), "vnet": network_id, "addressPrefix": prefix_of(subnet)},
+            outputs={name: value for name, value in outputs.items() if value is not None},
+            condition=condition,
+            detail=detail,
+        )

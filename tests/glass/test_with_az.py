@@ -1,0 +1,113 @@
+"""Break the glass with Azure's own command line, in the very words that the product prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_cloud.offers.azure.vnet import AzureVnet
+from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
+from tests.offers.azure.hands import CASES
+from tests.offers.azure.worlds import AzureWorld
+from tests.offers.worlds import provider_world
+
+AZ = shutil.which("az")
+pytestmark = [
+    pytest.mark.clis,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(AZ is None, reason="az is not installed: `make test-clis` does that"),
+]
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[AzureWorld]:
+    with provider_world(session_sandbox, tmp_path, AzureWorld) as made:
+        yield made
+
+
+@pytest.fixture
+def az(session_sandbox: Sandbox, tmp_path: Path) -> Run:
+    """Runs one command of az, as a person with a terminal would who has sourced `fractal sandbox env`."""
+    nowhere = {
+        "http_proxy": "http://127.0.0.1:9",
+        "https_proxy": "http://127.0.0.1:9",
+        "no_proxy": "localhost,127.0.0.1",
+    }
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **nowhere, **sandbox_env(session_sandbox.url, tmp_path)}
+
+    def run(command: str) -> str:
+        words = shlex.split(command)
+        assert words[0] == "az"
+        assert AZ is not None
+        result = subprocess.run([AZ, *words[1:]], env=env, capture_output=True, text=True, timeout=120, check=False)
+        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    return run
+
+
+def commands(world: AzureWorld, component_id: str) -> tuple[list[str], list[str]]:
+    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
+    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component_id}/glass").json()
+    assert not answer["missing"], answer
+    return answer["break"], answer["readopt"]
+
+
+@pytest.mark.rule("G1", "G7", "G12", "T8")
+@pytest.mark.parametrize("example", [EXAMPLES[kind] for kind in CASES], ids=[kind.__name__ for kind in CASES])
+def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
+    world: AzureWorld, az: Run, example: Example
+) -> None:
+    world.deploy("ls-a", *example.components)
+    world.settle()
+    name = example.components[-1]["id"]
+    assert world.status("ls-a", name) == "Active"
+    path = world.component("ls-a", name)["resourceId"]
+    world.azure.tag(path, team="payments")
+    break_glass, readopt = commands(world, name)
+    for command in break_glass:
+        az(command)
+    world.cycle()
+    assert world.status("ls-a", name) == "ManualOverride"
+    assert world.azure.tags(path) == {"fractal-cloud-owner": "ls-a", "team": "payments"}
+    for command in readopt:
+        az(command)
+    world.settle()
+    assert world.status("ls-a", name) == "Active"
+    assert world.azure.tags(path) == {
+        "fractal-cloud-owner": "ls-a",
+        "managed-by": "fractal-cloud",
+        "team": "payments",
+    }
+    world.assert_safe()
+
+
+@pytest.mark.rule("G3", "G11", "S9")
+def test_a_network_made_with_az_is_brought_in(world: AzureWorld, az: Run) -> None:
+    az(f"az network vnet create -g {GROUP} -n Legacy -l {LOCATION} --address-prefixes 10.7.0.0/16")
+    az(f"az network vnet subnet create -g {GROUP} --vnet-name Legacy -n theirs --address-prefixes 10.7.9.0/24")
+    shown = json.loads(az(f"az network vnet show -g {GROUP} -n legacy"))
+    assert [one["name"] for one in shown["subnets"]] == ["theirs"]
+    places = {"resourceGroup": GROUP, "location": LOCATION}
+    legacy = component(AzureVnet, "legacy", **places, addressPrefixes=["10.7.0.0/16"], subnets={"ours": "10.7.1.0/24"})
+    world.deploy("ls-a", legacy)
+    world.cycle()
+    assert world.status("ls-a", "legacy") == "ManualOverride"
+    for command in commands(world, "legacy")[1]:
+        az(command)
+    world.settle()
+    assert world.status("ls-a", "legacy") == "Active"
+    subnets = json.loads(az(f"az network vnet subnet list -g {GROUP} --vnet-name Legacy"))
+    assert sorted(one["name"] for one in subnets) == ["ours", "theirs"], "somebody else's subnet is left alone"
+    world.assert_safe()

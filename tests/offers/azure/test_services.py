@@ -1,0 +1,123 @@
+"""What is peculiar to machines, clusters, accounts and servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.errors import Invalid
+from fractal_cloud.offers.azure.aks import AzureAks, next_version
+from fractal_cloud.offers.azure.policy import policy
+from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
+from fractal_cloud.offers.azure.vm import AzureVm
+from tests.offers.azure.examples import EXAMPLES
+from tests.offers.azure.hands import CASES
+from tests.offers.azure.worlds import AzureWorld
+
+
+def declared(kind: Any, **parameters: Any) -> list[dict[str, Any]]:
+    """The example of a type with other parameters."""
+    *parents, last = EXAMPLES[kind].components
+    return [*parents, {**last, "parameters": {**last["parameters"], **parameters}}]
+
+
+def operations(world: AzureWorld, component: str) -> list[str]:
+    """What was written for a component."""
+    return [write.operation.partition(":")[2] for write in world.writes() if write.component == component]
+
+
+@pytest.mark.rule("S12")
+def test_another_size_stops_the_machine_changes_it_and_starts_it_again(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzureVm))
+    world.settle()
+    before = len(operations(world, "box"))
+    world.deploy("ls-a", *declared(AzureVm, vmSize="Standard_B4ms"))
+    world.settle()
+    done = ["switch virtualMachines", "update virtualMachines", "switch virtualMachines"]
+    assert operations(world, "box")[before:] == done
+    assert world.output("ls-a", "box", "powerState") == "running"
+    world.assert_safe()
+
+
+@pytest.mark.rule("S17")
+def test_a_machine_that_was_left_stopped_is_started(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzureVm))
+    world.settle()
+    path = world.component("ls-a", "box")["resourceId"]
+    world.azure.call("POST", f"{path}/powerOff")
+    world.settle()
+    assert world.output("ls-a", "box", "powerState") == "running"
+
+
+def test_a_machine_takes_along_what_it_made_and_nothing_else(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzureVm))
+    world.settle()
+    disk = world.azure.path("Microsoft.Compute/disks", "theirs")
+    world.azure.call("PUT", disk, {"location": "westeurope", "properties": {"diskSizeGB": 8}})
+    interface = world.output("ls-a", "box", "networkInterfaceId")
+    assert world.azure.find(interface) is not None
+    world.deploy("ls-a", *declared(AzureVm)[:-1])
+    world.settle()
+    assert world.azure.find(interface) is None
+    assert world.azure.find(world.azure.path("Microsoft.Compute/disks", "box_OsDisk")) is None
+    assert world.azure.find(disk) is not None
+    world.assert_safe()
+
+
+@pytest.mark.rule("S12", "S13")
+def test_a_version_rises_one_minor_version_at_a_time(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzureAks))
+    world.settle()
+    before = len(operations(world, "cluster"))
+    world.deploy("ls-a", *declared(AzureAks, kubernetesVersion="1.34"))
+    world.settle()
+    assert world.output("ls-a", "cluster", "kubernetesVersion") == "1.34"
+    assert operations(world, "cluster")[before:] == ["createOrUpdate managedClusters"] * 2
+
+
+@pytest.mark.parametrize(
+    ("actual", "wanted", "following"),
+    [
+        ("1.32", "1.33", "1.33"),
+        ("1.32.4", "1.34.1", "1.33"),
+        ("1.32.4", "1.32.9", "1.32.9"),
+        ("1.32", "1.32.5", "1.32.5"),
+    ],
+)
+def test_the_next_version_is_at_most_one_minor_version_away(actual: str, wanted: str, following: str) -> None:
+    assert next_version(actual, wanted) == following
+
+
+@pytest.mark.parametrize(("actual", "wanted"), [("1.33", "1.32"), ("1.33.4", "1.33.2")])
+def test_a_version_never_falls(actual: str, wanted: str) -> None:
+    with pytest.raises(Invalid, match="cannot fall"):
+        next_version(actual, wanted)
+
+
+@pytest.mark.rule("L9")
+def test_a_server_knows_no_password(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzurePostgresDbms))
+    world.settle()
+    item = world.azure.call("GET", world.component("ls-a", "orders")["resourceId"])
+    assert item["properties"]["authConfig"] == {"activeDirectoryAuth": "Enabled", "passwordAuth": "Disabled"}
+    assert not [name for name in item["properties"] if "assword" in name]
+
+
+@pytest.mark.rule("S4a")
+def test_a_server_that_vanished_is_not_replaced_by_an_empty_one(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzurePostgresDbms))
+    world.settle()
+    world.azure.call("DELETE", world.component("ls-a", "orders")["resourceId"])
+    world.cycle(3)
+    assert world.status("ls-a", "orders") == "Missing"
+
+
+def test_the_role_allows_what_is_done_and_no_data_plane() -> None:
+    role = policy()
+    assert role["DataActions"] == []
+    actions = role["Actions"]
+    assert not [one for one in actions if "*" in one or "listKeys" in one or "roleAssignments" in one]
+    for kind in CASES:
+        assert {f"{EXAMPLES[kind].kind}/{verb}" for verb in ("read", "write", "delete")} <= set(actions)
+    assert "Microsoft.Resources/tags/write" in actions
