@@ -90,7 +90,14 @@ class Provider:
 
     def can_connect(self) -> bool:
         """Whether the packages it needs are installed."""
-        return all(find_spec(package) is not None for package in self.packages)
+        return all(_is_installed(package) for package in self.packages)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # of a dotted name, the package around it is missing
+        return False
 
 
 @dataclass(frozen=True, slots=True)
