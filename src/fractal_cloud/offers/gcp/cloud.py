@@ -212,8 +212,6 @@ def _transport() -> Any:
     import httpx2
     from google.auth import exceptions, transport
 
-    client = httpx2.Client()
-
     class Answered(transport.Response):
         def __init__(self, response: httpx2.Response) -> None:
             self._response = response
@@ -240,7 +238,7 @@ def _transport() -> Any:
     ) -> Answered:
         try:
             return Answered(
-                client.request(method, url, content=body, headers=dict(headers or {}), timeout=timeout or TOKEN_SECONDS)
+                httpx2.request(method, url, content=body, headers=headers, timeout=timeout or TOKEN_SECONDS)
             )
         except httpx2.HTTPError as error:
             raise exceptions.TransportError(str(error) or type(error).__name__) from error

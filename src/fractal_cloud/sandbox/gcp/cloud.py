@@ -73,7 +73,7 @@ class GcpCloud(RestCloud):
         super().reset()
 
     def begin(self, draft: Draft) -> None:
-        """Every new project has the network `default`, with a subnet in each region."""
+        """Networks are there from the start, because the agent cannot make any."""
         Networks.make_defaults(draft, (PROJECT, OTHER_PROJECT))
 
     def actor_of(self, request: Request) -> Actor:

@@ -48,13 +48,15 @@ class Networks(Service):
 
     @staticmethod
     def make_defaults(draft: Draft, projects: Iterable[str]) -> None:
+        """Make the network `default`, as every new project has it, and one that somebody laid out: `inner`."""
         for project in projects:
-            network = _made("network", {"name": "default", "autoCreateSubnetworks": True}, project, "")
-            draft.put("network", _id(project, "", "default"), network)
-            for number, region in enumerate(REGIONS):
-                block = f"10.{128 + number}.0.0/20"
-                body = {"name": "default", "network": _path(project, "", "network", "default"), "ipCidrRange": block}
-                draft.put("subnetwork", _id(project, region, "default"), _made("subnetwork", body, project, region))
+            for second, (name, is_auto) in enumerate({"default": True, "inner": False}.items()):
+                network = _made("network", {"name": name, "autoCreateSubnetworks": is_auto}, project, "")
+                draft.put("network", _id(project, "", name), network)
+                for third, region in enumerate(REGIONS):
+                    block = f"10.{128 + second}.{16 * third}.0/20"
+                    body = {"name": name, "network": _path(project, "", "network", name), "ipCidrRange": block}
+                    draft.put("subnetwork", _id(project, region, name), _made("subnetwork", body, project, region))
 
     def _list(self, kind: str, request: Request, draft: Draft) -> Reply:
         here = (request.words["project"], request.words.get("place", ""))
