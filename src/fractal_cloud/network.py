@@ -1,5 +1,5 @@
 """Another name for ``network_and_compute``."""
 
-from fractal_cloud.network_and_compute import aws, kubernetes
+from fractal_cloud.network_and_compute import aws, gcp, kubernetes
 
-__all__ = ["aws", "kubernetes"]
+__all__ = ["aws", "gcp", "kubernetes"]

@@ -11,20 +11,25 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
+from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, protocol_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, labels_of, protocol_of, relabelled, same
 from fractal_cloud.offers.offer import Wanted
 
 LogComponent = Literal["SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]
-_UPDATE: Final = "gcloud container clusters update {clusterName} --project={project} --location={location}"
+_AT: Final = "{clusterName} --project={project} --location={location}"
+_UPDATE: Final = f"gcloud container clusters update {_AT}"
+# What gcloud calls an update of labels replaces them all: so those that are there go along. Where they cannot be read,
+# the comma that is left over makes gcloud refuse.
+_LABELS: Final = f"gcloud container clusters describe {_AT} --format='value(resourceLabels.list(separator=\",\"))'"
 _POOL: Final = "default-pool"
 _CONDITIONS: Final[Mapping[str, Condition]] = {
     "RUNNING": Condition.SETTLED,
@@ -108,10 +113,13 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
         "certificateAuthorityData": "certificate of its API's authority, in base64",
         "currentMasterVersion": "version its control plane runs",
     }
-    glass = glass(
-        f"{_UPDATE} --remove-labels",
-        f"{_UPDATE} --update-labels",
-        caveat="Google copies the labels to the nodes, which takes minutes; the cluster shows them at once",
+    glass = GlassCommands(
+        break_glass=[f"{_UPDATE} --remove-labels={MANAGED_BY}"],
+        readopt=[f'{_UPDATE} --update-labels="$({_LABELS}),{BOTH}"'],
+        caveat=(
+            "`--update-labels` alone would take everybody else's labels off; "
+            "of a cluster without any label, leave the part in $( ) and its comma out"
+        ),
     )
     guard = (
         "the cluster's etag on every change and the fingerprint on labels; a deletion has no precondition: "

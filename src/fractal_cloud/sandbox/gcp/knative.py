@@ -32,11 +32,19 @@ class Knative(Service):
 
     def routes(self) -> list[Route]:
         return [
+            Route("GET", f"{_BASE}/services", "run", "listKnativeServices", self._list),
             Route("GET", f"{_BASE}/services/{{name}}", "run", "getKnativeService", self._get, "name"),
             Route("PUT", f"{_BASE}/services/{{name}}", "run", "replaceKnativeService", self._put, "name"),
             Route("GET", f"{_BASE}/revisions", "run", "listKnativeRevisions", self._revisions),
             Route("GET", f"{_BASE}/revisions/{{revision}}", "run", "getKnativeRevision", self._revision),
         ]
+
+    def _list(self, request: Request, draft: Draft) -> Reply:
+        here = f"{request.words['project']}/{_region(request)}/"
+        found = [(one, body) for one, body in draft.all("service") if one.startswith(here)]
+        for resource_id, _ in found:
+            draft.shows("service", resource_id)
+        return good({"apiVersion": _API, "kind": "ServiceList", "items": [_service(body) for _, body in found]})
 
     def _get(self, request: Request, draft: Draft) -> Reply:
         body = draft.find("service", _id(request))
