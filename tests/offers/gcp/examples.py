@@ -1,4 +1,4 @@
-"""A complete valid declaration of every taggable type of Google Cloud with its parents, other values for its
+"""A complete valid declaration of every type of Google Cloud with its parents, other values for its
 parameters, and how a person would edit each of them.
 
 Plain data for suites that run over the whole registry; nothing here asserts anything.
@@ -13,6 +13,7 @@ from typing import Any
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
 from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
+from fractal_cloud.offers.gcp.firewall import GcpFirewall
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
@@ -134,6 +135,19 @@ def _edit_database(person: GcpPerson, name: str, parameter: str, value: Any) -> 
     person.call("PATCH", person.database(name), {"settings": settings[parameter]()})
 
 
+def _edit_network(person: GcpPerson, name: str, parameter: str, value: Any) -> None:
+    body = {"routingConfig": {"routingMode": value}} if parameter == "routingMode" else {parameter: value}
+    person.call("PATCH", person.network(name), body)
+
+
+def _edit_subnet(person: GcpPerson, name: str, parameter: str, value: Any) -> None:
+    person.call("PATCH", person.subnet(name), {parameter: value})
+
+
+def _edit_firewall(person: GcpPerson, name: str, parameter: str, value: Any) -> None:
+    person.call("PATCH", person.firewall(name), {parameter: value})
+
+
 # --- declarations
 
 VPC = _component(GcpVpc, "net", name="default")
@@ -146,6 +160,51 @@ ACCOUNT = "runner@fractal-sandbox.iam.gserviceaccount.com"
 OTHER_ACCOUNT = "other@fractal-sandbox.iam.gserviceaccount.com"
 
 EXAMPLES: dict[type[Component], Example] = {
+    GcpVpc: Example(
+        components=[
+            _component(GcpVpc, "net", name="default", autoCreateSubnetworks=True, routingMode="REGIONAL", mtu=1460)
+        ],
+        changes={"routingMode": "GLOBAL", "mtu": 1500},
+        edit=_edit_network,
+        immutable_changes={"autoCreateSubnetworks": False},
+    ),
+    GcpSubnet: Example(
+        components=[
+            VPC,
+            _component(
+                GcpSubnet,
+                "subnet",
+                name="default",
+                region=REGION,
+                network="net",
+                ipCidrRange="10.128.0.0/20",
+                privateIpGoogleAccess=False,
+            ),
+        ],
+        changes={"privateIpGoogleAccess": True},
+        edit=_edit_subnet,
+        immutable_changes={},
+    ),
+    GcpFirewall: Example(
+        components=[
+            VPC,
+            _component(
+                GcpFirewall,
+                "let-in",
+                network="net",
+                direction="INGRESS",
+                priority=1000,
+                sourceRanges=["192.0.2.0/24"],
+                targetTags=["web"],
+                allowed=["tcp:443", "icmp"],
+                denied=[],
+                disabled=False,
+            ),
+        ],
+        changes={"priority": 900, "sourceRanges": ["0.0.0.0/0"], "targetTags": ["db"], "disabled": True},
+        edit=_edit_firewall,
+        immutable_changes={},
+    ),
     GcpVm: Example(
         components=[
             *PLACES,

@@ -44,6 +44,15 @@ class GcpPerson:
     def instance(self, name: str) -> str:
         return f"/compute/v1/projects/{PROJECT}/zones/{ZONE}/instances/{name}"
 
+    def network(self, name: str) -> str:
+        return f"/compute/v1/projects/{PROJECT}/global/networks/{name}"
+
+    def subnet(self, name: str) -> str:
+        return f"/compute/v1/projects/{PROJECT}/regions/{REGION}/subnetworks/{name}"
+
+    def firewall(self, name: str) -> str:
+        return f"/compute/v1/projects/{PROJECT}/global/firewalls/{name}"
+
     def bucket(self, name: str) -> str:
         return f"/storage/v1/b/{name}"
 
