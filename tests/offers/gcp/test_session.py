@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +69,13 @@ def test_a_token_that_is_not_taken_is_denied_with_advice(
 ) -> None:
     source = tmp_path / "token"
     source.write_text("nobody")
-    given = json.loads(Path(google_credentials(monkeypatch)).read_text())
+    given = json.loads(Path(os.environ["GOOGLE_APPLICATION_CREDENTIALS"]).read_text())
     given["credential_source"] = {"file": str(source)}
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps(given))
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(wrong))
     with pytest.raises(Unreadable, match="give the agent application default credentials"):
         GcpSession().realms()
-
-
-def google_credentials(monkeypatch: pytest.MonkeyPatch) -> str:
-    import os
-
-    del monkeypatch
-    return os.environ["GOOGLE_APPLICATION_CREDENTIALS"]
 
 
 def test_without_credentials_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
