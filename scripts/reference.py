@@ -368,7 +368,7 @@ def identity(facts: TypeFacts) -> str:
         return f"its `name` in its `{facts.parent}`"
     if facts.default_word("name"):
         return f"its {' and '.join(f'`{word}`' for word in facts.words)}"
-    if facts.place:
+    if facts.words:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return "its `name`, unique in all regions and accounts"
 

@@ -59,6 +59,8 @@ def test_one_project_shows_nothing_of_another(session: GcpSession, google: Sandb
     person.call("POST", "/storage/v1/b", {"name": "theirs", "location": "EU"}, project=OTHER)
     seen = GcpGcsBucketOffer().sightings(session.at(Scope("gcp", PROJECT, "global")), Look())
     assert [one.name for one in seen] == ["mine"]
+    session.realms()
+    assert GcpGcsBucketOffer().read(session.at(Scope("gcp", PROJECT, "global")), "theirs") is None
 
 
 # --- credentials and addresses

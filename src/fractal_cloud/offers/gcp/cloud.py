@@ -53,6 +53,7 @@ class GcpSession(Session):
         self._transport = _transport()
         self._doors: dict[str, Door] = {}
         self._missing: dict[str, str] = {}
+        self.numbers: dict[str, str] = {}
 
     # --- who we are
 
@@ -121,11 +122,14 @@ class GcpSession(Session):
 
     def _project(self, name: str) -> str:
         try:
-            return str(self.door("cloudresourcemanager").read(f"/v3/projects/{name}").item()["projectId"])
+            told = self.door("cloudresourcemanager").read(f"/v3/projects/{name}").item()
         except Denied:
             if _PROJECT_ID.match(name):
                 return name
             raise
+        project = str(told["projectId"])
+        self.numbers[project] = str(told.get("name", "")).rpartition("/")[2]
+        return project
 
     def at(self, scope: Scope) -> Gcp:
         """One place of one project."""
@@ -153,6 +157,10 @@ class Gcp(Cloud):
         self.project = scope.realm
         self.place = scope.place
         self._session = session
+
+    def is_home(self, number: str) -> bool:
+        """Whether a project's number is this project's, as far as it could be asked for."""
+        return self._session.numbers.get(self.project, number) == number
 
     def find(self, service: str, path: str, **query: str) -> dict[str, Any] | None:
         """One thing; None where Google says that it is not there."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATH = "/gcp"
 PROJECT, OTHER_PROJECT = "fractal-sandbox", "fractal-sandbox-2"
+NUMBERS = {PROJECT: "100000000001", OTHER_PROJECT: "100000000002"}
 TOKENS: Mapping[Actor, str] = {"person": "sandbox-person", "agent": "sandbox-agent"}
 _OVERRIDES = {
     "COMPUTE": "compute/v1/",

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from uuid import uuid4
 
 from fractal_cloud.sandbox.calls import Actor
-from fractal_cloud.sandbox.gcp import OTHER_PROJECT, PROJECT, TOKENS
+from fractal_cloud.sandbox.gcp import NUMBERS, TOKENS
 from fractal_cloud.sandbox.gcp.common import OPERATION, Service, good, stated
 from fractal_cloud.sandbox.gcp.compute import Compute
 from fractal_cloud.sandbox.gcp.container import CLUSTER, Container
@@ -24,7 +24,6 @@ __all__ = ["GcpCloud"]
 
 _TOKEN_PATH = "/token"
 _PLACE = re.compile(r"/(?:zones|regions|locations)/([^/:]+)")
-_NUMBERS = {PROJECT: "100000000001", OTHER_PROJECT: "100000000002"}
 
 
 class GcpCloud(RestCloud):
@@ -74,7 +73,7 @@ class GcpCloud(RestCloud):
 
     def begin(self, draft: Draft) -> None:
         """Networks are there from the start, because the agent cannot make any."""
-        Networks.make_defaults(draft, (PROJECT, OTHER_PROJECT))
+        Networks.make_defaults(draft, NUMBERS)
 
     def actor_of(self, request: Request) -> Actor:
         if request.path == _TOKEN_PATH:
@@ -125,7 +124,7 @@ class GcpCloud(RestCloud):
     def _project(self, request: Request, draft: Draft) -> Reply:
         del draft
         wanted = request.words["project"]
-        for project, number in _NUMBERS.items():
+        for project, number in NUMBERS.items():
             if wanted in (project, number):
                 name = f"projects/{number}"
                 return good(

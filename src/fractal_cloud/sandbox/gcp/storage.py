@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractal_cloud.sandbox.gcp import NUMBERS
 from fractal_cloud.sandbox.gcp.common import (
     Service,
     changed,
@@ -148,6 +149,6 @@ def _shown(request: Request, body: Body) -> Body:
         "id": body["name"],
         "metageneration": str(body["metageneration"]),
         "etag": fingerprint(body["metageneration"]),
-        "projectNumber": "100000000001",
+        "projectNumber": NUMBERS.get(body["project"], ""),
         "selfLink": f"{request.base}/storage/v1/b/{body['name']}",
     }
