@@ -16,6 +16,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, bucket_name
+from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import glass, labels_of, one_way, protocol_of, same
 from fractal_cloud.offers.offer import Wanted
@@ -184,26 +185,15 @@ def _unchanged(sighting: Sighting) -> dict[str, str]:
 def _settings(bucket: GcpGcsBucket, names: Collection[str]) -> dict[str, Any]:
     """Those parameters that are declared, as Google's bucket has them."""
     declared = bucket.model_dump(mode="json", by_alias=True)
-    made: dict[str, Any] = {}
-    for name in names:
-        if declared[name] is not None:
-            *outer, last = _PATHS[name]
-            inside = made
-            for word in outer:
-                inside = inside.setdefault(word, {})
-            inside[last] = declared[name]
-    return made
+    return nested({name: declared[name] for name in names}, _PATHS)
 
 
 def _actual(raw: Raw) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, path in _PATHS.items():
-        value: Any = raw
-        for word in path:
-            value = value.get(word) if isinstance(value, Mapping) else None
-        found[name] = value
-    found["versioning"] = bool(found["versioning"])
-    found["uniformBucketLevelAccess"] = bool(found["uniformBucketLevelAccess"])
-    found["publicAccessPrevention"] = same(found["publicAccessPrevention"] or "inherited")
-    found["softDeleteSeconds"] = int(found["softDeleteSeconds"] or 0)
-    return found
+    found = dug(raw, _PATHS)
+    return {
+        **found,
+        "versioning": bool(found["versioning"]),
+        "uniformBucketLevelAccess": bool(found["uniformBucketLevelAccess"]),
+        "publicAccessPrevention": same(found["publicAccessPrevention"] or "inherited"),
+        "softDeleteSeconds": int(found["softDeleteSeconds"] or 0),
+    }

@@ -17,6 +17,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Region, resource_name
+from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, one_way, protocol_of, same
 from fractal_cloud.offers.offer import Wanted
@@ -221,21 +222,12 @@ def _labels(raw: Raw) -> Mapping[str, str]:
 def _settings(database: GcpPostgresDbms, names: Collection[str]) -> dict[str, Any]:
     """Those parameters that are declared, as Google's settings have them."""
     declared = database.model_dump(mode="json", by_alias=True)
-    made: dict[str, Any] = {}
-    for name in names:
-        value = declared[name]
-        if value is None:
-            continue
-        if name == "databaseFlags":
-            value = [{"name": flag, "value": text} for flag, text in value.items()]
-        elif name == "diskSizeGb":
-            value = str(value)
-        *outer, last = _PATHS[name]
-        inside = made
-        for word in outer:
-            inside = inside.setdefault(word, {})
-        inside[last] = value
-    return made
+    values = {name: declared[name] for name in names}
+    if values.get("databaseFlags") is not None:
+        values["databaseFlags"] = [{"name": flag, "value": text} for flag, text in values["databaseFlags"].items()]
+    if values.get("diskSizeGb") is not None:
+        values["diskSizeGb"] = str(values["diskSizeGb"])
+    return nested(values, _PATHS)
 
 
 def _impossible(sighting: Sighting, database: GcpPostgresDbms) -> str:
@@ -250,14 +242,13 @@ def _impossible(sighting: Sighting, database: GcpPostgresDbms) -> str:
 
 
 def _actual(raw: Raw) -> dict[str, Any]:
-    found: dict[str, Any] = {"region": same(raw["region"]), "databaseVersion": raw["databaseVersion"]}
-    for name, path in _PATHS.items():
-        value: Any = raw.get("settings") or {}
-        for word in path:
-            value = value.get(word) if isinstance(value, Mapping) else None
-        found[name] = value
-    for name in ("backupEnabled", "publicIP", "deletionProtection"):
-        found[name] = bool(found[name])
-    found["databaseFlags"] = {flag["name"]: flag.get("value", "") for flag in found["databaseFlags"] or ()}
-    found["diskSizeGb"] = int(found["diskSizeGb"] or 0)
-    return found
+    found = dug(raw.get("settings") or {}, _PATHS)
+    flags = {name: bool(found[name]) for name in ("backupEnabled", "publicIP", "deletionProtection")}
+    return {
+        "region": same(raw["region"]),
+        "databaseVersion": raw["databaseVersion"],
+        **found,
+        **flags,
+        "databaseFlags": {flag["name"]: flag.get("value", "") for flag in found["databaseFlags"] or ()},
+        "diskSizeGb": int(found["diskSizeGb"] or 0),
+    }

@@ -17,11 +17,12 @@ from fractal_cloud.model.errors import Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Zone, last_of, path_of, resource_name
+from fractal_cloud.offers.gcp.kinds import GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, protocol_of, relabelled, same
-from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, STARTUP_SCRIPT, access_config, change
+from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, change
+from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
 
@@ -164,7 +165,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         return replace(found, actual={**found.actual, **{name: self._image(cloud, raw) for name in sweep}})
 
     def _image(self, cloud: Gcp, raw: Raw) -> str | None:
-        source = path_of(_boot_disk(raw).get("source"))
+        source = path_of(boot_disk(raw).get("source"))
         disk = cloud.find(self.service, f"/{source}") if source else None
         return path_of((disk or {}).get("sourceImage"))
 
@@ -173,7 +174,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         name, status = raw["name"], same(raw["status"])
         labels = labels_of(raw.get("labels"))
         run_state, condition = _STATES.get(status, ("running", Condition.CHANGING))
-        interface = next(iter(raw.get("networkInterfaces") or ()), {})
+        interface = first_interface(raw)
         optional = {
             "privateIp": interface.get("networkIP"),
             "networkIP": interface.get("networkIP"),
@@ -188,7 +189,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             resource_id=name,
             protocol=protocol_of(labels),
             tags=labels,
-            actual={"zone": zone, "state": run_state, **_actual(raw, interface)},
+            actual={"zone": zone, "state": run_state, **actual(raw)},
             outputs={
                 "instanceName": name,
                 "instanceId": str(raw.get("id", "")),
@@ -252,10 +253,6 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         ]
 
 
-def _boot_disk(raw: Raw) -> Mapping[str, Any]:
-    return next((disk for disk in raw.get("disks") or () if disk.get("boot")), {})
-
-
 def _body(machine: GcpVm, cloud: Gcp, tags: ProtocolTags) -> dict[str, Any]:
     interface: dict[str, Any] = {"network": f"projects/{cloud.project}/global/networks/default"}
     if machine.subnetwork:
@@ -284,20 +281,3 @@ def _body(machine: GcpVm, cloud: Gcp, tags: ProtocolTags) -> dict[str, Any]:
     if machine.deletion_protection is not None:
         body["deletionProtection"] = machine.deletion_protection
     return body
-
-
-def _actual(raw: Raw, interface: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = (raw.get("metadata") or {}).get("items") or ()
-    accounts = raw.get("serviceAccounts") or ()
-    size = _boot_disk(raw).get("diskSizeGb")
-    return {
-        "machineType": same(last_of(raw["machineType"])),
-        "diskSizeGb": int(size) if size else None,
-        "subnetwork": path_of(interface.get("subnetwork")),
-        "externalIP": bool(access_config(raw)),
-        "networkTags": sorted((raw.get("tags") or {}).get("items") or ()),
-        "startupScript": next((one.get("value") for one in metadata if one["key"] == STARTUP_SCRIPT), None),
-        "serviceAccount": next((one["email"] for one in accounts), None),
-        "provisioningModel": (raw.get("scheduling") or {}).get("provisioningModel") or "STANDARD",
-        "deletionProtection": bool(raw.get("deletionProtection")),
-    }

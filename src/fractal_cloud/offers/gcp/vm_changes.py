@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-STARTUP_SCRIPT: Final = "startup-script"
+from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, first_interface
+
 CHANGED_WHEN_STOPPED: Final = ("machineType", "serviceAccount")
 # The run state comes last: a machine is started once everything that needs it stopped is done.
 ORDER: Final = (
@@ -21,13 +22,6 @@ _NAT: Final = {"name": "External NAT", "type": "ONE_TO_ONE_NAT"}
 
 Change = tuple[str, dict[str, str], Any]
 """The verb behind the machine's path, the query, and the body."""
-
-
-def access_config(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The public side of the first interface; empty where it has none."""
-    interface = next(iter(raw.get("networkInterfaces") or ()), {})
-    found: Mapping[str, Any] = next(iter(interface.get("accessConfigs") or ()), {})
-    return found
 
 
 def change(name: str, declared: Mapping[str, Any], raw: Mapping[str, Any], zone: str) -> Change:
@@ -58,8 +52,7 @@ def _metadata(metadata: Mapping[str, Any], script: str | None) -> dict[str, Any]
 
 
 def _external_ip(raw: Mapping[str, Any], *, is_wanted: bool) -> Change:
-    interface = next(iter(raw.get("networkInterfaces") or ()), {})
-    at = {"networkInterface": interface.get("name", "nic0")}
+    at = {"networkInterface": first_interface(raw).get("name", "nic0")}
     if is_wanted:
         return "addAccessConfig", at, dict(_NAT)
     return "deleteAccessConfig", {**at, "accessConfig": access_config(raw).get("name", _NAT["name"])}, None
