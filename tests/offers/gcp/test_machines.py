@@ -71,6 +71,27 @@ def test_a_zone_without_room_is_told_and_tried_again(world: GcpWorld, person: Gc
     world.assert_safe()
 
 
+@pytest.mark.rule("S15", "O10")
+def test_a_node_that_bears_its_clusters_labels_is_nobodys_and_in_nobodys_way(
+    world: GcpWorld, person: GcpPerson
+) -> None:
+    node = {
+        "name": "gke-kube-default-pool-1",
+        "machineType": "zones/z/machineTypes/e2-medium",
+        "labels": {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a", "goog-gke-node": ""},
+        "disks": [{"initializeParams": {"sourceImage": f"{IMAGES}/i"}}],
+        "networkInterfaces": [{}],
+    }
+    person.call("POST", person.instance("").rstrip("/"), node)
+    world.deploy("ls-a", machine())
+    world.settle()
+    assert world.status("ls-a", "box") == "Active"
+    world.delete("ls-a")
+    world.settle()
+    assert person.get(person.instance("gke-kube-default-pool-1")) is not None
+    world.assert_safe()
+
+
 @pytest.mark.rule("S12")
 def test_what_somebody_suspended_is_resumed(world: GcpWorld, person: GcpPerson) -> None:
     world.deploy("ls-a", machine())

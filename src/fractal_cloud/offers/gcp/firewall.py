@@ -97,6 +97,10 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
             },
         )
 
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether it came with the network `default`, or with a cluster."""
+        return sighting.name.startswith(("default-allow-", "gke-"))
+
 
 def _protocols(rules: Any) -> list[str]:
     """Rules as `tcp:443`, a port or a range each; a protocol without ports stands alone."""

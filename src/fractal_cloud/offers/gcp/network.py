@@ -78,3 +78,7 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
                 "selfLink": raw["selfLink"],
             },
         )
+
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether every new project has it."""
+        return sighting.name == "default" and bool(sighting.actual["autoCreateSubnetworks"])

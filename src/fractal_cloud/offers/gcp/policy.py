@@ -25,7 +25,6 @@ READS: Final = (
     "compute.subnetworks.list",
     "container.clusters.get",
     "container.clusters.list",
-    "run.operations.get",
     "run.services.get",
     "run.services.list",
     "storage.buckets.get",

@@ -92,3 +92,7 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
                 "selfLink": raw["selfLink"],
             },
         )
+
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether it came with the network `default`."""
+        return sighting.name == "default"

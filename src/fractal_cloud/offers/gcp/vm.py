@@ -1,6 +1,7 @@
 """Compute Engine machines: found by their name, unique in project and zone.
 
-What Google calls TERMINATED is a stopped machine, and none that is dead: a deleted one is simply not there.
+What Google calls TERMINATED is a stopped machine, and none that is dead: a deleted one is simply not there. The nodes of a
+GKE cluster bear copies of its labels, ours among them, and are never taken for machines that somebody declared.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
 
 _AT = "{instanceName} --project={project} --zone={zone}"
+NODE_LABEL = "goog-gke-node"
 # Google's status: our run state, and whether Google is at work.
 _STATES: Mapping[str, tuple[str, Condition]] = {
     "PROVISIONING": ("running", Condition.CREATING),
@@ -160,7 +162,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         if raw is None:
             return None
         found = self.sighting(cloud, raw)
-        if not sweep:
+        if found is None or not sweep:
             return found
         return replace(found, actual={**found.actual, **{name: self._image(cloud, raw) for name in sweep}})
 
@@ -169,10 +171,13 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         disk = cloud.find(self.service, f"/{source}") if source else None
         return path_of((disk or {}).get("sourceImage"))
 
-    def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
-        """What a machine shows."""
-        name, status = raw["name"], same(raw["status"])
+    def sighting(self, cloud: Gcp, raw: Raw) -> Sighting | None:
+        """What a machine shows; None where it is a node of a cluster, whose labels are a copy of the cluster's."""
         labels = labels_of(raw.get("labels"))
+        return None if NODE_LABEL in labels else self._shown(cloud, raw, labels)
+
+    def _shown(self, cloud: Gcp, raw: Raw, labels: Mapping[str, str]) -> Sighting:
+        name, status = raw["name"], same(raw["status"])
         run_state, condition = _STATES.get(status, ("running", Condition.CHANGING))
         interface = first_interface(raw)
         optional = {
@@ -208,7 +213,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         body = _body(wanted.component, cloud, tags)
         request = {"requestId": str(uuid5(NAMESPACE_URL, wanted.token))} if wanted.token else {}
         cloud.write(self.service, "POST", self.collection(cloud), body, request)
-        return self.sighting(cloud, {**body, "status": "PROVISIONING"})
+        return self._shown(cloud, {**body, "status": "PROVISIONING"}, tags.to_mapping())
 
     def update(self, cloud: Gcp, sighting: Sighting, wanted: Wanted[GcpVm], drift: Collection[str]) -> None:
         """Make the next call needed: stop, change, start are three, each found to be next by what was seen."""
