@@ -1,7 +1,7 @@
 """Compute Engine machines: found by their name, unique in project and zone.
 
-What Google calls TERMINATED is a stopped machine, and none that is dead: a deleted one is simply not there. The nodes of a
-GKE cluster bear copies of its labels, ours among them, and are never taken for machines that somebody declared.
+What Google calls TERMINATED is a stopped machine, and none that is dead: a deleted one is simply not there. The nodes
+of a GKE cluster bear copies of its labels, ours among them, and are never taken for machines that somebody declared.
 """
 
 from __future__ import annotations
