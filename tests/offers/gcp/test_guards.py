@@ -24,7 +24,7 @@ CHANGES: dict[type[Component], tuple[str, str]] = {
     GcpGke: ("releaseChannel", "updateCluster"),
     GcpPostgresDbms: ("tier", "patchInstance"),
 }
-DELETIONS = {
+DELETIONS: dict[type[Component], str] = {
     GcpGcsBucket: "deleteBucket",
     GcpCloudRun: "deleteService",
     GcpGke: "deleteCluster",

@@ -117,10 +117,10 @@ def test_writes_say_for_whom_and_leave_their_request_id(session: GcpSession, goo
 # --- what Google says
 
 
-def refused(status: int, method: str = "POST", **error: Any) -> Exception:
-    content = json.dumps({"error": {"code": status, "message": "No.", **error}}).encode()
+def refused(code: int, method: str = "POST", **error: Any) -> Exception:
+    content = json.dumps({"error": {"code": code, "message": "No.", **error}}).encode()
     dialect = GoogleDialect(lambda: "token", {})
-    return dialect.error_of(Answer(Call(method, "/x"), status, {}, content))
+    return dialect.error_of(Answer(Call(method, "/x"), code, {}, content))
 
 
 def reason(word: str) -> dict[str, Any]:

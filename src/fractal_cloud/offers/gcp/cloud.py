@@ -218,7 +218,10 @@ def _cause(error: Exception) -> str:
 def _transport() -> Any:
     """What google-auth asks for tokens with: the HTTP client that is here already."""
     import httpx2
-    from google.auth import exceptions, transport
+    from google.auth import transport
+    from google.auth.exceptions import TransportError
+
+    unanswered: Any = TransportError
 
     class Answered(transport.Response):
         def __init__(self, response: httpx2.Response) -> None:
@@ -249,6 +252,6 @@ def _transport() -> Any:
                 httpx2.request(method, url, content=body, headers=headers, timeout=timeout or TOKEN_SECONDS)
             )
         except httpx2.HTTPError as error:
-            raise exceptions.TransportError(str(error) or type(error).__name__) from error
+            raise unanswered(str(error) or type(error).__name__) from error
 
     return request

@@ -203,7 +203,7 @@ def _apply(body: dict[str, Any], service: GcpCloudRun, names: Collection[str]) -
 
 def _actual(raw: Raw) -> dict[str, Any]:
     template = raw.get("template") or {}
-    container = next(iter(template.get("containers") or ()), {})
+    container: Raw = next(iter(template.get("containers") or ()), {})
     limits = (container.get("resources") or {}).get("limits") or {}
     scaling = template.get("scaling") or {}
     ports = container.get("ports") or ()

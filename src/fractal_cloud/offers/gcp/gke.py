@@ -261,7 +261,7 @@ def _body(cluster: GcpGke, tags: ProtocolTags) -> dict[str, Any]:
 
 def _actual(cloud: Gcp, raw: Raw) -> dict[str, Any]:
     pools = raw.get("nodePools") or ()
-    pool = next((one for one in pools if one["name"] == _POOL), {})
+    pool: Raw = next((one for one in pools if one["name"] == _POOL), {})
     authorized = raw.get("masterAuthorizedNetworksConfig") or {}
     components = ((raw.get("loggingConfig") or {}).get("componentConfig") or {}).get("enableComponents")
     network = raw.get("networkConfig") or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from base64 import b64encode
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -66,9 +66,9 @@ def new_number() -> str:
 
 
 def fingerprint(content: Any) -> str:
-    """What changes whenever the content does."""
+    """What changes whenever the content does; in the alphabet for addresses, which is the one gcloud reads back."""
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
-    return b64encode(digest[:8]).decode()
+    return urlsafe_b64encode(digest[:8]).decode()
 
 
 def check_labels(labels: Any) -> dict[str, str]:

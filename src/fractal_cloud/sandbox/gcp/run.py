@@ -135,7 +135,7 @@ def revision_of(body: Body) -> str:
     return explicit or f"{body['name']}-{fingerprint(body['template']).lower()[:5].translate(_PLAIN)}"
 
 
-_PLAIN = str.maketrans("+/=", "xyz")
+_PLAIN = str.maketrans("-_=", "xyz")
 
 
 def etag_of(body: Body) -> str:
