@@ -63,11 +63,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Touch:
-    """An existing resource that a call is about to change, with the tags it carries at this instant."""
+    """An existing resource that a call is about to change, with the tags it carries at this instant.
+
+    `meant`: what the change was at the agent's last read, where a call carries a whole set and is another one by now.
+    """
 
     resource: str
     change: Change
     tags: Mapping[str, str]
+    meant: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,11 @@ class Monitor:
         with self._lock:
             self._seen[(_reader(call), resource)] = dict(tags)
 
+    def last_seen(self, call: Call, resource: str) -> Mapping[str, str] | None:
+        """The tags that the agent of a call saw at its last read of a resource; None if it never read it."""
+        with self._lock:
+            return self._seen.get((_reader(call), resource))
+
     def listed(self, call: Call, kind: str, names: Mapping[str, tuple[str, str]]) -> None:
         """Remember what the agent could see when it listed a kind: each resource's name and scope."""
         with self._lock:
@@ -147,7 +156,7 @@ class Monitor:
     def _judge_touch(self, call: Call, touch: Touch) -> Finding | None:
         seen = self._seen.get((_reader(call), touch.resource))
         if seen is not None:
-            broken = forbidden(touch.change, seen, call.origin)
+            broken = forbidden(touch.meant or touch.change, seen, call.origin)
             if broken is not None:
                 return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
         broken = forbidden(touch.change, touch.tags, call.origin)

@@ -76,7 +76,7 @@ def test_a_token_that_is_not_taken_is_denied_with_advice(
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps(given))
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(wrong))
-    with pytest.raises(Unreadable, match="give the agent application default credentials"):
+    with pytest.raises(Denied, match="give the agent application default credentials"):
         GcpSession().realms()
 
 

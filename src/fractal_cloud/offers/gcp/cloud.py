@@ -92,6 +92,7 @@ class GcpSession(Session):
 
         A project's id is unique and never changes. Where the credentials may not ask for it, it is taken as given.
         """
+        self._token()  # without credentials nothing is reached, whatever is named
         named, meant = self._named()
         found: dict[str, str] = {}
         missing: dict[str, str] = {}

@@ -41,6 +41,7 @@ CLUSTER = Kind(
     tags=lambda body: body["resourceLabels"],
     looks=_looks,
     tag_fields=frozenset({"resourceLabels"}),
+    replaces_tags=True,
 )
 
 

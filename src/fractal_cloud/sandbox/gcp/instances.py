@@ -42,6 +42,7 @@ INSTANCE = Kind(
     tags=lambda body: body["labels"],
     looks=_looks,
     tag_fields=frozenset({"labels"}),
+    replaces_tags=True,
 )
 DISK = Kind("disk", lambda body: Place(body["name"], f"{body['project']}/{body['zone']}"), judged=False)
 

@@ -30,6 +30,7 @@ RUN_SERVICE = Kind(
     looks=_looks,
     passing=frozenset({"generation", "updateTime", "lastReady"}),
     tag_fields=frozenset({"labels"}),
+    replaces_tags=True,
 )
 
 

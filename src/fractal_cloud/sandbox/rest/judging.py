@@ -5,6 +5,8 @@ What is forbidden is decided in the sandbox's own `judging.py`; here a change of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fractal_cloud.sandbox.calls import Call
 from fractal_cloud.sandbox.judging import Change as Judged
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
@@ -31,7 +33,7 @@ class Watching:
         if call.actor != "agent" or not call.is_write:
             return []
         judged = [change for change in changes if change.kind.judged]
-        touches = [touch for change in judged if change.before is not None for touch in _touches(change)]
+        touches = [touch for change in judged if change.before is not None for touch in self._touches(call, change)]
         creations = [self._creation(call, change) for change in judged if change.before is None]
         lost = self._monitor.judge(call, touches, creations[0] if creations else None)
         for creation in creations[1:]:
@@ -57,6 +59,22 @@ class Watching:
                 names = {reference(kind, one): tuple(kind.place(body)) for one, body in draft.everything(name)}
                 self._monitor.listed(call, name, {key: (place[0], place[1]) for key, place in names.items()})
 
+    def _touches(self, call: Call, change: Change) -> list[Touch]:
+        assert change.before is not None
+        named = reference(change.kind, change.id)
+        before = _tags(change.kind, change.before)
+        if change.after is None:
+            return [Touch(named, Judged("delete"), before)]
+        after = _tags(change.kind, change.after)
+        found = []
+        if before != after:
+            seen = self._monitor.last_seen(call, named) if change.kind.replaces_tags else None
+            meant = None if seen is None else _tagging(seen, after)
+            found.append(Touch(named, _tagging(before, after), before, meant))
+        if _rest(change.kind, change.before) != _rest(change.kind, change.after) or not found:
+            found.append(Touch(named, Judged("modify"), before))
+        return found
+
     def _creation(self, call: Call, change: Change) -> Creation:
         assert change.after is not None
         place = change.kind.place(change.after)
@@ -70,22 +88,10 @@ class Watching:
         )
 
 
-def _touches(change: Change) -> list[Touch]:
-    assert change.before is not None
-    before = _tags(change.kind, change.before)
-
-    def touch(what: Judged) -> Touch:
-        return Touch(reference(change.kind, change.id), what, before)
-
-    if change.after is None:
-        return [touch(Judged("delete"))]
-    after = _tags(change.kind, change.after)
+def _tagging(before: Mapping[str, str], after: Mapping[str, str]) -> Judged:
     added = {key: value for key, value in after.items() if before.get(key) != value}
     removed: dict[str, str | None] = {key: value for key, value in before.items() if key not in after}
-    found = [touch(Judged("tag", added, removed))] if added or removed else []
-    if _rest(change.kind, change.before) != _rest(change.kind, change.after) or not found:
-        found.append(touch(Judged("modify")))
-    return found
+    return Judged("tag", added, removed)
 
 
 def _tags(kind: Kind, body: Body) -> dict[str, str]:

@@ -31,6 +31,7 @@ class Kind:
     without them cannot carry tags, and the agent must never write it. `looks` shows it while it is created, changed or
     deleted. `passing` are the top-level fields that change by themselves (a version, a time, a state). What is not
     `judged` the agent may write freely: operations, and parts that live and die with a judged resource.
+    `replaces_tags`: a write of tags carries the whole set, so what the agent meant shows only beside what it last saw.
     """
 
     name: str
@@ -40,3 +41,4 @@ class Kind:
     passing: frozenset[str] = frozenset()
     tag_fields: frozenset[str] = frozenset({"tags"})
     judged: bool = True
+    replaces_tags: bool = False
