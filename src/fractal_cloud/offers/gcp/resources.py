@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
+from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import Invalid, NotFound
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -71,6 +72,7 @@ class UnlabelledOffer(GcpOffer[C]):
     """A type that has no labels in Google's API: it is imported, and never created, changed or deleted."""
 
     taggable = False
+    glass = GlassCommands(caveat="it carries no labels, so there is nothing to break: it is never changed")
     guard = "never written: Google gives this type no labels"
 
     def create(self, cloud: Gcp, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
