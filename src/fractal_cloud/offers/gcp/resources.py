@@ -81,12 +81,12 @@ class UnlabelledOffer(GcpOffer[C]):
         self._refuse()
 
     def update(self, cloud: Gcp, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Refuse: nothing shows whose it is."""
+        """Leave it alone: nothing shows whose it is."""
         del cloud, sighting, wanted, drift
         self._refuse()
 
     def delete(self, cloud: Gcp, sighting: Sighting) -> None:
-        """Refuse: nothing shows whose it is."""
+        """Leave it alone: nothing shows whose it is."""
         del cloud, sighting
         self._refuse()
 
