@@ -48,7 +48,8 @@ def credentials(url: str, token_file: Path) -> str:
 
 
 def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
-    """What points gcloud, Google's libraries and the agent here: files, so there is nothing without a folder.
+    """What points gcloud and the agent here: files, so there is nothing without a folder. Google's libraries find their
+    credentials by it; their clients are told the address.
 
     gcloud puts the region before the host of Cloud Run, which no name server knows: so it is told to send everything
     through the sandbox as its proxy.
@@ -62,7 +63,6 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
         "GOOGLE_APPLICATION_CREDENTIALS": str(adc),
         "GOOGLE_CLOUD_PROJECT": PROJECT,
         "FRACTAL_GCP_PROJECTS": f"{PROJECT},{OTHER_PROJECT}",
-        "STORAGE_EMULATOR_HOST": f"{url}{PATH}",
         "CLOUDSDK_CONFIG": str(folder.absolute() / f"gcloud-{actor}"),
         "CLOUDSDK_CORE_PROJECT": PROJECT,
         "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",

@@ -110,8 +110,8 @@ class Run(Service):
     def _begun(self, draft: Draft, resource_id: str, body: Body) -> Reply:
         where = f"projects/{body['project']}/locations/{body['location']}"
         name = str(uuid4())
-        begin(draft, {"name": name, "target": ["service", resource_id]})
-        return good({"name": f"{where}/operations/{name}", "metadata": _shown(body), "done": False})
+        begin(draft, {"name": name, "target": ["service", resource_id], "last": body})
+        return good({"name": f"{where}/operations/{name}", "metadata": _packed(body), "done": False})
 
     def _operation(self, request: Request, draft: Draft) -> Reply:
         found = draft.peek("operation", request.words["operation"])
@@ -121,7 +121,12 @@ class Run(Service):
         if not is_done(draft, found):
             return good({"name": name, "done": False})
         target = draft.peek("service", found["target"][1])
-        return good({"name": name, "done": True, "response": _shown(target) if target else {}})
+        return good({"name": name, "done": True, "response": _packed(target or found["last"])})
+
+
+def _packed(body: Body) -> Body:
+    """A service as an operation carries it: with the name of its type."""
+    return {"@type": "type.googleapis.com/google.cloud.run.v2.Service", **_shown(body)}
 
 
 def kept(body: Body) -> Body:
