@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.model.component import Component
 from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
+from fractal_cloud.offers.gcp.gke import GcpGke
+from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_cloud.sandbox import Sandbox, sandbox_env
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.hands import CASES, GcpHands
@@ -56,8 +59,17 @@ def commands(world: GcpWorld, component: str) -> dict[str, Any]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.rule("G1", "G7", "G12", "T1", "T8")
-def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(world: GcpWorld, gcloud: Run) -> None:
-    examples = {kind: EXAMPLES[kind] for kind in CASES}
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param((GcpVm, GcpGke), id="the plainest and the trickiest"),
+        pytest.param(tuple(CASES), id="all", marks=pytest.mark.soak),
+    ],
+)
+def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
+    world: GcpWorld, gcloud: Run, kinds: tuple[type[Component], ...]
+) -> None:
+    examples = {kind: EXAMPLES[kind] for kind in kinds}
     declared = {str(one["id"]): one for example in examples.values() for one in example.components}
     world.deploy("ls-a", *declared.values())
     world.settle()

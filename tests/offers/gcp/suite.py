@@ -51,7 +51,7 @@ SUITE = Suite(
     },
     stage=stage,
     effects={"GcpVm": 1, "GcpCloudRun": 1, "GcpGcsBucket": 1, "GcpGke": 1, "GcpPostgresDbms": 1},
-    always=("GcpVm",),
+    always=("GcpCloudRun",),
     machine="GcpVm",
     creates="insert*",
 )
