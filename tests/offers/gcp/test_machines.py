@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.offers.gcp import vm_changes
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_cloud.offers.registry import installed
 from tests.offers.gcp.examples import EXAMPLES, IMAGES
@@ -68,6 +69,24 @@ def test_a_zone_without_room_is_told_and_tried_again(world: GcpWorld, person: Gc
     world.survive(at_most=100)
     assert world.status("ls-a", "box") == "Active"
     assert made(person)["labels"] == {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a"}
+    world.assert_safe()
+
+
+@pytest.mark.rule("S21")
+def test_a_start_that_came_to_nothing_is_told_and_tried_again_later(
+    world: GcpWorld, person: GcpPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deploy("ls-a", machine())
+    world.settle()
+    person.call("POST", f"{person.instance('box')}/stop")
+    world.cloud.exhausted_zones.add(ZONE)
+    world.cycle(2)
+    assert "not enough room" in world.component("ls-a", "box")["message"]
+    world.cloud.exhausted_zones.clear()
+    monkeypatch.setattr(vm_changes, "RETRY_SECONDS", 0.001)
+    world.survive(at_most=100)
+    assert made(person)["status"] == "RUNNING"
+    assert world.status("ls-a", "box") == "Active"
     world.assert_safe()
 
 

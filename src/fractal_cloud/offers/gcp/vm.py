@@ -6,6 +6,7 @@ of a GKE cluster bear copies of its labels, ours among them, and are never taken
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -22,7 +23,7 @@ from fractal_cloud.offers.gcp.kinds import GcpComponent, Zone, path_of, resource
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, protocol_of, relabelled, same
-from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, change
+from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, attempt, change
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
@@ -130,6 +131,8 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         "natIP": "its public address, while it has one",
         "networkPath": "its network as `projects/…`",
         "cpuPlatform": "processor it runs on",
+        "lastStartTimestamp": "when it was last started",
+        "lastStopTimestamp": "when it was last stopped",
     }
     glass = glass(
         f"gcloud compute instances remove-labels {_AT} --labels", f"gcloud compute instances add-labels {_AT} --labels"
@@ -186,6 +189,8 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             "natIP": access_config(raw).get("natIP"),
             "networkPath": path_of(interface.get("network")),
             "cpuPlatform": raw.get("cpuPlatform"),
+            "lastStartTimestamp": raw.get("lastStartTimestamp"),
+            "lastStopTimestamp": raw.get("lastStopTimestamp"),
         }
         zone = same(cloud.place)
         return Sighting(
@@ -227,7 +232,9 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         elif name == "state":
             wakes = "resume" if sighting.actual["state"] == "suspended" else "start"
             verb = wakes if wanted.component.state == "running" else "stop"
-            cloud.write(self.service, "POST", f"{here}/{verb}")
+            cloud.write(
+                self.service, "POST", f"{here}/{verb}", query={"requestId": attempt(sighting, verb, time.time())}
+            )
         else:
             raw = self.raw_or_gone(cloud, sighting.name)  # for the fingerprint of what is changed
             check_unchanged(sighting, raw.get("labels") or {})

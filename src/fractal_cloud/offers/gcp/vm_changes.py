@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
+from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, first_interface
 
 CHANGED_WHEN_STOPPED: Final = ("machineType", "serviceAccount")
@@ -17,11 +19,24 @@ ORDER: Final = (
     *CHANGED_WHEN_STOPPED,
     "state",
 )
+RETRY_SECONDS: Final = 600
 _SCOPES: Final = ["https://www.googleapis.com/auth/cloud-platform"]
 _NAT: Final = {"name": "External NAT", "type": "ONE_TO_ONE_NAT"}
 
 Change = tuple[str, dict[str, str], Any]
 """The verb behind the machine's path, the query, and the body."""
+
+
+def attempt(sighting: Sighting, verb: str, now: float) -> str:
+    """The request id of a start or a stop: the same for ten minutes, as long as the machine was not started or stopped.
+
+    Google answers a repeated request with what became of the first. So a start that it took on and that came to nothing,
+    for want of room, is told in the next cycle, and tried anew later.
+    """
+    seen = (
+        sighting.outputs.get(name, "") for name in ("instanceId", "status", "lastStartTimestamp", "lastStopTimestamp")
+    )
+    return str(uuid5(NAMESPACE_URL, " ".join([*seen, verb, str(int(now // RETRY_SECONDS))])))
 
 
 def change(name: str, declared: Mapping[str, Any], raw: Mapping[str, Any], zone: str) -> Change:

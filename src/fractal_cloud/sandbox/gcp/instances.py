@@ -12,14 +12,13 @@ from fractal_cloud.sandbox.gcp.common import (
     fingerprint,
     good,
     invalid,
-    new_number,
     not_found,
     now,
     precondition_failed,
     taken,
 )
 from fractal_cloud.sandbox.gcp.compute import begun, operation_by_request, target_path, told_operation
-from fractal_cloud.sandbox.gcp.networks import subnetwork_of
+from fractal_cloud.sandbox.gcp.instance_bodies import made_of, shown
 from fractal_cloud.sandbox.knobs import Knobs
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 
@@ -94,7 +93,7 @@ class Instances(Service):
     def _list(self, request: Request, draft: Draft) -> Reply:
         here = (request.words["project"], request.words["zone"])
         found, more = self.page(request, draft, "instance", lambda body: (body["project"], body["zone"]) == here, 500)
-        items = [_shown(request, body) for _, body in found]
+        items = [shown(request, body) for _, body in found]
         return good({"kind": "compute#instanceList", **({"items": items} if items else {}), **more})
 
     def _list_all(self, request: Request, draft: Draft) -> Reply:
@@ -102,14 +101,14 @@ class Instances(Service):
         found, more = self.page(request, draft, "instance", lambda body: bool(body["project"] == project), 500)
         zones: dict[str, Any] = {}
         for _, body in found:
-            zones.setdefault(f"zones/{body['zone']}", {"instances": []})["instances"].append(_shown(request, body))
+            zones.setdefault(f"zones/{body['zone']}", {"instances": []})["instances"].append(shown(request, body))
         return good({"kind": "compute#instanceAggregatedList", "items": zones, **more})
 
     def _get(self, request: Request, draft: Draft) -> Reply:
         body = draft.find("instance", _id(request))
         if body is None:
             raise not_found(target_path(request))
-        return good(_shown(request, body))
+        return good(shown(request, body))
 
     def _disk(self, request: Request, draft: Draft) -> Reply:
         body = draft.find("disk", _id(request))
@@ -131,11 +130,11 @@ class Instances(Service):
         resource_id = f"{project}/{zone}/{body['name']}"
         if draft.peek("instance", resource_id) is not None:
             raise taken(f"{target_path(request)}/{body['name']}")
-        made, disk = _made(body, project, zone, draft)
+        made, disk = made_of(body, project, zone, draft)
         if zone in self._exhausted_zones:
-            error = {"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": f"The zone '{zone}' has not enough room."}
+            error = _no_room(zone)
         else:
-            error = None
+            error = {}
             draft.put("disk", resource_id, disk)
             draft.put("instance", resource_id, made)
         path = f"{target_path(request)}/{body['name']}"
@@ -159,13 +158,17 @@ class Instances(Service):
     # --- changing: one verb each
 
     def _change(self, name: str, verb: Verb, request: Request, draft: Draft) -> Reply:
+        before = operation_by_request(draft, request)
+        if before is not None:
+            return good(told_operation(request, draft, before))
         body = self._there(request, draft)
-        resource_id = _id(request)
+        resource_id, path = _id(request), target_path(request).rpartition("/")[0]
         if draft.phase("instance", resource_id) is not None:
             raise Refused(400, "resourceNotReady", f"The resource '{resource_id}' is not ready")
+        if name in ("start", "resume") and body["zone"] in self._exhausted_zones:
+            return begun(request, draft, name, ("instance", resource_id), path, _no_room(body["zone"]))
         verb(body, request, draft)
         draft.put("instance", resource_id, body)
-        path = target_path(request).rpartition("/")[0]
         return begun(request, draft, name, ("instance", resource_id), path)
 
     def _set_labels(self, body: Body, request: Request, draft: Draft) -> None:
@@ -218,8 +221,13 @@ class Instances(Service):
         del request, draft
         if body["status"] in from_:
             body["status"] = to
+            body["lastStartTimestamp" if to == "RUNNING" else "lastStopTimestamp"] = now()
         elif body["status"] != to:
             raise invalid(f"Instance is in state {body['status']}, not in {' or '.join(from_)}.")
+
+
+def _no_room(zone: str) -> dict[str, str]:
+    return {"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": f"The zone '{zone}' has not enough room."}
 
 
 def _must_be_stopped(body: Body) -> None:
@@ -229,71 +237,3 @@ def _must_be_stopped(body: Body) -> None:
 
 def _id(request: Request) -> str:
     return f"{request.words['project']}/{request.words['zone']}/{request.words['name']}"
-
-
-def _path(link: str) -> str:
-    return link[link.index("projects/") :]
-
-
-def _interface(asked: Body, project: str, zone: str, draft: Draft) -> Body:
-    region = zone.rpartition("-")[0]
-    path = _path(asked.get("subnetwork") or f"projects/{project}/regions/{region}/subnetworks/default")
-    subnetwork = subnetwork_of(draft, path)
-    if subnetwork is None:
-        raise not_found(path)
-    public = [{"name": "External NAT", "natIP": "203.0.113.7", **one} for one in asked.get("accessConfigs") or ()]
-    address = subnetwork["gatewayAddress"].rpartition(".")[0] + ".2"
-    return {
-        "name": "nic0",
-        "network": subnetwork["network"],
-        "subnetwork": path,
-        "networkIP": address,
-        "accessConfigs": public,
-    }
-
-
-def _made(asked: Body, project: str, zone: str, draft: Draft) -> tuple[Body, Body]:
-    name = asked["name"]
-    boot = asked["disks"][0]["initializeParams"]
-    size = str(boot.get("diskSizeGb") or "10")
-    disk = {"name": name, "project": project, "zone": zone, "sizeGb": size, "sourceImage": _path(boot["sourceImage"])}
-    source = f"projects/{project}/zones/{zone}/disks/{name}"
-    body = {
-        "id": new_number(),
-        "name": name,
-        "project": project,
-        "zone": zone,
-        "status": "RUNNING",
-        "creationTimestamp": now(),
-        "machineType": asked["machineType"].rpartition("/")[2],
-        "labels": check_labels(asked.get("labels") or {}),
-        "tags": {"items": sorted((asked.get("tags") or {}).get("items") or ())},
-        "metadata": {"items": (asked.get("metadata") or {}).get("items") or []},
-        "disks": [{"boot": True, "autoDelete": True, "deviceName": name, "diskSizeGb": size, "source": source}],
-        "networkInterfaces": [_interface(asked["networkInterfaces"][0], project, zone, draft)],
-        "serviceAccounts": asked.get("serviceAccounts") or [],
-        "scheduling": {"provisioningModel": "STANDARD", **(asked.get("scheduling") or {})},
-        "deletionProtection": bool(asked.get("deletionProtection")),
-        "cpuPlatform": "Intel Broadwell",
-    }
-    return body, disk
-
-
-def _shown(request: Request, body: Body) -> Body:
-    api = f"{request.base}/compute/v1"
-    zone = f"{api}/projects/{body['project']}/zones/{body['zone']}"
-    told = {key: value for key, value in body.items() if key != "project" and (key != "labels" or value)}
-    interface = body["networkInterfaces"][0]
-    links = {name: f"{api}/{interface[name]}" for name in ("network", "subnetwork")}
-    return {
-        "kind": "compute#instance",
-        **told,
-        "zone": zone,
-        "machineType": f"{zone}/machineTypes/{body['machineType']}",
-        "selfLink": f"{zone}/instances/{body['name']}",
-        "labelFingerprint": fingerprint(body["labels"]),
-        "tags": {**body["tags"], "fingerprint": fingerprint(body["tags"])},
-        "metadata": {**body["metadata"], "fingerprint": fingerprint(body["metadata"]), "kind": "compute#metadata"},
-        "disks": [{**disk, "source": f"{api}/{disk['source']}"} for disk in body["disks"]],
-        "networkInterfaces": [{**interface, **links}],
-    }
