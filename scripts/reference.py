@@ -369,7 +369,7 @@ def identity(offer: AnyOffer, facts: TypeFacts) -> str:
         return f"its `name` in its `{facts.parent}`"
     if facts.default_word("name"):
         return f"its {' and '.join(f'`{word}`' for word in facts.words)}"
-    if facts.place:
+    if facts.words:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return f"its `name`, unique in {offer.unique_in}"
 

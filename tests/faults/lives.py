@@ -145,7 +145,9 @@ class Life:
         assert self._world.find_component(LIVE_SYSTEM, self.id) is None
         for parent in self._example.parents:
             shown = self._world.component(LIVE_SYSTEM, parent["id"])
-            assert shown["status"] == "Active", f"{parent['id']}: {shown['status']}: {shown['message']}"
+            assert shown["status"] in ("Active", "ExternallyManaged"), (
+                f"{parent['id']}: {shown['status']}: {shown['message']}"
+            )
 
     def _resolved(self, name: str, value: Any) -> Any:
         if name not in self._references:

@@ -66,6 +66,14 @@ def test_a_reference_may_be_an_id_and_a_component_may_say_more() -> None:
 SPELLINGS = [
     (api_management.kubernetes, "ambassador", "APIManagement.CaaS.Ambassador"),
     (custom_workloads.kubernetes, "workload", "CustomWorkloads.CaaS.KubernetesWorkload"),
+    (nc.gcp, "vm", "NetworkAndCompute.IaaS.GcpVm"),
+    (nc.gcp, "vpc", "NetworkAndCompute.IaaS.GcpVpc"),
+    (nc.gcp, "subnet", "NetworkAndCompute.IaaS.GcpSubnet"),
+    (nc.gcp, "firewall", "NetworkAndCompute.IaaS.GcpFirewall"),
+    (nc.gcp, "gke", "NetworkAndCompute.PaaS.GcpGke"),
+    (storage.gcp, "bucket", "Storage.PaaS.GcpGcsBucket"),
+    (storage.gcp, "postgres_dbms", "Storage.PaaS.GcpPostgresDbms"),
+    (custom_workloads.gcp, "cloud_run", "CustomWorkloads.PaaS.GcpCloudRun"),
     (nc.kubernetes, "service", "NetworkAndCompute.CaaS.KubernetesService"),
     (nc.kubernetes, "network_policy", "NetworkAndCompute.CaaS.KubernetesNetworkPolicy"),
     (nc.kubernetes, "virtual_machine", "NetworkAndCompute.CaaS.KubernetesVirtualMachine"),
@@ -171,6 +179,8 @@ def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
         "import sys; from fractal_cloud import LiveSystem, network_and_compute, storage, custom_workloads, network;"
         "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto',"
         "'azure.identity'};"
+        "heavy = {'boto3', 'botocore', 'fastapi', 'google', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema'};"
+        "heavy |= {'moto'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 __all__ = ["ConnectionCut", "Environ", "HttpServer", "StartResponse", "Stream", "WsgiApp"]
 
@@ -94,6 +94,14 @@ class HttpServer(ThreadingMixIn, TCPServer):
             traceback.print_exc()
 
 
+def _origin_form(target: str) -> str:
+    """The path and query of a request target: a client that takes this server for its proxy sends a whole address."""
+    if not target.startswith(("http://", "https://")):
+        return target
+    parts = urlsplit(target)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
 def _close(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):  # the client may have been faster
         connection.shutdown(socket.SHUT_RDWR)
@@ -157,13 +165,14 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def _environ(self, body: bytes) -> Environ:
-        path, _, query = self.path.partition("?")
+        target = _origin_form(self.path)
+        path, _, query = target.partition("?")
         environ: Environ = {
             "REQUEST_METHOD": self.command,
             "SCRIPT_NAME": "",
             "PATH_INFO": unquote(path, "latin-1"),
-            "RAW_URI": self.path,
-            "REQUEST_URI": self.path,
+            "RAW_URI": target,
+            "REQUEST_URI": target,
             "QUERY_STRING": query,
             "SERVER_NAME": str(self.server.server_address[0]),
             "SERVER_PORT": str(self.server.port),

@@ -103,6 +103,7 @@ def _to_database(target: str) -> OutboundHandler:
 
 
 to_rds = _to_database("Storage.PaaS.AwsRdsPostgres")
+to_cloud_sql = _to_database("Storage.PaaS.GcpPostgresDbms")
 to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 

@@ -1,0 +1,111 @@
+"""Firewall rules: read only, because Google gives them no labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import field_validator
+
+from fractal_cloud.model.component import Reference, parameter
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.gcp.kinds import GcpComponent, Network, path_of, resource_name
+from fractal_cloud.offers.gcp.network import GcpVpc
+from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
+
+
+class GcpFirewall(GcpComponent):
+    """A firewall rule, made by somebody else. It is only imported, because Google gives firewall rules no labels."""
+
+    type = "NetworkAndCompute.IaaS.GcpFirewall"
+
+    name: str = parameter(
+        "", validate_default=True, description="Its name, unique in the project; the component's id if not given."
+    )
+    network: Reference | None = parameter(
+        None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is about."
+    )
+    direction: Literal["INGRESS", "EGRESS"] | None = parameter(
+        None, immutable=True, description="Whether it is about traffic that comes or goes."
+    )
+    priority: int | None = parameter(None, ge=0, le=65_535, description="Lower numbers decide first.")
+    source_ranges: list[Network] | None = parameter(
+        None, compare="cidrs", description="Networks the traffic comes from."
+    )
+    target_tags: list[str] | None = parameter(
+        None, compare="unordered", description="Network tags of the machines it is about; without any, all of them."
+    )
+    allowed: list[str] | None = parameter(
+        None, compare="unordered", description="What it lets through, such as tcp:443 or icmp."
+    )
+    denied: list[str] | None = parameter(None, compare="unordered", description="What it stops, such as tcp:22.")
+    disabled: bool | None = parameter(None, description="Whether it is switched off.")
+
+    @field_validator("name")
+    @classmethod
+    def _is_name(cls, name: str) -> str:
+        return resource_name(name)
+
+
+class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
+    """How firewall rules are read."""
+
+    component = GcpFirewall
+    title = "Firewall rule"
+    service = "compute"
+    outputs: ClassVar[Mapping[str, str]] = {
+        "firewallName": "name of the rule",
+        "firewallId": "number that no other rule will ever have",
+        "networkPath": "its network as `projects/…`",
+        "selfLink": "its address in Google's API",
+    }
+
+    def collection(self, cloud: Gcp) -> str:
+        """All firewall rules of the project."""
+        return f"/projects/{cloud.project}/global/firewalls"
+
+    def listed(self, cloud: Gcp) -> Iterator[Raw]:
+        """All firewall rules of the project, 500 a call."""
+        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
+            yield from page
+
+    def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
+        """What a rule shows."""
+        del cloud
+        name = raw["name"]
+        network = path_of(raw["network"])
+        return Sighting(
+            type=GcpFirewall.type,
+            name=name,
+            resource_id=name,
+            actual={
+                "network": network,
+                "direction": raw.get("direction"),
+                "priority": raw.get("priority"),
+                "sourceRanges": sorted(raw.get("sourceRanges") or ()),
+                "targetTags": sorted(raw.get("targetTags") or ()),
+                "allowed": _protocols(raw.get("allowed")),
+                "denied": _protocols(raw.get("denied")),
+                "disabled": bool(raw.get("disabled")),
+            },
+            outputs={
+                "firewallName": name,
+                "firewallId": str(raw["id"]),
+                "networkPath": network,
+                "selfLink": raw["selfLink"],
+            },
+        )
+
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether it came with the network `default`, or with a cluster."""
+        return sighting.name.startswith(("default-allow-", "gke-"))
+
+
+def _protocols(rules: Any) -> list[str]:
+    """Rules as `tcp:443`, a port or a range each; a protocol without ports stands alone."""
+    found = []
+    for rule in rules or ():
+        ports = rule.get("ports") or ()
+        found += [f"{rule['IPProtocol']}:{port}" for port in ports] or [rule["IPProtocol"]]
+    return sorted(found)

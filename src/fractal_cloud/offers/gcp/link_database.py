@@ -1,0 +1,47 @@
+"""Links from workloads in a cluster to a PostgreSQL on Cloud SQL: a role in the database itself, its password sealed.
+
+Google keeps no password of a user who may make roles. So the agent is told one by a setting, and says which where it is
+missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fractal_cloud.model.errors import LinkNotReady
+from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
+from fractal_cloud.offers.link import InboundLink, Published, inbound
+from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
+from fractal_cloud.offers.postgres import Server, dsn_setting, server_from_setting
+
+WORKLOAD: Final = "CustomWorkloads.CaaS.KubernetesWorkload"
+
+
+@inbound(source=WORKLOAD, target=GcpPostgresDbms, link_type=DATABASE_LINK, settings=DatabaseLink)
+def grant_role(link: InboundLink[DatabaseLink]) -> Published | None:
+    """Make a role for the source in the database; its password travels sealed, and is in no output field."""
+    server = _server_of(link)
+    if server is None:
+        name = dsn_setting(link.live_system_id, link.own)
+        raise LinkNotReady(f"Google tells no password for {link.own!r}: give the agent {name}=postgresql://…")
+    return provide(link, server, None)
+
+
+@grant_role.revokes
+def drop_role(link: InboundLink[DatabaseLink]) -> None:
+    """Drop the role; without the setting it cannot be reached, and is left to whoever took the setting away."""
+    server = _server_of(link)
+    if server is not None:
+        take_back(link, server)
+
+
+@grant_role.verifies
+def roles_there(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[DatabaseLink]]:
+    """Those whose role is still in its database."""
+    return still_there(links, _server_of)
+
+
+def _server_of(link: InboundLink[DatabaseLink]) -> Server | None:
+    return server_from_setting(link.live_system_id, link.own)

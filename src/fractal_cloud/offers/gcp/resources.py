@@ -1,0 +1,99 @@
+"""What all offers of Google Cloud share: how their resources are listed and read again.
+
+An offer says where its resources are, and what an answer of Google's means. Types that cannot carry labels are only
+ever read (S1, S5): what that means for the writing verbs stands here, once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NoReturn
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.errors import Invalid, NotFound
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.offer import C, Look, Offer, Wanted
+
+Raw = Mapping[str, Any]
+"""A resource as Google tells it."""
+
+
+class GcpOffer(Offer[C, Gcp]):
+    """How one type is found. Names are unique in their place, so the name is the resource's id."""
+
+    realm = "project"
+
+    @abstractmethod
+    def collection(self, cloud: Gcp) -> str:
+        """The path of all resources of this type in the scope."""
+
+    @abstractmethod
+    def listed(self, cloud: Gcp) -> Iterator[Raw]:
+        """All of them, at the largest page Google gives."""
+
+    @abstractmethod
+    def sighting(self, cloud: Gcp, raw: Raw) -> Sighting | None:
+        """What Google's answer shows; None where it is not of this type, or dead."""
+
+    def path(self, cloud: Gcp, name: str) -> str:
+        """The path of one resource."""
+        return f"{self.collection(cloud)}/{name}"
+
+    def raw(self, cloud: Gcp, name: str) -> Raw | None:
+        """One resource as Google tells it now."""
+        return cloud.find(self.service, self.path(cloud, name))
+
+    def raw_or_gone(self, cloud: Gcp, name: str) -> Raw:
+        """The same; raises where it is gone."""
+        raw = self.raw(cloud, name)
+        if raw is None:
+            raise NotFound(f"{name!r} is gone: it is looked for again")
+        return raw
+
+    def sightings(self, cloud: Gcp, look: Look) -> Iterator[Sighting]:
+        """Everything of this type in the scope."""
+        del look
+        for raw in self.listed(cloud):
+            found = self.sighting(cloud, raw)
+            if found is not None:
+                yield found
+
+    def read(self, cloud: Gcp, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One resource by its name."""
+        del sweep
+        raw = self.raw(cloud, resource_id)
+        return None if raw is None else self.sighting(cloud, raw)
+
+
+class UnlabelledOffer(GcpOffer[C]):
+    """A type that has no labels in Google's API: it is imported, and never created, changed or deleted."""
+
+    taggable = False
+    glass = GlassCommands(caveat="it carries no labels, so there is nothing to break: it is never changed")
+    guard = "never written: Google gives this type no labels"
+
+    def create(self, cloud: Gcp, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
+        """Refuse: it could not be stamped."""
+        del cloud, wanted, tags
+        self._refuse()
+
+    def update(self, cloud: Gcp, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
+        """Leave it alone: nothing shows whose it is."""
+        del cloud, sighting, wanted, drift
+        self._refuse()
+
+    def delete(self, cloud: Gcp, sighting: Sighting) -> None:
+        """Leave it alone: nothing shows whose it is."""
+        del cloud, sighting
+        self._refuse()
+
+    def tag(self, cloud: Gcp, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Refuse: it has no labels."""
+        del cloud, sighting, add, remove
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise Invalid(f"{self.type} cannot carry labels, so it is only read: make or change it yourself")

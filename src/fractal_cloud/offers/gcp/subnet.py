@@ -1,0 +1,98 @@
+"""Subnets: read only, because Google gives them no labels; machines, clusters and services refer to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from fractal_cloud.model.component import Reference, parameter
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.gcp.kinds import GcpComponent, Network, Region, path_of, resource_name
+from fractal_cloud.offers.gcp.network import GcpVpc
+from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
+from fractal_cloud.offers.gcp.tags import same
+
+
+class GcpSubnet(GcpComponent):
+    """A subnet, made by somebody else. It is only imported, because Google gives subnets no labels."""
+
+    type = "NetworkAndCompute.IaaS.GcpSubnet"
+
+    name: str = parameter(
+        "",
+        validate_default=True,
+        description="Its name, unique in project and region; the component's id if not given.",
+    )
+    region: Region = parameter(immutable=True, description="Region it lies in.")
+    network: Reference | None = parameter(
+        None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is part of."
+    )
+    ip_cidr_range: Network | None = parameter(None, compare="cidr", description="Its primary block of addresses.")
+    private_ip_google_access: bool | None = parameter(
+        None, description="Whether machines without a public address reach Google's APIs."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _is_name(cls, name: str) -> str:
+        return resource_name(name)
+
+
+class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
+    """How subnets are read."""
+
+    component = GcpSubnet
+    title = "Subnet"
+    service = "compute"
+    place = ("region",)
+    outputs: ClassVar[Mapping[str, str]] = {
+        "subnetworkName": "name of the subnet",
+        "subnetworkPath": "the subnet as `projects/…`",
+        "subnetworkId": "number that no other subnet will ever have",
+        "networkPath": "its network as `projects/…`",
+        "region": "region it lies in",
+        "gatewayAddress": "address of its gateway",
+        "selfLink": "its address in Google's API",
+    }
+
+    def collection(self, cloud: Gcp) -> str:
+        """All subnets of the region."""
+        return f"/projects/{cloud.project}/regions/{cloud.place}/subnetworks"
+
+    def listed(self, cloud: Gcp) -> Iterator[Raw]:
+        """All subnets of the region, 500 a call."""
+        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
+            yield from page
+
+    def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
+        """What a subnet shows."""
+        name = raw["name"]
+        network = path_of(raw["network"])
+        region = same(cloud.place)
+        return Sighting(
+            type=GcpSubnet.type,
+            name=name,
+            resource_id=name,
+            actual={
+                "region": region,
+                "network": network,
+                "ipCidrRange": raw.get("ipCidrRange"),
+                "privateIpGoogleAccess": bool(raw.get("privateIpGoogleAccess")),
+            },
+            outputs={
+                "subnetworkName": name,
+                "subnetworkPath": path_of(raw["selfLink"]),
+                "subnetworkId": str(raw["id"]),
+                "networkPath": network,
+                "region": region,
+                "gatewayAddress": raw.get("gatewayAddress", ""),
+                "selfLink": raw["selfLink"],
+            },
+        )
+
+    def comes_by_itself(self, sighting: Sighting) -> bool:
+        """Whether it came with the network `default`."""
+        return sighting.name == "default"

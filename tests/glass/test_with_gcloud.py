@@ -1,0 +1,117 @@
+"""Break the glass with Google's own command line, in the very words that the product prints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
+from fractal_cloud.offers.gcp.gke import GcpGke
+from fractal_cloud.offers.gcp.vm import GcpVm
+from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.offers.gcp.examples import EXAMPLES
+from tests.offers.gcp.hands import CASES, GcpHands
+from tests.offers.gcp.person import GcpPerson
+from tests.offers.gcp.suite import GcpWorld
+from tests.offers.worlds import provider_world
+
+pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
+
+Run = Callable[[str], str]
+OTHERS = {"team": "payments"}
+
+
+@pytest.fixture
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[GcpWorld]:
+    with provider_world(session_sandbox, tmp_path, GcpWorld) as made:
+        yield made
+
+
+@pytest.fixture
+def gcloud(world: GcpWorld, tmp_path: Path) -> Run:
+    """Runs one command line as a person with a shell would; nothing but the sandbox is reached."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandbox_env(world.sandbox.url, tmp_path)}
+
+    def run(command: str) -> str:
+        assert command.startswith("gcloud ")
+        result = subprocess.run(
+            ["/bin/sh", "-c", command], env=env, capture_output=True, text=True, timeout=110, check=False
+        )
+        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    return run
+
+
+def commands(world: GcpWorld, component: str) -> dict[str, Any]:
+    """What the product tells an operator to type."""
+    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
+    return answer
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.rule("G1", "G7", "G12", "T1", "T8")
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param((GcpVm, GcpGke), id="the plainest and the trickiest"),
+        pytest.param(tuple(CASES), id="all", marks=pytest.mark.soak),
+    ],
+)
+def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
+    world: GcpWorld, gcloud: Run, kinds: tuple[type[Component], ...]
+) -> None:
+    examples = {kind: EXAMPLES[kind] for kind in kinds}
+    declared = {str(one["id"]): one for example in examples.values() for one in example.components}
+    world.deploy("ls-a", *declared.values())
+    world.settle()
+    person = GcpPerson(world.sandbox.url)
+    hands = {str(example.components[-1]["id"]): GcpHands(person, kind, example) for kind, example in examples.items()}
+    for name, one in hands.items():
+        one.tag(one.find(name)[0], OTHERS)
+
+    def type_all(which: str) -> None:
+        lines = [line for name in hands for line in commands(world, name)[which]]
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(gcloud, lines))
+
+    type_all("break")
+    world.cycle()
+    assert {world.status("ls-a", name) for name in hands} == {"ManualOverride"}
+    for name, one in hands.items():
+        assert one.find(name)[0].tags == {OWNER: "ls-a", **OTHERS}, name
+
+    type_all("readopt")
+    asked = {OWNER: "ls-a", MANAGED_BY: "fractal-cloud", RECONCILE: "reconcile", **OTHERS}
+    for name, one in hands.items():
+        assert one.find(name)[0].tags == asked, name
+    world.settle()
+    assert {world.status("ls-a", name) for name in hands} == {"Active"}
+    for name, one in hands.items():
+        assert one.find(name)[0].tags == {OWNER: "ls-a", MANAGED_BY: "fractal-cloud", **OTHERS}, name
+    world.assert_safe()
+
+
+@pytest.mark.soak
+@pytest.mark.rule("G12", "T1")
+def test_a_cluster_whose_labels_cannot_be_read_keeps_them_all(world: GcpWorld, gcloud: Run) -> None:
+    """gcloud's update of a cluster's labels replaces them all; a list that came out empty must not do that."""
+    kind, example = next((kind, one) for kind, one in EXAMPLES.items() if kind.__name__ == "GcpGke")
+    world.deploy("ls-a", *example.components)
+    world.settle()
+    hands = GcpHands(GcpPerson(world.sandbox.url), kind, example)
+    before = hands.find("kube")[0].tags
+    [line] = commands(world, "kube")["readopt"]
+    broken = line.replace("clusters describe kube", "clusters describe nowhere")
+    assert broken != line
+    with pytest.raises(AssertionError, match="update-labels"):
+        gcloud(broken)
+    assert hands.find("kube")[0].tags == before

@@ -1,0 +1,57 @@
+"""What the suites over the whole registry need to know of Google Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
+from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.gcp import hands
+from tests.offers.gcp.examples import EXAMPLES
+from tests.offers.gcp.person import GcpPerson
+from tests.offers.suites import Case, Stage, Suite
+from tests.offers.worlds import ProviderWorld, provider_world
+
+
+class GcpWorld(ProviderWorld):
+    """A world whose agent serves the sandbox's projects."""
+
+    providers = ("gcp",)
+    cloud_name = "gcp"
+
+
+class AtomicWorld(GcpWorld):
+    """The same for types whose every write carries a precondition: there are no lost races (S16)."""
+
+    is_atomic = True
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type, with a person in the same project."""
+    world_of = AtomicWorld if kind in (GcpGcsBucket, GcpCloudRun) else GcpWorld
+    with provider_world(sandbox, folder, world_of) as world:
+        yield Stage(world, hands.example_of(kind, GcpPerson(sandbox.url)))
+
+
+SUITE = Suite(
+    provider="gcp",
+    cases={
+        kind: Case(
+            only_up=bool(case.only_up),
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=case.takes_time,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in hands.CASES.items()
+    },
+    stage=stage,
+    effects={"GcpVm": 1, "GcpCloudRun": 1, "GcpGcsBucket": 1, "GcpGke": 1, "GcpPostgresDbms": 1},
+    always=("GcpCloudRun",),
+    machine="GcpVm",
+    creates="insert*",
+)
