@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -149,6 +150,7 @@ class Door:
         self.dialect = dialect
         limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         self._client = httpx2.Client(limits=limits, follow_redirects=False)
+        weakref.finalize(self, self._client.close)  # whoever forgets the session leaves no connections behind
 
     def close(self) -> None:
         """Let the connections go."""

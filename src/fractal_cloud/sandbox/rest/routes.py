@@ -28,7 +28,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `path` is without the cloud's prefix; `base` is the address a client reaches the cloud at."""
+    """One request. `path` is without the cloud's prefix; `base` is the address a client reaches the cloud at; `target`
+    is path and query to the letter, as a client signs them."""
 
     method: str
     path: str
@@ -38,6 +39,7 @@ class Request:
     actor: Actor
     base: str
     words: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
 
     def json(self) -> Any:
         """What the body says; None where it is empty. Raises `ValueError` where it is no JSON."""
@@ -95,6 +97,7 @@ def read_request(environ: Environ, actor: Actor) -> Request:
         body=environ["wsgi.input"].read(),
         actor=actor,
         base=f"{environ['wsgi.url_scheme']}://{host}{environ.get('SCRIPT_NAME', '')}",
+        target=environ.get("REQUEST_URI", ""),
     )
 
 
