@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check bench soak rules docs format lock system-packages
+.PHONY: help setup up test test-clis check bench soak rules docs format lock system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -32,6 +32,12 @@ system-packages:
 
 test: setup system-packages ## the whole test suite
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
+
+# Some vendors' command lines are 700 MB each: they have environments of their own, and their tests this target.
+test-clis: setup ## the tests that run az and other big command lines, which are installed for it
+	scripts/clis install
+	PATH="$$(scripts/clis path):$$PATH" FRACTAL_CLIS=1 $(BIN)/python -m pytest -m clis -n $(PYTEST_WORKERS) \
+		--dist loadgroup -rs $(PYTEST_ARGS)
 
 check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
 	$(BIN)/ruff format --check .

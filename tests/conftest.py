@@ -22,6 +22,7 @@ from tests.world import world as make_world
 COUNTED = ("crash points", "processes killed")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 PROOFS = os.environ.get("FRACTAL_PROOFS", "")
+CLIS = os.environ.get("FRACTAL_CLIS") == "1"
 
 # No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
@@ -32,13 +33,15 @@ settings.load_profile("soak" if SOAK else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the long tests, saying how to run them, unless FRACTAL_SOAK=1; when they run, nothing hurries them."""
+    """Skip what is long, or needs much, saying how to run it, unless asked for; long tests are hurried by nothing."""
     proofs.note(items)
     for item in items:
         if SOAK:
             item.add_marker(pytest.mark.timeout(3_600))
         elif item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
+        if item.get_closest_marker("clis") and not CLIS:
+            item.add_marker(pytest.mark.skip(reason="needs a vendor's big command line: `make test-clis` runs it"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.env import without_real_clouds
 from tests.faults.effects import Effects
 from tests.offers.oci.person import OciPerson
 from tests.offers.worlds import ProviderWorld
@@ -21,3 +25,9 @@ class OciWorld(ProviderWorld):
     def __init__(self, sandbox: Sandbox, folder: Path, effects: Effects, **settings: Any) -> None:
         self.oci = OciPerson(sandbox.url, folder)
         super().__init__(sandbox, folder, effects, **settings)
+
+
+def alone(patch: pytest.MonkeyPatch) -> None:
+    """Take everything out of the environment that could lead to a real tenancy."""
+    for name in set(os.environ) - set(without_real_clouds(os.environ)):
+        patch.delenv(name)

@@ -52,7 +52,7 @@ def glass(resource: str, option: str, what: str = "{resourceId}") -> GlassComman
     force = "" if resource == "os bucket" else " --force"
     update = f'{etag} && oci {resource} update {at} --if-match "$etag"{force} --freeform-tags'
     tags = 'data."freeform-tags"'
-    without = 's/,?"[Mm]anaged-[Bb]y":"[^"]*"//; s/^[{{],/{{/'.replace("{{", "{")
+    without = f's/,?"[Mm]anaged-[Bb]y":"{OURS}"//; s/^[{{],/{{/'
     handshake = f'{{"{MANAGED_BY}":"{OURS}","{RECONCILE}":"{RECONCILE_VALUE}"}}'
     return GlassCommands(
         break_glass=[f"{update} \"$({get} --query 'to_string({tags})' --raw-output | sed -E '{without}')\""],
