@@ -97,3 +97,22 @@ def test_defined_tags_are_never_sent(world: OciWorld) -> None:
     assert found is not None
     assert found["definedTags"] == {"Ops": {"CostCenter": "42"}}
     world.assert_safe()
+
+
+@pytest.mark.rule("T8")
+def test_a_defined_tag_of_that_name_only_warns(world: OciWorld) -> None:
+    world.deploy("ls-a", vcn())
+    world.settle()
+    path = f"{CORE}/vcns/{world.output('ls-a', 'net', 'vcnId')}"
+    assert world.output("ls-a", "net", "warning") is None
+    world.oci.call(
+        "PUT",
+        path,
+        {
+            "freeformTags": {"fractal-cloud-owner": "ls-a"},
+            "definedTags": {"fractal": {"managed-by": "fractal-cloud"}},
+        },
+    )
+    world.cycle()
+    assert world.status("ls-a", "net") == "ManualOverride"
+    assert "free-form tag managed-by" in world.output("ls-a", "net", "warning")

@@ -17,7 +17,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import OciComponent, OciOffer, name_of
 from fractal_cloud.offers.oci.kinds import Region, bucket_name
-from fractal_cloud.offers.oci.tags import glass, protocol_of, rewritten
+from fractal_cloud.offers.oci.tags import WARNING, glass, protocol_of, rewritten, warning
 from fractal_cloud.offers.offer import Look, Wanted
 
 _SETTINGS = ("publicAccessType", "storageTier", "versioning", "objectEventsEnabled", "autoTiering", "kmsKeyId")
@@ -67,6 +67,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
         "namespace": "Object Storage namespace of the tenancy",
         "region": "region it lies in",
         "compartmentId": "OCID of its compartment",
+        "warning": WARNING,
     }
     glass = glass("os bucket", "--namespace-name {namespace} --bucket-name", "{bucketName}")
 
@@ -145,6 +146,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
                 "namespace": item["namespace"],
                 "region": cloud.region,
                 "compartmentId": item["compartmentId"],
+                **warning(item),
             },
             revision=etag or None,
         )

@@ -12,7 +12,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.kinds import Compartment, Region
-from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten
+from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten, warning
 from fractal_cloud.offers.offer import C, Look, Offer, Recognition, Wanted
 
 STATES: Mapping[str, Condition] = {
@@ -154,6 +154,7 @@ class CoreOffer(OciOffer[C]):
                 "compartmentId": item["compartmentId"],
                 "lifecycleState": state,
                 **{name: value for name, value in self.shown(item).items() if value is not None},
+                **warning(item),
             },
             condition=self.states[state],
             revision=etag or None,

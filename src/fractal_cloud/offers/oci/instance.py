@@ -17,7 +17,7 @@ from fractal_cloud.offers.oci import vnics
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
 from fractal_cloud.offers.oci.subnet import OciSubnet
-from fractal_cloud.offers.oci.tags import glass
+from fractal_cloud.offers.oci.tags import WARNING, glass
 from fractal_cloud.offers.offer import Look, Wanted
 
 KEYS, SCRIPT = "ssh_authorized_keys", "user_data"
@@ -113,8 +113,9 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
         "faultDomain": "fault domain it runs in",
         "timeCreated": "when it was made",
         "vnicId": "OCID of its first network interface, once it has one",
-        "subnetId": "OCID of the subnet that is in",
+        "subnetId": "OCID of the subnet it is in",
         "privateIp": "its private address there",
+        "warning": WARNING,
     }
     glass = glass("compute instance", "--instance-id")
 

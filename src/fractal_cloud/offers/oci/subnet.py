@@ -14,7 +14,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
 from fractal_cloud.offers.oci.kinds import Block, DnsLabel
-from fractal_cloud.offers.oci.tags import glass
+from fractal_cloud.offers.oci.tags import WARNING, glass
 from fractal_cloud.offers.oci.vcn import OciVcn
 from fractal_cloud.offers.offer import Wanted
 
@@ -74,6 +74,7 @@ class OciSubnetOffer(CoreOffer[OciSubnet]):
         "lifecycleState": "PROVISIONING, AVAILABLE, UPDATING or TERMINATING",
         "virtualRouterIp": "address of its router",
         "subnetDomainName": "its DNS domain, where it has one",
+        "warning": WARNING,
     }
     glass = glass("network subnet", "--subnet-id")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
@@ -21,6 +21,9 @@ CAVEAT: Final = (
     "nobody changed anything in between (else it fails, and you run it again). It needs a POSIX shell"
 )
 _KEYS: Final = frozenset({MANAGED_BY, RECONCILE, OWNER})
+# Some pages name a defined tag instead, ``fractal.managed-by``: its namespace and its key.
+_MISTAKEN: Final = ("fractal", MANAGED_BY)
+WARNING: Final = "what is misleading about its tags, where something is"
 
 
 @lru_cache(maxsize=4096)
@@ -34,6 +37,16 @@ def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
         return NO_TAGS
     found = {key.lower(): value for key, value in tags.items() if key.lower() in _KEYS}
     return _protocol(found.get(MANAGED_BY), found.get(RECONCILE), found.get(OWNER))
+
+
+def warning(item: Mapping[str, Any]) -> dict[str, str]:
+    """The output that warns of a tag which is taken for one of ours and is none (T8)."""
+    namespace, key = _MISTAKEN
+    spaces = {name.lower(): keys for name, keys in (item.get("definedTags") or {}).items()}
+    if key not in {name.lower() for name in spaces.get(namespace) or ()}:
+        return {}
+    text = f"the defined tag {namespace}.{key} means nothing: what counts is the free-form tag {key}"
+    return {"warning": text}
 
 
 def rewritten(tags: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) -> dict[str, str]:

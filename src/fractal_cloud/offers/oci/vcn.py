@@ -10,7 +10,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
 from fractal_cloud.offers.oci.kinds import Block, DnsLabel, Region
-from fractal_cloud.offers.oci.tags import glass
+from fractal_cloud.offers.oci.tags import WARNING, glass
 from fractal_cloud.offers.offer import Wanted
 
 MOST_BLOCKS = 5
@@ -49,6 +49,7 @@ class OciVcnOffer(CoreOffer[OciVcn]):
         "defaultSecurityListId": "OCID of the security list that came with it",
         "defaultDhcpOptionsId": "OCID of the DHCP options that came with it",
         "vcnDomainName": "its DNS domain, where it has one",
+        "warning": WARNING,
     }
     glass = glass("network vcn", "--vcn-id")
 
