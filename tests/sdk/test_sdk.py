@@ -70,6 +70,10 @@ SPELLINGS = [
     (nc.kubernetes, "network_policy", "NetworkAndCompute.CaaS.KubernetesNetworkPolicy"),
     (nc.kubernetes, "virtual_machine", "NetworkAndCompute.CaaS.KubernetesVirtualMachine"),
     (storage.kubernetes, "persistent_volume_claim", "Storage.CaaS.KubernetesPersistentVolumeClaim"),
+    (nc.oci, "vcn", "NetworkAndCompute.IaaS.OciVcn"),
+    (nc.oci, "subnet", "NetworkAndCompute.IaaS.OciSubnet"),
+    (nc.oci, "instance", "NetworkAndCompute.IaaS.OciInstance"),
+    (storage.oci, "bucket", "Storage.PaaS.OciBucket"),
     (nc.aws, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
     (nc.aws, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
     (nc.aws, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
@@ -157,6 +161,7 @@ def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
     program = (
         "import sys; from fractal_cloud import LiveSystem, network_and_compute, storage, custom_workloads, network;"
         "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto'};"
+        "heavy |= {'cryptography'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

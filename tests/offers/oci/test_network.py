@@ -43,7 +43,7 @@ def test_a_block_that_begins_elsewhere_destroys_nothing_and_holds_nothing_else_u
     world.settle()
     table = world.oci.create("routeTables", vcnId=world.output("ls-a", "net", "vcnId"), routeRules=[])["id"]
     world.deploy("ls-a", vcn(), subnet(cidrBlock="10.0.9.0/24", routeTableId=table))
-    world.survive()
+    world.cycle(6)
     shown = world.component("ls-a", "part")
     assert shown["status"] == "Failed"
     assert all(word in shown["message"] for word in ("cidrBlock", "10.0.1.0/24", "10.0.9.0/24", "declare a new subnet"))

@@ -85,4 +85,4 @@ def test_the_policy_names_what_every_type_needs_and_no_object() -> None:
     assert all(one.startswith("Allow group fractal-cloud-agent to ") for one in statements)
     for words in ("manage vcns", "manage subnets", "manage instances", "inspect compartments", "manage buckets"):
         assert any(words in one for one in statements)
-    assert not any("objects" in one or "all-resources" in one for one in statements)
+    assert not any(" objects " in one or "all-resources" in one for one in statements)

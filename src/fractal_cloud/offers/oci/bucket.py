@@ -77,6 +77,10 @@ class OciBucketOffer(OciOffer[OciBucket]):
         for item in cloud.list(self.service, cloud.buckets(), fields="tags"):
             yield self._sighting(cloud, item)
 
+    def listed(self, cloud: Oci) -> Iterator[str]:
+        """Their names."""
+        return (item["name"] for item in cloud.list(self.service, cloud.buckets()))
+
     def sweep(self, cloud: Oci, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """The settings named: one read tells all of them."""
         found = cloud.find(self.service, cloud.buckets(sighting.resource_id))
@@ -95,7 +99,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
         del sweep
         found = cloud.find(self.service, cloud.buckets(resource_id))
         if found is None:
-            self.absent(cloud, resource_id)
+            self.make_sure_of_absence(cloud, resource_id)
             return None
         return self._sighting(cloud, *found)
 

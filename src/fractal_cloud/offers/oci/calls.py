@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from fractal_cloud.model.errors import Denied, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.oci.faults import HIDDEN
 from fractal_cloud.offers.offer import Cloud
 from fractal_cloud.offers.rest import Answer, Door
 
@@ -93,7 +94,13 @@ class Oci(Cloud):
     def create(self, service: str, path: str, body: Item, token: str = "") -> tuple[Item, str]:
         """Make something; the same token never makes a second one, within a day."""
         headers = {"opc-retry-token": token[:64]} if token else {}
-        answer = self._door(service).write("POST", path, body, headers=headers)
+        try:
+            answer = self._door(service).write("POST", path, body, headers=headers)
+        except Denied as refusal:
+            if refusal.code not in HIDDEN:
+                raise
+            told = f"{refusal.message}; or correct the OCIDs in the declaration: one may name what is not there"
+            raise Denied(told, code=refusal.code, request_id=refusal.request_id) from refusal
         return answer.item(), answer.headers.get("etag", "")
 
     def change(

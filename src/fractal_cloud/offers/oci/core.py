@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 from fractal_cloud.model.component import Component, parameter
@@ -47,13 +47,17 @@ class OciOffer(Offer[C, Oci]):
     realm = "compartment"
     guard = GUARD
 
-    def absent(self, cloud: Oci, resource_id: str) -> None:
+    @abstractmethod
+    def listed(self, cloud: Oci) -> Iterator[str]:
+        """The ids of everything of this kind that lives in the compartment."""
+
+    def make_sure_of_absence(self, cloud: Oci, resource_id: str) -> None:
         """Make sure that what a read did not find is not there, by a list that shows all of the compartment (S0).
 
         To a read OCI answers «not found» also where the caller may not see it; a list it refuses as a whole. Raises
         ``Denied`` where the list shows what the read was refused.
         """
-        if any(seen.resource_id == resource_id for seen in self.sightings(cloud, Look())):
+        if resource_id in self.listed(cloud):
             raise Denied(
                 f"{resource_id!r} is listed but may not be read (NotAuthorizedOrNotFound): allow it to the agent: "
                 "`fractal agent policy --provider oci` prints what it needs",
@@ -88,20 +92,23 @@ class CoreOffer(OciOffer[C]):
     def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting]:
         """All living resources of the kind in the compartment, a thousand a call."""
         del look
-        yield from self.living(cloud, cloud.list(self.service, f"{CORE}/{self.collection}"))
+        for item in self._living(cloud):
+            yield self.sighting(cloud, item)
 
-    def living(self, cloud: Oci, items: Iterable[Item]) -> Iterator[Sighting]:
-        """A sighting for each that is not dead."""
-        for item in items:
-            if item["lifecycleState"] in self.states:
-                yield self.sighting(cloud, item)
+    def listed(self, cloud: Oci) -> Iterator[str]:
+        """The OCIDs of those that are not dead."""
+        return (item["id"] for item in self._living(cloud))
+
+    def _living(self, cloud: Oci) -> Iterator[Item]:
+        every = cloud.list(self.service, f"{CORE}/{self.collection}")
+        return (item for item in every if item["lifecycleState"] in self.states)
 
     def read(self, cloud: Oci, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its OCID, with its etag."""
         del sweep
         found = cloud.find(self.service, self._path(resource_id))
         if found is None:
-            self.absent(cloud, resource_id)
+            self.make_sure_of_absence(cloud, resource_id)
             return None
         item, etag = found
         return self.sighting(cloud, item, etag) if item["lifecycleState"] in self.states else None

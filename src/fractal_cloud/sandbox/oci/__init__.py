@@ -34,9 +34,10 @@ def key_id(actor: Actor) -> str:
 
 
 def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
-    """What points `oci`, the vendor's SDK and our agent here: a key and a config file, so nothing without a folder."""
+    """What points `oci`, the vendor's SDK and our agent here: a key and a config file, and without a folder neither."""
+    found = {"OCI_CLI_ENDPOINT": f"{url}{PATH}"}
     if folder is None:
-        return {}
+        return found
     from fractal_cloud.sandbox.oci.keys import fingerprint, private_pem
 
     key = written(folder, f"oci-{actor}.pem", private_pem(actor))
@@ -50,9 +51,9 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
     text = "\n".join(["[DEFAULT]", *(f"{name}={value}" for name, value in lines.items())]) + "\n"
     config = written(folder, f"oci-{actor}.config", text)
     return {
+        **found,
         "OCI_CLI_CONFIG_FILE": str(config),
         "OCI_CONFIG_FILE": str(config),
-        "OCI_CLI_ENDPOINT": f"{url}{PATH}",
         "OCI_CLI_RC_FILE": os.devnull,
         "SUPPRESS_LABEL_WARNING": "True",
     }
