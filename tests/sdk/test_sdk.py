@@ -90,6 +90,10 @@ SPELLINGS = [
     (nc.azure, "aks", "NetworkAndCompute.PaaS.AzureAks"),
     (storage.azure, "storage_account", "Storage.PaaS.AzureStorageAccount"),
     (storage.azure, "postgres_dbms", "Storage.PaaS.AzurePostgresDbms"),
+    (nc.oci, "vcn", "NetworkAndCompute.IaaS.OciVcn"),
+    (nc.oci, "subnet", "NetworkAndCompute.IaaS.OciSubnet"),
+    (nc.oci, "instance", "NetworkAndCompute.IaaS.OciInstance"),
+    (storage.oci, "bucket", "Storage.PaaS.OciBucket"),
     (nc.aws, "vpc", "NetworkAndCompute.IaaS.AwsVpc"),
     (nc.aws, "subnet", "NetworkAndCompute.IaaS.AwsSubnet"),
     (nc.aws, "security_group", "NetworkAndCompute.IaaS.AwsSecurityGroup"),
@@ -181,6 +185,8 @@ def test_loading_the_sdk_loads_no_program_and_no_vendor() -> None:
         "'azure.identity'};"
         "heavy = {'boto3', 'botocore', 'fastapi', 'google', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema'};"
         "heavy |= {'moto'};"
+        "heavy = {'boto3', 'botocore', 'fastapi', 'sqlalchemy', 'typer', 'rich', 'httpx2', 'jsonschema', 'moto'};"
+        "heavy |= {'cryptography'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -28,7 +28,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `path` is without the cloud's prefix; `base` is the address a client reaches the cloud at."""
+    """One request. `path` is without the cloud's prefix; `base` is the address a client reaches the cloud at; `target`
+    is path and query to the letter, as a client signs them."""
 
     method: str
     path: str
@@ -39,6 +40,7 @@ class Request:
     base: str
     words: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[tuple[str, str], ...] = ()
+    target: str = ""
 
     def all(self, name: str) -> list[str]:
         """Every value of a word that the query may hold several times."""
@@ -102,6 +104,7 @@ def read_request(environ: Environ, actor: Actor) -> Request:
         actor=actor,
         base=f"{environ['wsgi.url_scheme']}://{host}{environ.get('SCRIPT_NAME', '')}",
         pairs=pairs,
+        target=environ.get("REQUEST_URI", ""),
     )
 
 

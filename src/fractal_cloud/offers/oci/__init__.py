@@ -1,0 +1,22 @@
+"""The component types of Oracle Cloud; signing.py alone knows how requests are signed, and nothing here decides."""
+
+import os
+from pathlib import Path
+
+from fractal_cloud.offers.offer import Provider, Session
+
+
+def _connect() -> Session:
+    from fractal_cloud.offers.oci.cloud import OciSession
+
+    return OciSession()
+
+
+def _is_at_hand() -> bool:
+    named = ("OCI_CLI_CONFIG_FILE", "OCI_CONFIG_FILE", "OCI_CLI_USER", "OCI_CLI_AUTH", "OCI_RESOURCE_PRINCIPAL_VERSION")
+    return any(os.environ.get(name) for name in named) or (Path.home() / ".oci" / "config").exists()
+
+
+PROVIDER = Provider(
+    name="oci", title="Oracle Cloud (OCI)", connect=_connect, packages=("cryptography",), is_at_hand=_is_at_hand
+)

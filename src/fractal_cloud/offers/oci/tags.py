@@ -1,0 +1,74 @@
+"""How the three tags stand among OCI's free-form tags: in one map, written whole and only as it was read (T10).
+
+Keys are compared without regard to case, as OCI does. Defined tags are never sent, and so never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+
+GUARD: Final = (
+    "atomic: every change, deletion and tag write carries the etag of the guard's own read, which every edit of a tag "
+    "changes; a person who removes the tag before the write wins, always"
+)
+CAVEAT: Final = (
+    "OCI replaces the whole map of free-form tags: the command reads it first, keeps the others, and writes only if "
+    "nobody changed anything in between (else it fails, and you run it again). It needs a POSIX shell"
+)
+_KEYS: Final = frozenset({MANAGED_BY, RECONCILE, OWNER})
+# Some pages name a defined tag instead, ``fractal.managed-by``: its namespace and its key.
+_MISTAKEN: Final = ("fractal", MANAGED_BY)
+WARNING: Final = "what is misleading about its tags, where something is"
+
+
+@lru_cache(maxsize=4096)
+def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
+
+
+def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
+    """What the three tags say; equal ones are one object."""
+    if not tags:
+        return NO_TAGS
+    found = {key.lower(): value for key, value in tags.items() if key.lower() in _KEYS}
+    return _protocol(found.get(MANAGED_BY), found.get(RECONCILE), found.get(OWNER))
+
+
+def warning(item: Mapping[str, Any]) -> dict[str, str]:
+    """The output that warns of a tag which is taken for one of ours and is none (T8)."""
+    namespace, key = _MISTAKEN
+    spaces = {name.lower(): keys for name, keys in (item.get("definedTags") or {}).items()}
+    if key not in {name.lower() for name in spaces.get(namespace) or ()}:
+        return {}
+    text = f"the defined tag {namespace}.{key} means nothing: what counts is the free-form tag {key}"
+    return {"warning": text}
+
+
+def rewritten(tags: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) -> dict[str, str]:
+    """The whole map with protocol tags added or removed; everybody else's are as they were."""
+    adding, removing = add.to_mapping(), remove.to_mapping()
+    if adding and removing:
+        raise ValueError(f"tags are added or removed in one call, not both: {sorted(adding)} and {sorted(removing)}")
+    return {**{key: value for key, value in tags.items() if key.lower() not in {*adding, *removing}}, **adding}
+
+
+def glass(resource: str, option: str, what: str = "{resourceId}") -> GlassCommands:
+    """The commands for one type of resource, such as ``network vcn`` and ``--vcn-id``."""
+    at = f"--region {{region}} {option} {what}"
+    get = f"oci {resource} get {at}"
+    etag = f"etag=$({get} --query etag --raw-output)"
+    force = "" if resource == "os bucket" else " --force"
+    update = f'{etag} && oci {resource} update {at} --if-match "$etag"{force} --freeform-tags'
+    tags = 'data."freeform-tags"'
+    without = f's/,?"[Mm]anaged-[Bb]y":"{OURS}"//; s/^[{{],/{{/'
+    handshake = f'{{"{MANAGED_BY}":"{OURS}","{RECONCILE}":"{RECONCILE_VALUE}"}}'
+    return GlassCommands(
+        break_glass=[f"{update} \"$({get} --query 'to_string({tags})' --raw-output | sed -E '{without}')\""],
+        readopt=[f"{update} \"$({get} --query 'to_string(merge({tags}, `{handshake}`))' --raw-output)\""],
+        caveat=CAVEAT,
+    )

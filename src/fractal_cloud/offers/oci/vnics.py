@@ -1,0 +1,46 @@
+"""The first network interface of each instance, which OCI tells apart from the instance itself.
+
+It is made with the instance, keeps its subnet and its address, and goes with it: so it is looked for only once. In a
+cycle without new instances nothing of this calls the cloud.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from fractal_cloud.offers.oci.calls import CORE, Item, Oci, Vnic
+
+MOST_KNOWN = 100_000
+
+
+def learn(cloud: Oci, instances: Collection[str], *, with_addresses: bool, **query: str) -> None:
+    """Find the interfaces of instances not known yet: by one list of all attachments, and a read of each that is new.
+
+    Without addresses, an instance with a single interface needs no read.
+    """
+    known = cloud.vnics
+    unknown = {one for one in instances if one not in known or (with_addresses and not known[one].private_ip)}
+    if not unknown:
+        return
+    if len(known) > MOST_KNOWN:
+        known.clear()
+    attached: dict[str, list[Item]] = defaultdict(list)
+    for item in cloud.list("core", f"{CORE}/vnicAttachments", **query):
+        if item["instanceId"] in unknown and item["lifecycleState"] == "ATTACHED" and item.get("vnicId"):
+            attached[item["instanceId"]].append(item)
+    for instance, items in attached.items():
+        found = _primary(cloud, items, with_address=with_addresses)
+        if found is not None:
+            known[instance] = found
+
+
+def _primary(cloud: Oci, items: list[Item], *, with_address: bool) -> Vnic | None:
+    if len(items) == 1 and not with_address:
+        return Vnic(items[0]["vnicId"], items[0]["subnetId"], "")
+    for item in items:
+        found = cloud.find("core", f"{CORE}/vnics/{item['vnicId']}")
+        if found is not None and found[0].get("isPrimary"):
+            vnic = found[0]
+            return Vnic(vnic["id"], vnic["subnetId"], vnic.get("privateIp") or "")
+    return None

@@ -1,0 +1,40 @@
+"""What the suites over the whole registry need to know of Oracle Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.oci import hands
+from tests.offers.oci.examples import EXAMPLES
+from tests.offers.oci.worlds import OciWorld
+from tests.offers.suites import REFUSALS, Case, Stage, Suite
+from tests.offers.worlds import provider_world
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type in a world of its own."""
+    with provider_world(sandbox, folder, OciWorld) as world:
+        yield Stage(world, hands.example_of(kind, world.oci))
+
+
+SUITE = Suite(
+    provider="oci",
+    cases={
+        kind: Case(
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=case.takes_time,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in hands.CASES.items()
+    },
+    stage=stage,
+    effects={"OciVcn": 1, "OciSubnet": 1, "OciInstance": 1, "OciBucket": 1},
+    always=("OciVcn", "OciBucket"),
+    machine="OciVcn",
+    refusals={**REFUSALS, "hidden": {"status": 404, "code": "NotAuthorizedOrNotFound"}},
+)
