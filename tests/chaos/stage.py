@@ -145,9 +145,12 @@ class Stage:
         self.turn_knobs({})
 
     def close(self) -> None:
-        """End our own programs at once, and let go of the connections; the keeper ends the rest."""
+        """End everything, PostgreSQL in its own way, and let go of the connections."""
         for name, program in self.programs.items():
-            if name != POSTGRES and program.is_running:
+            if program.is_running and name == POSTGRES:
+                program.resume()
+                program.end(signal.SIGINT)
+            elif program.is_running:
                 program.kill()
         self._nursery.close()
         self.api.close()

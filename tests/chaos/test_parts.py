@@ -137,5 +137,6 @@ def test_a_wall_clock_jumps_and_a_steady_one_does_not() -> None:
         wait_until(lambda: _jump(clock) > 3500, "the wall clock has jumped")
         steady = [float(line.split()[1]) for line in clock.log.read_text().splitlines()[:-1]]
         assert max(after - before for before, after in pairwise(steady)) < 600
+        clock.kill()
     finally:
         keeper.close()
