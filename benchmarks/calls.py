@@ -1,4 +1,4 @@
-"""Bar 1: the cloud calls of a steady cycle are the fewest the cloud's pages allow; and it publishes nothing."""
+"""The cloud calls of a steady cycle are the fewest the cloud's pages allow; and it publishes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bar 4: checking N unchanged resources: the agent beside the SDK alone, a call per resource, and peers.
+"""Checking N unchanged resources: the agent beside the SDK alone, a call per resource, and peers.
 
 Everybody reads the same canned pages (Terraform's engine alone reads nothing), in processes of their own.
 """

@@ -1,4 +1,4 @@
-"""Bar 3: what a steady cycle writes to the control plane: one heartbeat per agent, and nothing per component.
+"""What a steady cycle writes to the control plane: one heartbeat per agent, and nothing per component.
 
 The control plane is the real one, on a SQLite file, over HTTP; its statements are counted where they are executed.
 """

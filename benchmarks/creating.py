@@ -1,4 +1,4 @@
-"""Bar 2: creating costs one writing call per resource, one per setting the create call cannot carry, and one bulk read.
+"""Creating costs one writing call per resource, one per setting the create call cannot carry, and one bulk read.
 
 Runs against the sandbox, because a creation must really be kept; its lists grow with the square of what it holds, so
 the numbers are small.

@@ -1,4 +1,4 @@
-"""Bar 5: a deploy of many independent things takes hardly longer than the cloud makes it."""
+"""A deploy of many independent things takes hardly longer than the cloud makes it."""
 
 from __future__ import annotations
 

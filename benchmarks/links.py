@@ -1,4 +1,4 @@
-"""Bar 7: what settled links cost, and how fast a change gets around.
+"""What settled links cost, and how fast a change gets around.
 
 The clouds are the two in memory of the tests, because what is counted is what the agents do: runs of halves, calls,
 reports. The control plane is the real one, on a SQLite file.
@@ -112,7 +112,7 @@ def count(workloads: int, folder: Path) -> Counted:
 
 
 def measure(_: Stage) -> Iterator[Result]:
-    """Everything this bar holds, in one result."""
+    """All that is held to a bar, in one result."""
     with tempfile.TemporaryDirectory() as folder:
         found = count(WORKLOADS, Path(folder))
     bars = (

@@ -1,4 +1,4 @@
-"""Bar 6: what an agent holds per component, once it has claimed a scope and run several cycles of it."""
+"""What an agent holds per component, once it has claimed a scope and run several cycles of it."""
 
 from __future__ import annotations
 
