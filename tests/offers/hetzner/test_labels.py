@@ -10,11 +10,10 @@ from fractal_cloud.model.errors import Overtaken
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.hetzner.cloud import Hetzner
-from fractal_cloud.offers.hetzner.firewall import HetznerFirewallOffer
+from fractal_cloud.offers.hetzner.firewall import HetznerFirewall, HetznerFirewallOffer
 from fractal_cloud.offers.hetzner.tags import protocol_of, relabelled
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.hetzner.examples import EXAMPLES, allow
-from tests.offers.hetzner.hands import HetznerFirewall
 from tests.offers.hetzner.person import HetznerPerson
 from tests.offers.hetzner.worlds import HetznerWorld
 
