@@ -24,11 +24,11 @@ TAGS = "providers/Microsoft.Resources/tags/default"
 
 
 class AzurePerson:
-    """One person at the sandbox's one subscription."""
+    """One person at the sandbox's one subscription, or somebody with the agent's own identity."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, identity: str = "person") -> None:
         self._url = f"{url}{PATH}"
-        asked = Request(f"{self._url}/msi/token?resource=x", headers={"X-IDENTITY-HEADER": "person"})
+        asked = Request(f"{self._url}/msi/token?resource=x", headers={"X-IDENTITY-HEADER": identity})
         with urlopen(asked, timeout=20) as answer:
             self._token = json.loads(answer.read())["access_token"]
 

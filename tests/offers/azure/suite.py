@@ -34,7 +34,7 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={kind.__name__: 1 for kind in hands.CASES},
+    effects={kind.__name__: 18 for kind in hands.CASES},
     always=("AzureNsg",),
     machine="AzureNsg",
     creates="createOrUpdate*",

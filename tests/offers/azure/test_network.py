@@ -68,6 +68,7 @@ def test_a_subnet_is_only_ever_imported(world: AzureWorld) -> None:
     gone = component(AzureSubnet, "nowhere", vnet="net", addressPrefix="10.0.3.0/24")
     world.deploy("ls-a", NETWORK, FRONT, gone)
     world.settle()
+    world.cycle()
     assert world.status("ls-a", "front") == "ExternallyManaged"
     assert world.status("ls-a", "nowhere") == "Missing"
     assert world.output("ls-a", "front", "id").endswith("/virtualNetworks/net/subnets/front")

@@ -76,6 +76,7 @@ class ArmKind:
             looks=self._look,
             passing=frozenset({self.etag} if self.etag else ()),
             judged=self.judged,
+            carries_tags=True,
         )
 
     def _look(self, body: Body, phase: Phase) -> Body:

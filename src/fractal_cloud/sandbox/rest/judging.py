@@ -68,9 +68,8 @@ class Watching:
         after = _tags(change.kind, change.after)
         found = []
         if before != after:
-            seen = self._monitor.last_seen(call, named) if change.kind.replaces_tags else None
-            meant = None if seen is None else _tagging(seen, after)
-            found.append(Touch(named, _tagging(before, after), before, meant))
+            seen = self._monitor.last_seen(call, named)
+            found.append(Touch(named, _tagging(before, after), before, _meant(change.kind, seen, before, after)))
         if _rest(change.kind, change.before) != _rest(change.kind, change.after) or not found:
             found.append(Touch(named, Judged("modify"), before))
         return found
@@ -86,6 +85,20 @@ class Watching:
         return Creation(
             change.kind.name, call.region, (place.name, place.scope), _tags(change.kind, change.after), twins
         )
+
+
+def _meant(
+    kind: Kind, seen: Mapping[str, str] | None, before: Mapping[str, str], after: Mapping[str, str]
+) -> Judged | None:
+    """What a change of tags was at the agent's last read, where that may be another one by now."""
+    if seen is None or not (kind.replaces_tags or kind.carries_tags):
+        return None
+    if kind.replaces_tags:
+        return _tagging(seen, after)
+    now = _tagging(before, after)
+    added = {key: value for key, value in now.added.items() if seen.get(key) != value}
+    removed = {key: value for key, value in now.removed.items() if key in seen}
+    return Judged("tag", added, removed)
 
 
 def _tagging(before: Mapping[str, str], after: Mapping[str, str]) -> Judged:

@@ -32,6 +32,7 @@ class Kind:
     deleted. `passing` are the top-level fields that change by themselves (a version, a time, a state). What is not
     `judged` the agent may write freely: operations, and parts that live and die with a judged resource.
     `replaces_tags`: a write of tags carries the whole set, so what the agent meant shows only beside what it last saw.
+    `carries_tags`: a write of the whole resource carries its tags along, beside calls for single ones.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Kind:
     tag_fields: frozenset[str] = frozenset({"tags"})
     judged: bool = True
     replaces_tags: bool = False
+    carries_tags: bool = False
