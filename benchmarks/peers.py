@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,18 @@ CACHE: Final = Path(__file__).parent.parent / ".cache" / "benchmarks"
 CUSTODIAN: Final = "c7n==0.9.53"
 ANSIBLE: Final = "ansible==12.3.0"
 LONGEST: Final = 900.0
+
+
+# A small process between: Linux counts to a program's peak what its parent held when it started it.
+_LAUNCH: Final = """
+import json, os, subprocess, sys, time
+started = time.perf_counter()
+with open(sys.argv[1], "w") as output:
+    process = subprocess.Popen(sys.argv[2:], stdout=output, stderr=output)
+    _, status, used = os.wait4(process.pid, 0)
+wall = time.perf_counter() - started
+print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1e3]))
+"""
 
 
 class NotHere(Exception):
@@ -45,18 +56,13 @@ class Spent:
 def spend(command: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> Spent:
     """Run a command to its end; one that fails is not measured, but told with the end of its output."""
     log = folder / "output.txt"
-    started = time.perf_counter()
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*map(str, command)], cwd=folder, env={**os.environ, **(more or {})}, stdout=output, stderr=output
-        )
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.perf_counter() - started
-    if process.returncode:
-        told = " ".join(log.read_text()[-300:].split())
-        raise NotHere(f"{Path(command[0]).name} ended with {process.returncode}: {told}")
-    return Spent(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1e3)
+    asked = [sys.executable, "-S", "-c", _LAUNCH, str(log), *map(str, command)]
+    told = subprocess.run(asked, cwd=folder, env={**os.environ, **(more or {})}, check=True, stdout=subprocess.PIPE)
+    code, cpu, wall, peak = json.loads(told.stdout)
+    if code:
+        said = " ".join(log.read_text()[-300:].split())
+        raise NotHere(f"{Path(command[0]).name} ended with {code}: {said}")
+    return Spent(cpu, wall, peak)
 
 
 def environment(requirement: str, *more: str) -> Path:
