@@ -112,7 +112,7 @@ class Agent:
     def __init__(self, settings: AgentSettings, control: ControlPlane, registry: Registry | None = None) -> None:
         self.settings = settings
         self._control = control
-        self._registry = registry or installed()
+        self._registry = registry or installed(*sorted(settings.providers))
         self._clock = Clock()
         self._sealing = SealingKey.from_text(settings.sealing_key) if settings.sealing_key else SealingKey()
         self._stopping = threading.Event()

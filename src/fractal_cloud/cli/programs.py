@@ -122,10 +122,11 @@ def agent(
     from fractal_cloud.offers.registry import installed
     from fractal_cloud.offers.secret import SealingKey
 
-    registry = installed()
+    registry = installed(*sorted(provider))
     try:
         for name in provider:
-            registry.provider(name)
+            if not registry.has_provider(name):
+                installed().provider(name)  # which says what is there instead
         if sealing_key:
             SealingKey.from_text(sealing_key)
     except RegistrationError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -79,6 +79,10 @@ class Registry:
             raise RegistrationError(f"provider {name!r} is not installed here; installed are: {known}")
         return self._providers[name]
 
+    def has_provider(self, name: str) -> bool:
+        """Whether there is a provider of that name."""
+        return name in self._providers
+
     def providers(self) -> list[str]:
         """The names of all providers, sorted."""
         return sorted(self._providers)
@@ -125,10 +129,16 @@ def _where(offer: AnyOffer) -> str:
     return f"{type(offer).__module__}.{type(offer).__qualname__}"
 
 
-def _our_modules() -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(fractal_cloud.offers.__path__, fractal_cloud.offers.__name__ + "."):
-        if found.name.count(".") >= 2 and not found.name.endswith(".cloud"):
-            yield importlib.import_module(found.name)
+def _our_modules(providers: Collection[str]) -> Iterator[ModuleType]:
+    """The modules of this folder: those of all providers, or of these alone."""
+    home = fractal_cloud.offers
+    folders = [found.name for found in pkgutil.iter_modules(home.__path__) if found.ispkg]
+    for name in [folder for folder in folders if not providers or folder in providers]:
+        package = importlib.import_module(f"{home.__name__}.{name}")
+        yield package
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith(".cloud"):
+                yield importlib.import_module(found.name)
 
 
 def _package(module: str) -> str:
@@ -171,6 +181,9 @@ def _loaded(entry: EntryPoint, name: str) -> ModuleType:
 
 
 @cache
-def installed() -> Registry:
-    """The registry of this installation."""
-    return Registry([*_our_modules(), *_other_modules()])
+def installed(*providers: str) -> Registry:
+    """The registry of this installation; with names, only what agents of these providers need, which loads less.
+
+    A half of a link stands in the folder of the provider that it runs for, so that is enough for them.
+    """
+    return Registry([*_our_modules(providers), *_other_modules()])
