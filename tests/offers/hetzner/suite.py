@@ -37,7 +37,7 @@ SUITE = Suite(
         "HetznerFirewall": 23,
         "HetznerNetwork": 40,
         "HetznerServer": 35,
-        "HetznerVolume": 25,
+        "HetznerVolume": 32,
         "HetznerLoadBalancer": 25,
     },
     always=("HetznerFirewall",),
