@@ -71,16 +71,20 @@ class Life:
     def _declare_changes(self) -> None:
         """Declare some of what can change anew: enough for several calls one after the other."""
         grown = [name for name in self._example.changes if name in self._example.only_up]
-        names = [*self._example.editable()[:2], *grown[:1]]
+        names = [*self._changeable(), *grown[:1]]
         changes = {name: self._example.changes[name] for name in names}
         self._declaration = {**self._declaration, "parameters": {**self._declaration["parameters"], **changes}}
         self._deploy()
 
+    def _changeable(self) -> list[str]:
+        """Two parameters that can change and come back; none that protects it, for its life ends with a deletion."""
+        return [name for name in self._example.editable() if not name.lower().endswith("protection")][:2]
+
     def _edit(self) -> None:
         """Edit a parameter away from what is declared, if one can be brought back."""
-        if not self._example.editable():
+        if not self._changeable():
             return
-        name = self._example.editable()[:2][-1]
+        name = self._changeable()[-1]
         one, other = self._example.declaration["parameters"][name], self._example.changes[name]
         value = one if self._declaration["parameters"][name] == other else other
         self._example.hands.edit(self._resource_id, name, self._resolved(name, value))
