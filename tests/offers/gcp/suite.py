@@ -50,7 +50,7 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={"GcpVm": 1, "GcpCloudRun": 1, "GcpGcsBucket": 1, "GcpGke": 1, "GcpPostgresDbms": 1},
+    effects={"GcpVm": 33, "GcpCloudRun": 21, "GcpGcsBucket": 21, "GcpGke": 28, "GcpPostgresDbms": 21},
     always=("GcpCloudRun",),
     machine="GcpVm",
     creates="insert*",
