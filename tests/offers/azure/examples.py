@@ -41,7 +41,7 @@ def component(kind: type[Component], component_id: str, /, **parameters: Any) ->
     return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
 
 
-WEB = {
+WEB: dict[str, Any] = {
     "name": "web",
     "priority": 100,
     "direction": "Inbound",
@@ -49,7 +49,13 @@ WEB = {
     "protocol": "Tcp",
     "destinationPortRange": "443",
 }
-OUT = {"name": "out", "priority": 200, "direction": "Outbound", "access": "Deny", "description": "nothing leaves"}
+OUT: dict[str, Any] = {
+    "name": "out",
+    "priority": 200,
+    "direction": "Outbound",
+    "access": "Deny",
+    "description": "nothing leaves",
+}
 NETWORK = component(
     AzureVnet,
     "net",

@@ -133,7 +133,7 @@ def test_a_group_that_is_missing_is_named_until_somebody_makes_it(world: AzureWo
 def test_what_azure_would_spell_otherwise_is_refused_with_its_spelling(
     kind: Any, parameters: dict[str, Any], words: str
 ) -> None:
-    given = {"id": "my-net", "resource_group": GROUP, "location": LOCATION}
+    given: dict[str, Any] = {"id": "my-net", "resource_group": GROUP, "location": LOCATION}
     if kind is AzureVnet:
         given |= {"address_prefixes": ["10.0.0.0/16"]}
     with pytest.raises(ComponentError, match=words):
@@ -141,7 +141,7 @@ def test_what_azure_would_spell_otherwise_is_refused_with_its_spelling(
 
 
 def test_a_rule_is_declared_as_it_is_compared() -> None:
-    both = {**WEB, "destinationPortRange": "443,80"}
+    both: dict[str, Any] = {**WEB, "destinationPortRange": "443,80"}
     assert AzureSecurityRule(**both).flat() == both
     with pytest.raises(ValueError, match="one spelling"):
         AzureSecurityRule(**{**WEB, "destinationPortRange": "80,443"})
@@ -150,6 +150,6 @@ def test_a_rule_is_declared_as_it_is_compared() -> None:
 
 
 def test_two_rules_of_one_priority_are_refused() -> None:
-    rules = [WEB, {**WEB, "name": "other"}]
+    rules: Any = [WEB, {**WEB, "name": "other"}]
     with pytest.raises(ComponentError, match="two rules have the priority 100"):
         AzureNsg(id="fence", resource_group=GROUP, location=LOCATION, security_rules=rules)
