@@ -33,8 +33,8 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={"OciVcn": 1, "OciSubnet": 1, "OciInstance": 1, "OciBucket": 1},
-    always=("OciVcn", "OciBucket"),
+    effects={"OciVcn": 23, "OciSubnet": 20, "OciInstance": 20, "OciBucket": 23},
+    always=("OciVcn",),
     machine="OciVcn",
     refusals={**REFUSALS, "hidden": {"status": 404, "code": "NotAuthorizedOrNotFound"}},
 )

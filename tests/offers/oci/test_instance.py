@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fractal_cloud.model.component import Component
@@ -11,7 +13,7 @@ from tests.offers.oci.person import CORE
 from tests.offers.oci.worlds import OciWorld
 
 
-def settled(world: OciWorld, **parameters: object) -> str:
+def settled(world: OciWorld, **parameters: Any) -> str:
     world.deploy("ls-a", vcn(), subnet(), instance(**parameters))
     world.survive()
     return str(world.component("ls-a", "machine")["resourceId"])

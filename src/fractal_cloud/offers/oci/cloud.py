@@ -108,8 +108,8 @@ class OciSession(Session):
 def _path(items: Mapping[str, Mapping[str, Any]], compartment: str) -> str:
     """The names from below the root down to a compartment; what lies below one that is hidden begins there."""
     names: list[str] = []
-    here: str | None = compartment
+    here = compartment
     while here in items and len(names) < len(items):
         names.append(str(items[here]["name"]))
-        here = items[here].get("compartmentId")
+        here = str(items[here].get("compartmentId"))
     return "/".join(reversed(names))

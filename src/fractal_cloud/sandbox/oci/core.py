@@ -23,7 +23,7 @@ COMPARTMENT: Final = forms.unjudged("compartment")
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Change: TypeAlias = Callable[[Draft, Body, Body], Body]
 Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
-_COMMON: Final = ("displayName", "freeformTags", "definedTags")
+_COMMON: Final[tuple[str, ...]] = ("displayName", "freeformTags", "definedTags")
 
 
 def existing(draft: Draft, kind: str, resource_id: Any, what: str = "resource") -> Body:
