@@ -33,7 +33,7 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={"OciVcn": 23, "OciSubnet": 20, "OciInstance": 20, "OciBucket": 23},
+    effects={"OciVcn": 23, "OciSubnet": 23, "OciInstance": 25, "OciBucket": 23},
     always=("OciVcn",),
     machine="OciVcn",
     refusals={**REFUSALS, "hidden": {"status": 404, "code": "NotAuthorizedOrNotFound"}},
