@@ -1,0 +1,70 @@
+"""A complete valid declaration of every Aruba type with its parents, and other values for its parameters.
+
+Plain data for suites that run over the whole registry; nothing here asserts anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
+from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
+from fractal_cloud.offers.aruba.subnet import ArubaSubnet
+from fractal_cloud.offers.aruba.vpc import ArubaVpc
+
+LOCATION = "ITBG-Bergamo"
+
+
+@dataclass(frozen=True)
+class Example:
+    """``components``: declarations in dependency order, the last one is under test.
+
+    ``changes`` and ``immutable_changes``: another valid value for each parameter.
+    """
+
+    components: list[dict[str, Any]]
+    changes: dict[str, Any]
+    immutable_changes: dict[str, Any]
+
+
+def _component(kind: type[Component], component_id: str, **parameters: Any) -> dict[str, Any]:
+    return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
+
+
+VPC = _component(ArubaVpc, "main-net", location=LOCATION, project="team")
+WEB = {"direction": "Ingress", "protocol": "TCP", "port": "443", "targetKind": "Ip", "target": "0.0.0.0/0"}
+PING = {"direction": "Ingress", "protocol": "ICMP", "targetKind": "Ip", "target": "10.0.0.0/8"}
+OUT = {"direction": "Egress", "protocol": "ANY", "targetKind": "Ip", "target": "0.0.0.0/0"}
+
+EXAMPLES: dict[type[Component], Example] = {
+    ArubaVpc: Example(components=[VPC], changes={}, immutable_changes={}),
+    ArubaSubnet: Example(
+        components=[VPC, _component(ArubaSubnet, "part", vpc="main-net", kind="Basic")],
+        changes={},
+        immutable_changes={},
+    ),
+    ArubaSecurityGroup: Example(
+        components=[VPC, _component(ArubaSecurityGroup, "gate", vpc="main-net", rules=[WEB, PING])],
+        changes={"rules": [WEB, OUT]},
+        immutable_changes={},
+    ),
+    ArubaBlockStorage: Example(
+        components=[
+            _component(
+                ArubaBlockStorage,
+                "disk",
+                location=LOCATION,
+                project="team",
+                dataCenter="ITBG-1",
+                sizeGb=20,
+                kind="Standard",
+                billingPeriod="Hour",
+                image="LU22-001",
+            )
+        ],
+        changes={"billingPeriod": "Month", "sizeGb": 40},
+        immutable_changes={"dataCenter": "ITBG-2", "kind": "Performance", "image": "LU24-001"},
+    ),
+}
