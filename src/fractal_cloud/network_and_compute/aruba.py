@@ -1,7 +1,8 @@
-"""Aruba Cloud's networks, by their short names."""
+"""Networks and clusters of Aruba Cloud under their short names."""
 
+from fractal_cloud.offers.aruba.kaas import ArubaKaas as kaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup as security_group
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet as subnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc as vpc
 
-__all__ = ["security_group", "subnet", "vpc"]
+__all__ = ["kaas", "security_group", "subnet", "vpc"]

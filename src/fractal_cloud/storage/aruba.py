@@ -1,4 +1,4 @@
-"""Aruba Cloud's disks, by their short names."""
+"""Disks of Aruba Cloud under their short names."""
 
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage as block_storage
 

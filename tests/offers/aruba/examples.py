@@ -10,6 +10,7 @@ from typing import Any
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
+from fractal_cloud.offers.aruba.kaas import ArubaKaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
@@ -29,11 +30,15 @@ class Example:
     immutable_changes: dict[str, Any]
 
 
-def _component(kind: type[Component], component_id: str, **parameters: Any) -> dict[str, Any]:
+def _component(kind: type[Component], component_id: str, /, **parameters: Any) -> dict[str, Any]:
     return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
 
 
 VPC = _component(ArubaVpc, "main-net", location=LOCATION, project="team")
+SUBNET = _component(
+    ArubaSubnet, "part", vpc="main-net", kind="Advanced", address="192.168.1.0/24", dhcpEnabled=True
+)
+POOL = {"name": "workers", "nodes": 2, "instance": "K2A4", "dataCenter": "ITBG-1"}
 WEB = {"direction": "Ingress", "protocol": "TCP", "port": "443", "targetKind": "Ip", "target": "0.0.0.0/0"}
 PING = {"direction": "Ingress", "protocol": "ICMP", "targetKind": "Ip", "target": "10.0.0.0/8"}
 OUT = {"direction": "Egress", "protocol": "ANY", "targetKind": "Ip", "target": "0.0.0.0/0"}
@@ -41,9 +46,12 @@ OUT = {"direction": "Egress", "protocol": "ANY", "targetKind": "Ip", "target": "
 EXAMPLES: dict[type[Component], Example] = {
     ArubaVpc: Example(components=[VPC], changes={}, immutable_changes={}),
     ArubaSubnet: Example(
-        components=[VPC, _component(ArubaSubnet, "part", vpc="main-net", kind="Basic")],
+        components=[
+            VPC,
+            SUBNET,
+        ],
         changes={},
-        immutable_changes={},
+        immutable_changes={"address": "192.168.2.0/24", "dhcpEnabled": False},
     ),
     ArubaSecurityGroup: Example(
         components=[VPC, _component(ArubaSecurityGroup, "gate", vpc="main-net", rules=[WEB, PING])],
@@ -66,5 +74,29 @@ EXAMPLES: dict[type[Component], Example] = {
         ],
         changes={"billingPeriod": "Month", "sizeGb": 40},
         immutable_changes={"dataCenter": "ITBG-2", "kind": "Performance", "image": "LU24-001"},
+    ),
+    ArubaKaas: Example(
+        components=[
+            VPC,
+            SUBNET,
+            _component(
+                ArubaKaas,
+                "cluster",
+                vpc="main-net",
+                subnet="part",
+                nodeCidr="10.100.0.0/16",
+                podCidr="10.96.0.0/16",
+                securityGroupName="cluster-nodes",
+                kubernetesVersion="1.32.4",
+                nodePools=[POOL],
+                ha=False,
+            ),
+        ],
+        changes={"nodePools": [{**POOL, "nodes": 3}], "kubernetesVersion": "1.33.2", "ha": True},
+        immutable_changes={
+            "nodeCidr": "10.101.0.0/16",
+            "podCidr": "10.97.0.0/16",
+            "securityGroupName": "other-nodes",
+        },
     ),
 }

@@ -11,12 +11,13 @@ from typing import Any
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
+from fractal_cloud.offers.aruba.kaas import ArubaKaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
 from tests.offers.aruba.examples import EXAMPLES
-from tests.offers.aruba.person import DISKS, SNAPSHOTS, VPCS, ArubaPerson
+from tests.offers.aruba.person import CLUSTERS, DISKS, SNAPSHOTS, VPCS, ArubaPerson
 
 OURS = ("managed-by", "fractal-cloud", "fractal-cloud-owner")
 OTHERS = "others-"
@@ -58,6 +59,8 @@ class ArubaHands:
     def edit(self, resource_id: str, parameter: str, value: Any) -> None:
         if parameter == "rules":
             self._edit_rules(resource_id, value)
+        elif parameter == "kubernetesVersion":
+            self.person.put(resource_id, kubernetesVersion={"value": value})
         else:
             self.person.put(resource_id, **{parameter: value})
 
@@ -110,6 +113,20 @@ def _subnet_of_somebody_else(person: ArubaPerson, found: Found) -> Obstacle:
     return Obstacle((made,), lambda: person.delete(made))
 
 
+def _cluster_in_subnet(person: ArubaPerson, found: Found) -> Obstacle:
+    made = person.create(
+        CLUSTERS,
+        "theirs",
+        vpc={"uri": found.resource_id.rsplit("/", 2)[0]},
+        subnet={"uri": found.resource_id},
+        nodeCidr={"address": "10.100.0.0/16"},
+        securityGroup={"name": "theirs"},
+        kubernetesVersion={"value": "1.33.2"},
+        nodePools=[{"name": "workers", "nodes": 1, "instance": "K2A4", "dataCenter": "ITBG-1"}],
+    )
+    return Obstacle((made,), lambda: person.delete(made))
+
+
 def _snapshot(person: ArubaPerson, found: Found) -> Obstacle:
     made = person.create(SNAPSHOTS, "precious", volume={"uri": found.resource_id})
     return Obstacle((made,), lambda: person.delete(made))
@@ -117,8 +134,9 @@ def _snapshot(person: ArubaPerson, found: Found) -> Obstacle:
 
 CASES: dict[type[Component], Case] = {
     ArubaVpc: Case(VPCS, hazards={"somebody else's subnet": ("Deleting", _subnet_of_somebody_else)}),
-    ArubaSubnet: Case(VPCS, "subnets"),
+    ArubaSubnet: Case(VPCS, "subnets", hazards={"a cluster": ("Deleting", _cluster_in_subnet)}),
     ArubaSecurityGroup: Case(VPCS, "securityGroups"),
+    ArubaKaas: Case(CLUSTERS, only_up=frozenset({"kubernetesVersion", "ha"})),
     ArubaBlockStorage: Case(
         DISKS, only_up=frozenset({"sizeGb"}), hazards={"a snapshot": ("Deleting", _snapshot)}
     ),

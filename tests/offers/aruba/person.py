@@ -12,6 +12,7 @@ from fractal_cloud.sandbox import sandbox_env
 from fractal_cloud.sandbox.aruba.cloud import PROJECTS
 
 Item = dict[str, Any]
+CLUSTERS = "Aruba.Container/kaas"
 LOCATION = "ITBG-Bergamo"
 VPCS, DISKS, SNAPSHOTS = "Aruba.Network/vpcs", "Aruba.Storage/blockStorages", "Aruba.Storage/snapshots"
 

@@ -34,7 +34,7 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={"ArubaVpc": 1, "ArubaSubnet": 1, "ArubaSecurityGroup": 1, "ArubaBlockStorage": 1},
+    effects={"ArubaVpc": 1, "ArubaSubnet": 1, "ArubaSecurityGroup": 1, "ArubaBlockStorage": 1, "ArubaKaas": 1},
     always=("ArubaSecurityGroup",),
     machine="ArubaBlockStorage",
 )

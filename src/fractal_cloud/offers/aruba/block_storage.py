@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import parameter
-from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.aruba.calls import Aruba, Item, address
+from fractal_cloud.offers.aruba.calls import Item, address
 from fractal_cloud.offers.aruba.kinds import DataCenter, Location
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.tags import glass
@@ -88,12 +87,11 @@ class ArubaBlockStorageOffer(ArubaOffer[ArubaBlockStorage]):
         told = {"sizeGb": disk.size_gb, "billingPeriod": disk.billing_period}
         return {name: value for name, value in told.items() if name in drift}
 
-    def update(
-        self, cloud: Aruba, sighting: Sighting, wanted: Wanted[ArubaBlockStorage], drift: Collection[str]
-    ) -> None:
-        """Change both in one call; a size that would shrink is refused, once everything else is done (S18)."""
+    def impossible(
+        self, sighting: Sighting, wanted: Wanted[ArubaBlockStorage], drift: Collection[str]
+    ) -> Mapping[str, str]:
+        """A disk never shrinks."""
         here, there = sighting.actual["sizeGb"], wanted.component.size_gb
-        possible = set(drift) - {"sizeGb"} if there < here else set(drift)
-        if not possible:
-            raise Invalid(f"sizeGb cannot shrink from {here} to {there}: declare at least {here}, or a new disk")
-        super().update(cloud, sighting, wanted, possible)
+        if "sizeGb" not in drift or there > here:
+            return {}
+        return {"sizeGb": f"sizeGb cannot shrink from {here} to {there}: declare at least {here}, or a new disk"}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from pydantic import field_validator
 
 from fractal_cloud.model.component import Component, parameter
-from fractal_cloud.model.errors import Conflict, NotFound, Overtaken
+from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.aruba.calls import VERSION, Aruba, Item, address
@@ -96,6 +96,11 @@ class ArubaOffer(Offer[C, Aruba]):
         del wanted, drift
         return {}
 
+    def impossible(self, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> Mapping[str, str]:
+        """Which of what drifted Aruba takes in one direction only, and not in this one: each with what to do."""
+        del sighting, wanted, drift
+        return {}
+
     def said_again(self, item: Item) -> Item:
         """The properties a write must say again, as they are."""
         told = item.get("properties") or {}
@@ -174,8 +179,12 @@ class ArubaOffer(Offer[C, Aruba]):
         return self.sighting(cloud, cloud.write("POST", path, body, self.made_by).item())
 
     def update(self, cloud: Aruba, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Write it again with what drifted; its tags are said as they are."""
-        self.rewrite(cloud, sighting, self.changed(wanted, drift))
+        """Write it again with what drifted; what cannot be taken back is told once all the rest is done (S18)."""
+        stuck = self.impossible(sighting, wanted, drift)
+        possible = set(drift) - set(stuck)
+        if not possible:
+            raise Invalid("; ".join(stuck[name] for name in sorted(stuck)))
+        self.rewrite(cloud, sighting, self.changed(wanted, possible))
 
     def tag(self, cloud: Aruba, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Write it again with other tags."""

@@ -107,19 +107,23 @@ def _says(tag: str, tags: ProtocolTags) -> bool:
     return plain.get(tag, False) or tag in {f"{key}:{value}" for key, value in tags.to_mapping().items()}
 
 
-def glass(echoed: Iterable[str]) -> GlassCommands:
-    """The commands for one kind of resource; ``echoed``: which properties a write must say again."""
-    said = ", ".join(f"{name}: .properties.{name}" for name in echoed)
+def glass(echoed: Iterable[str], spelled: Mapping[str, str] | None = None) -> GlassCommands:
+    """The commands for one kind of resource; ``echoed``: which properties a write must say again.
+
+    ``spelled``: how jq finds those of them that an answer spells otherwise than a request.
+    """
+    paths = {name: f".properties.{name}" for name in echoed} | dict(spelled or {})
+    said = ", ".join(f"{name}: {path}" for name, path in paths.items())
     body = (
         "{metadata: {name: .metadata.name, location: {value: .metadata.location.value}, tags: .metadata.tags}, "
-        f"properties: {{{said or ''}}}}}"
+        f"properties: {{{said}}}}}"
     )
     ours = f'["{MANAGED_BY}:{OURS}", "{PLAIN_MANAGED}"]'
-    spelled = f'(if any(.metadata.tags[]; startswith("{PLAIN_OWNER}")) then "-" else ":" end)'
+    marked = f'(if any(.metadata.tags[]; startswith("{PLAIN_OWNER}")) then "-" else ":" end)'
     handshake = f'["{MANAGED_BY}" + $mark + "{OURS}", "{RECONCILE}" + $mark + "{RECONCILE_VALUE}"]'
     return GlassCommands(
         break_glass=[_command(f".metadata.tags -= {ours} | {body}")],
-        readopt=[_command(f"{spelled} as $mark | .metadata.tags |= (. - {ours}) + {handshake} | {body}")],
+        readopt=[_command(f"{marked} as $mark | .metadata.tags |= (. - {ours}) + {handshake} | {body}")],
         caveat=CAVEAT,
     )
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from urllib.parse import parse_qs
 from uuid import uuid4
 
-from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, forms, networks, storage
+from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, forms, networks, storage
 from fractal_cloud.sandbox.aruba.collection import PROJECT
 from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
@@ -18,23 +18,21 @@ PROJECTS: Final = {"team": "66f0aaaaaaaaaaaaaaaaaa01", "strict": forms.STRICT}
 _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 _TOKENS: Final[dict[str, Actor]] = {f"sandbox-token-of-the-{actor}": actor for actor in _ACTORS}
 _SECONDS: Final = 3600
+_COLLECTIONS: Final = (*networks.COLLECTIONS, *storage.COLLECTIONS, *clusters.COLLECTIONS)
 
 
 class ArubaCloud(RestCloud):
     """Two projects: in the second one, tags follow the vendor's newer rule."""
 
     name: ClassVar[str] = "aruba"
-    kinds: ClassVar[tuple[Kind, ...]] = (
-        PROJECT,
-        *(one.kind for one in (*networks.COLLECTIONS, *storage.COLLECTIONS)),
-    )
+    kinds: ClassVar[tuple[Kind, ...]] = (PROJECT, *(one.kind for one in _COLLECTIONS))
 
     def routes(self) -> list[Route]:
         found = [
             Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, is_write=False),
             Route("GET", "/projects", "project", "listProjects", self._projects),
         ]
-        for collection in (*networks.COLLECTIONS, *storage.COLLECTIONS):
+        for collection in _COLLECTIONS:
             found += collection.routes(self.knobs)
         return found
 

@@ -6,7 +6,7 @@ What is peculiar to a kind stands beside it; here is the order in which every ca
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from fractal_cloud.sandbox.aruba import forms
@@ -18,6 +18,7 @@ __all__ = ["PROJECT", "Collection", "existing", "find_by_uri"]
 PROJECT: Final = forms.unjudged("project")
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
+Change: TypeAlias = Callable[[Body, Body], None]
 Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
 
 
@@ -29,18 +30,22 @@ def existing(draft: Draft, kind: str, resource_id: str, what: str = "resource") 
     return found
 
 
-def find_by_uri(draft: Draft, kind: Kind, given: Any, field: str) -> Body:
+def find_by_uri(draft: Draft, kind: Kind, given: Any, named: str) -> Body:
     """A resource that a request names by its address (`{"uri": ...}`); raises where there is none."""
     uri = given.get("uri") if isinstance(given, dict) else None
     found = draft.peek(kind.name, str(uri).rpartition("/")[2])
     if found is None or found["uri"] != uri:
-        raise forms.invalid(field, f"{uri!r} was not found")
+        raise forms.invalid(named, f"{uri!r} was not found")
     return found
 
 
 def _nothing_linked(draft: Draft, body: Body) -> list[str]:
     del draft, body
     return []
+
+
+def _as_wished(before: Body, after: Body) -> None:
+    del before, after
 
 
 def _just_gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
@@ -52,8 +57,8 @@ class Collection:
     """One kind of resource. `path`: where it is below a project's providers. `parent`: the kind it lies in.
 
     `make` completes the properties of a new one, and raises where they are wrong. `changed`: the properties a write may
-    change; `only_up` of them may only grow; None: there is no such write at all. `linked`: the addresses of what needs
-    it. `gone`: what goes with a deletion.
+    change, checked by `change`. `answered`: what answers call a property otherwise than requests. `linked`: the
+    addresses of what needs it. `gone`: what goes with a deletion.
     """
 
     kind: Kind
@@ -62,8 +67,9 @@ class Collection:
     noun: str
     make: Make
     parent: Kind | None = None
-    changed: tuple[str, ...] | None = ()
-    only_up: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    change: Change = _as_wished
+    answered: Mapping[str, str] = field(default_factory=dict)
     linked: Linked = _nothing_linked
     gone: Gone = _just_gone
     rests: str = "Active"
@@ -77,15 +83,13 @@ class Collection:
         def listing(request: Request, draft: Draft) -> Reply:
             return self._list(request, draft, knobs)
 
-        found = [
+        return [
             Route("GET", many, self.service, f"list{self.noun}s", listing),
             Route("POST", many, self.service, f"create{self.noun}", self._create),
             Route("GET", one, self.service, f"get{self.noun}", self._get, "id"),
+            Route("PUT", one, self.service, f"update{self.noun}", self._update, "id"),
             Route("DELETE", one, self.service, f"delete{self.noun}", self._delete, "id"),
         ]
-        if self.changed is not None:
-            found.append(Route("PUT", one, self.service, f"update{self.noun}", self._update, "id"))
-        return found
 
     def shown(self, draft: Draft, body: Body) -> Body:
         """A resource as a client sees it."""
@@ -153,7 +157,8 @@ class Collection:
             "state": self.rests,
             "properties": given.get("properties") or {},
         }
-        body["properties"] = self.make(draft, body)
+        made = self.make(draft, body)
+        body["properties"] = {self.answered.get(name, name): value for name, value in made.items()}
         return Reply(201, self.shown(draft, draft.put(self.kind.name, resource_id, body)))
 
     def standing(self, request: Request, draft: Draft) -> Body:
@@ -183,13 +188,13 @@ class Collection:
     def _changed(self, before: Body, given: Body) -> Body:
         after = dict(before)
         for name, value in given.items():
-            if name == "linkedResources" or before.get(name) == value:
+            stored = self.answered.get(name, name)
+            if name == "linkedResources" or before.get(stored) == value:
                 continue
-            if name not in (self.changed or ()):
+            if stored not in self.changed:
                 raise forms.invalid(name, "cannot be changed")
-            if name in self.only_up and value < before[name]:
-                raise forms.invalid(name, "cannot be reduced")
-            after[name] = value
+            after[stored] = value
+        self.change(before, after)
         return after
 
     def _delete(self, request: Request, draft: Draft) -> Reply:

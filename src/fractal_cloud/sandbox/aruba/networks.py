@@ -10,17 +10,23 @@ from fractal_cloud.sandbox.aruba import forms
 from fractal_cloud.sandbox.aruba.collection import Collection
 from fractal_cloud.sandbox.rest import Body, Draft
 
-__all__ = ["COLLECTIONS", "GROUP", "RULE", "SUBNET", "VPC"]
+__all__ = ["CLUSTER", "COLLECTIONS", "GROUP", "RULE", "SUBNET", "VPC"]
 
 VPC: Final = forms.kind("vpc")
 SUBNET: Final = forms.kind("subnet")
 GROUP: Final = forms.kind("security-group")
 RULE: Final = forms.unjudged("security-rule")
+CLUSTER: Final = forms.kind("kaas")
 
 
 def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:
     below = f"{body['uri']}/"
     return [one["uri"] for kind in kinds for _, one in draft.everything(kind) if one["uri"].startswith(below)]
+
+
+def _clusters(draft: Draft, body: Body) -> list[str]:
+    every = [one for _, one in draft.everything(CLUSTER.name)]
+    return [one["uri"] for one in every if one["properties"]["subnet"]["uri"] == body["uri"]]
 
 
 def _make_vpc(draft: Draft, body: Body) -> Body:
@@ -80,7 +86,14 @@ COLLECTIONS: Final = (
         linked=lambda draft, body: _inside(draft, body, SUBNET.name, GROUP.name),
     ),
     Collection(
-        SUBNET, f"{_VPCS}/{{parent}}/subnets", "network", "Subnet", _make_subnet, parent=VPC, changed=("default",)
+        SUBNET,
+        f"{_VPCS}/{{parent}}/subnets",
+        "network",
+        "Subnet",
+        _make_subnet,
+        parent=VPC,
+        changed=("default",),
+        linked=_clusters,
     ),
     Collection(
         GROUP,

@@ -27,6 +27,11 @@ def _make_disk(draft: Draft, body: Body) -> Body:
     return {"bootable": False, "dataCenter": None, "image": None, **given}
 
 
+def _never_shrinks(before: Body, after: Body) -> None:
+    if after["sizeGb"] < before["sizeGb"]:
+        raise forms.invalid("SizeGb", "cannot be reduced")
+
+
 def _make_snapshot(draft: Draft, body: Body) -> Body:
     volume = find_by_uri(draft, DISK, body["properties"].get("volume"), "Volume")
     return {"volume": {"uri": volume["uri"]}, "sizeGb": volume["properties"]["sizeGb"]}
@@ -45,7 +50,7 @@ COLLECTIONS: Final = (
         "BlockStorage",
         _make_disk,
         changed=("sizeGb", "billingPeriod"),
-        only_up=("sizeGb",),
+        change=_never_shrinks,
         linked=_snapshots,
         rests="NotUsed",
         put_status=202,
