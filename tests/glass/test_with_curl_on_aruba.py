@@ -30,7 +30,13 @@ def run(world: ArubaWorld, command: str) -> None:
     """Run one line in a shell, as a person with a terminal would."""
     env = {"PATH": os.environ["PATH"], **world.aruba.env}
     result = subprocess.run(
-        ["sh", "-c", command], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", command],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
 

@@ -20,9 +20,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[ArubaWorld]:
 
 
 @pytest.fixture
-def plain_world(
-    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ArubaWorld]:
+def plain_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArubaWorld]:
     """The same, with a person in the project whose tags may hold no colon, and an agent that knows."""
     monkeypatch.setenv("FRACTAL_ARUBA_TAG_STYLE", "plain")
     with provider_world(session_sandbox, tmp_path, ArubaWorld, project="strict") as made:

@@ -35,9 +35,7 @@ def _component(kind: type[Component], component_id: str, /, **parameters: Any) -
 
 
 VPC = _component(ArubaVpc, "main-net", location=LOCATION, project="team")
-SUBNET = _component(
-    ArubaSubnet, "part", vpc="main-net", kind="Advanced", address="192.168.1.0/24", dhcpEnabled=True
-)
+SUBNET = _component(ArubaSubnet, "part", vpc="main-net", kind="Advanced", address="192.168.1.0/24", dhcpEnabled=True)
 POOL = {"name": "workers", "nodes": 2, "instance": "K2A4", "dataCenter": "ITBG-1"}
 WEB = {"direction": "Ingress", "protocol": "TCP", "port": "443", "targetKind": "Ip", "target": "0.0.0.0/0"}
 PING = {"direction": "Ingress", "protocol": "ICMP", "targetKind": "Ip", "target": "10.0.0.0/8"}

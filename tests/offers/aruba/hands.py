@@ -137,9 +137,7 @@ CASES: dict[type[Component], Case] = {
     ArubaSubnet: Case(VPCS, "subnets", hazards={"a cluster": ("Deleting", _cluster_in_subnet)}),
     ArubaSecurityGroup: Case(VPCS, "securityGroups"),
     ArubaKaas: Case(CLUSTERS, only_up=frozenset({"kubernetesVersion", "ha"})),
-    ArubaBlockStorage: Case(
-        DISKS, only_up=frozenset({"sizeGb"}), hazards={"a snapshot": ("Deleting", _snapshot)}
-    ),
+    ArubaBlockStorage: Case(DISKS, only_up=frozenset({"sizeGb"}), hazards={"a snapshot": ("Failed", _snapshot)}),
 }
 
 

@@ -16,6 +16,4 @@ def _is_at_hand() -> bool:
     return bool(os.environ.get("ACLOUD_CLIENT_ID")) or (Path.home() / ".acloud.yaml").exists()
 
 
-PROVIDER = Provider(
-    name="aruba", title="Aruba Cloud", connect=_connect, packages=("httpx2",), is_at_hand=_is_at_hand
-)
+PROVIDER = Provider(name="aruba", title="Aruba Cloud", connect=_connect, packages=("httpx2",), is_at_hand=_is_at_hand)

@@ -85,6 +85,7 @@ class _Issuer(Dialect):
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """Wrong credentials are a matter of rights; anything else says nothing about anything."""
+        del code
         if answer.status == 429:
             return Throttled
         return Denied if 400 <= answer.status < 500 else Unreadable

@@ -19,6 +19,7 @@ class ArubaDialect(Dialect):
 
     def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
         """Add the token."""
+        del method, url, content
         headers["authorization"] = f"Bearer {self._token()}"
 
     def said(self, answer: Answer) -> tuple[str, str]:

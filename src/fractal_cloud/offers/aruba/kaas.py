@@ -51,7 +51,9 @@ class ArubaKaas(ArubaComponent):
         immutable=True, description="Name of the security group that Aruba makes for its nodes."
     )
     kubernetes_version: str = parameter(
-        pattern=r"^\d+(\.\d+){1,2}$", description="Its version; it can be raised and never lowered.", examples=["1.33.2"]
+        pattern=r"^\d+(\.\d+){1,2}$",
+        description="Its version; it can be raised and never lowered.",
+        examples=["1.33.2"],
     )
     node_pools: list[ArubaNodePool] = parameter(
         compare="unordered", min_length=1, description="All its node pools. They are written together, in one call."

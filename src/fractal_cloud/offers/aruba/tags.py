@@ -29,8 +29,8 @@ GUARD: Final = (
     "that one call is lost"
 )
 CAVEAT: Final = (
-    "Aruba replaces the whole resource: the command reads it, changes the tags and writes it back. Set ACLOUD_CLIENT_ID "
-    "and ACLOUD_CLIENT_SECRET first; it needs a POSIX shell, curl and jq"
+    "Aruba replaces the whole resource: the command reads it, changes the tags and writes it back. Set "
+    "ACLOUD_CLIENT_ID and ACLOUD_CLIENT_SECRET first; it needs a POSIX shell, curl and jq"
 )
 
 
@@ -138,4 +138,4 @@ def _command(program: str) -> str:
     url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{resourceId}?api-version=1.0"'
     curl = 'curl -fsS -H "Authorization: Bearer $token"'
     put = f"{curl} -X PUT -H 'Content-Type: application/json' --data-binary @- -o /dev/null {url}"
-    return f"{token} && body=$({curl} {url} | jq -c '{program}') && printf %s \"$body\" | {put}"
+    return f'{token} && body=$({curl} {url} | jq -c \'{program}\') && [ -n "$body" ] && printf %s "$body" | {put}'

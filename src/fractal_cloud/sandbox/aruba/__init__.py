@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fractal_cloud.sandbox.aruba.cloud import ArubaCloud
 
 PATH = "/aruba"
-TOKEN_PATH = "/auth/token"  # noqa: S105
+TOKEN_PATH = "/auth/token"
 CLIENTS: Mapping[Actor, str] = {"person": "cmp-sandbox-person", "agent": "cmp-sandbox-agent"}
 SECRETS: Mapping[Actor, str] = {"person": "secret-of-the-person", "agent": "secret-of-the-agent"}
 
