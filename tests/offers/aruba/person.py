@@ -30,12 +30,12 @@ class ArubaPerson:
         }
         request = Request(self.env["ACLOUD_TOKEN_ISSUER_URL"], urlencode(form).encode(), method="POST")
         with urlopen(request, timeout=20) as answer:
-            self._token = json.loads(answer.read())["access_token"]
+            self.token = json.loads(answer.read())["access_token"]
 
     def call(self, method: str, path: str, body: Any = None, **query: str) -> Any:
         """What one request answers. Raises where it is refused."""
         url = f"{self.env['ACLOUD_BASE_URL']}{path}?{urlencode({'api-version': '1.0', **query})}"
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         with urlopen(Request(url, data, headers, method=method), timeout=20) as answer:
             content = answer.read()

@@ -83,7 +83,7 @@ def test_a_misspelled_tag_style_is_refused_before_anything_is_called(monkeypatch
 def test_a_token_that_is_no_longer_taken_is_replaced(sandbox: Sandbox) -> None:
     session = ArubaSession()
     session.realms()
-    sandbox.aruba.knobs.fail("listProjects", status=401, code="Unauthorized", times=1)
+    sandbox.aruba.knobs.fail(operation="listProjects", status=401, code="Unauthorized", times=1)
     with pytest.raises(Denied):
         session.realms()
     before = len([call for call in sandbox.aruba.calls if call.call.operation == "issueToken"])
