@@ -51,6 +51,7 @@ class ArubaPerson:
             found: Item = self.call("GET", uri)
         except HTTPError as error:
             if error.code == 404:
+                error.close()
                 return None
             raise
         return found

@@ -21,7 +21,8 @@ def person(session_sandbox: Sandbox) -> Iterator[ArubaPerson]:
 
 
 def refusal(error: HTTPError) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(error.read())
+    with error:
+        found: dict[str, Any] = json.loads(error.read())
     return found
 
 
@@ -98,3 +99,4 @@ def test_wrong_tokens_are_refused(person: ArubaPerson) -> None:
     with pytest.raises(HTTPError) as refused:
         person.list(VPCS)
     assert refused.value.code == 401
+    assert refusal(refused.value)["title"]
