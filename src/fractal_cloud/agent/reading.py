@@ -111,7 +111,8 @@ class Reader:
         names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
         parents = parent_ids(offer, picture) if offer.reads_by_parent else frozenset()
         recall = Recall(held.seen.get(offer.type, {}), held.pages.get(offer.type, {}))
-        return Look(names, parents, recall)
+        live_systems = frozenset(tracked.live_system_id for tracked in held.tracked.values())
+        return Look(names, parents, recall, live_systems)
 
     def _list(
         self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime

@@ -105,12 +105,14 @@ class Look:
     """What a bulk read is for: the names declared in the scope, and the cloud ids of their parents.
 
     An offer that can list everything in one sweep ignores them; one that can only ask by name or by parent does not.
-    ``recall``: what the last look showed, for a provider whose session recognises pages.
+    ``recall``: what the last look showed, for a provider whose session recognises pages. ``live_systems``: who declares
+    in the scope, for a provider that can store an owner only as a hash.
     """
 
     names: frozenset[str] = frozenset()
     parent_ids: frozenset[str] = frozenset()
     recall: Recall = field(default_factory=Recall, compare=False)
+    live_systems: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,8 @@ class OfferContract(Trial):
 
     def lets_a_person_win_before_an_update(self) -> None:
         """S16: managed-by removed between the agent's look and its write: the write does not happen."""
+        if not self.example.changes:
+            return
         with self._subject() as subject:
             name = self._make_drift(subject)
             before = len(self._writes_for(subject))
@@ -183,11 +185,11 @@ class OfferContract(Trial):
             self._untag(subject, MANAGED_BY)
             self.env.cycle()
             self._shows(subject, "ManualOverride")
-            name = self._make_drift(subject)
+            drifting = [self._make_drift(subject)] if self.example.changes else []
             before = len(self._writes_for(subject))
             self.env.cycle()
             shown = self._shown(subject)
-            assert list(shown["outputFields"].get("drift", {})) == [name], shown
+            assert list(shown["outputFields"].get("drift", {})) == drifting, shown
             self._tag(subject, {MANAGED_BY: OURS})
             self.env.cycle()
             self._shows(subject, "ManualOverride")

@@ -1,0 +1,10 @@
+"""Networks and clusters of Aruba Cloud under their short names."""
+
+from fractal_cloud.offers.aruba.kaas import ArubaKaas as kaas
+from fractal_cloud.offers.aruba.kaas import ArubaNodePool as node_pool
+from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup as security_group
+from fractal_cloud.offers.aruba.security_rules import ArubaSecurityRule as security_rule
+from fractal_cloud.offers.aruba.subnet import ArubaSubnet as subnet
+from fractal_cloud.offers.aruba.vpc import ArubaVpc as vpc
+
+__all__ = ["kaas", "node_pool", "security_group", "security_rule", "subnet", "vpc"]

@@ -1,0 +1,100 @@
+"""One project in one location, as offers see it: the few requests there are, and lists that are read to their end.
+
+A resource is known by its address below the API (``metadata.uri``): it names the project and, of what lies in a VPC,
+the VPC too, and it is what Aruba itself wants where one resource refers to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.acting import current_act
+from fractal_cloud.offers.aruba.tags import owner_tag
+from fractal_cloud.offers.offer import Cloud
+from fractal_cloud.offers.rest import Answer, Door
+
+LIMIT: Final = 100
+MOST_PAGES: Final = 10_000
+VERSION: Final = "1.0"
+Item = dict[str, Any]
+
+
+def pages(door: Door, path: str) -> Iterator[Item]:
+    """Every item of a list, once. Raises rather than end early, or pass over something (S0).
+
+    Aruba counts from an offset, and what is made or deleted meanwhile moves everything behind it. So every page begins
+    with the last item of the page before: if it is another one, the list moved.
+    """
+    last, seen = "", 0
+    for _ in range(MOST_PAGES):
+        offset = seen - 1 if last else seen
+        answer = door.read(path, {"api-version": VERSION, "limit": str(LIMIT), "offset": str(offset)})
+        total, values = _page(answer)
+        if last and (not values or address(values[0]) != last):
+            raise Unreadable(f"{path} changed while it was read: it is read again")
+        fresh = values[1:] if last else values
+        yield from fresh
+        seen += len(fresh)
+        if seen >= total:
+            return
+        if not fresh:
+            raise Unreadable(f"{path} ends after {seen} of {total}: it cannot be read to the end")
+        last = address(values[-1]) if len(values) > 1 else ""  # pages of one leave no room for it
+    raise Unreadable(f"{path} has more than {MOST_PAGES:,} pages: it cannot be read to the end")
+
+
+def _page(answer: Answer) -> tuple[int, list[Item]]:
+    told = answer.item()
+    total, values = told.get("total", told.get("totalCount")), told.get("values")
+    if not isinstance(total, int) or not isinstance(values, list):
+        raise Unreadable(f"the answer to {answer.call} is no list: {answer.content[:80]!r}")
+    return total, values
+
+
+def address(item: Item) -> str:
+    """What a resource is known by."""
+    metadata = item["metadata"]
+    return str(metadata.get("uri") or metadata["id"])
+
+
+class Aruba(Cloud):
+    """One project in one location. ``owners``: the LiveSystems met so far, by their owner tag in the plain style."""
+
+    def __init__(self, door: Door, scope: Scope, owners: dict[str, str]) -> None:
+        self.scope = scope
+        self.project = scope.realm
+        self.location = scope.place
+        self._door = door
+        self._owners = owners
+
+    def owners(self) -> Mapping[str, str]:
+        """Who may stand behind a hashed owner."""
+        act = current_act()
+        if act is not None:
+            self.meet([act.live_system_id])
+        return self._owners
+
+    def meet(self, live_systems: Any) -> None:
+        """Learn of LiveSystems whose hash may be read."""
+        for one in live_systems:
+            self._owners.setdefault(owner_tag(one), one)
+
+    def collection(self, name: str) -> str:
+        """Where the resources of a kind are that lie in no other."""
+        return f"/projects/{self.project}/providers/{name}"
+
+    def list(self, path: str) -> Iterator[Item]:
+        """Everything of one collection."""
+        return pages(self._door, path)
+
+    def find(self, uri: str) -> Item | None:
+        """One resource; None where there is none."""
+        answer = self._door.find(uri, {"api-version": VERSION})
+        return None if answer is None else answer.item()
+
+    def write(self, method: str, path: str, body: Any = None, version: str = VERSION, **query: str) -> Answer:
+        """One writing request."""
+        return self._door.write(method, path, body, {"api-version": version, **query})

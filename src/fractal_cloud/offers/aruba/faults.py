@@ -1,0 +1,49 @@
+"""Aruba's HTTP: bearer tokens, problem documents, and what they mean in our closed set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fractal_cloud.model.errors import CloudError, Conflict
+from fractal_cloud.offers.rest import Answer, Dialect
+
+
+class ArubaDialect(Dialect):
+    """``token``: whose bearer token is sent. ``forget``: told of a token that was refused."""
+
+    provider = "aruba"
+
+    def __init__(self, token: Callable[[], str], forget: Callable[[str], None]) -> None:
+        self._token = token
+        self._forget = forget
+
+    def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
+        """Add the token."""
+        del method, url, content
+        headers["authorization"] = f"Bearer {self._token()}"
+
+    def said(self, answer: Answer) -> tuple[str, str]:
+        """The title of the problem, and every field that is wrong."""
+        problem = _problem(answer)
+        fields = problem.get("errors") or ()
+        faults = [f"{one.get('field', '')}: {one.get('message', '')}" for one in fields if isinstance(one, dict)]
+        told = [str(problem.get(name) or "") for name in ("title", "detail")]
+        return str(answer.status), "; ".join(part for part in (*told, *faults) if part)
+
+    def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
+        """A 400 that names no field means «not yet»: something it depends on is not ready, or still in use."""
+        if answer.status == 401:
+            self._forget(self._token())
+        is_for_now = answer.call.method == "DELETE" or not _problem(answer).get("errors")
+        if answer.status == 400 and is_for_now and not answer.call.is_read:
+            return Conflict
+        return super().kind_of(answer, code)
+
+    def request_id(self, answer: Answer) -> str:
+        """The trace id: Aruba tells one in its refusals only."""
+        return "" if answer.is_good else str(_problem(answer).get("traceId") or "")
+
+
+def _problem(answer: Answer) -> dict[str, object]:
+    body = answer.body()
+    return body if isinstance(body, dict) else {}

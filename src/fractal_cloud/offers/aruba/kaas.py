@@ -1,0 +1,169 @@
+"""Kubernetes clusters (KaaS): found by their name in a project and location.
+
+Answers spell some properties otherwise than requests do: ``nodesPool`` is ``nodePools`` when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, field_serializer
+
+from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.aruba.calls import Item, address
+from fractal_cloud.offers.aruba.kinds import Block, DataCenter, Part
+from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
+from fractal_cloud.offers.aruba.subnet import ArubaSubnet
+from fractal_cloud.offers.aruba.tags import glass
+from fractal_cloud.offers.aruba.vpc import ArubaVpc
+from fractal_cloud.offers.offer import Wanted
+
+
+class ArubaNodePool(Part):
+    """A number of equal nodes."""
+
+    name: str = Field(description="Its name, unique in the cluster.")
+    nodes: int = Field(ge=1, description="How many nodes it has.")
+    instance: str = Field(description="The flavor of its nodes.", examples=["K2A4"])
+    data_center: DataCenter = Field(description="The zone its nodes lie in.")
+
+
+class ArubaKaas(ArubaComponent):
+    """A Kubernetes cluster with its nodes. What runs in it is gone with it; its elastic addresses stay."""
+
+    type = "NetworkAndCompute.PaaS.ArubaKaas"
+
+    vpc: Reference = parameter(
+        immutable=True,
+        reference=(ArubaVpc.type, "vpcUri"),
+        description="The VPC its nodes lie in; the cluster lies in its location and project.",
+    )
+    subnet: Reference = parameter(
+        immutable=True, reference=(ArubaSubnet.type, "subnetUri"), description="The subnet its nodes lie in."
+    )
+    node_cidr: Block = parameter(immutable=True, compare="cidr", description="The block its nodes take addresses of.")
+    pod_cidr: Block | None = parameter(
+        None, immutable=True, compare="cidr", description="The block its pods take addresses of; Aruba's if not given."
+    )
+    security_group_name: str = parameter(
+        immutable=True, description="Name of the security group that Aruba makes for its nodes."
+    )
+    kubernetes_version: str = parameter(
+        pattern=r"^\d+(\.\d+){1,2}$",
+        description="Its version; it can be raised and never lowered.",
+        examples=["1.33.2"],
+    )
+    node_pools: list[ArubaNodePool] = parameter(
+        compare="unordered", min_length=1, description="All its node pools. They are written together, in one call."
+    )
+    ha: bool | None = parameter(
+        None, description="Whether its control plane is highly available; it can be switched on and never off."
+    )
+
+    @field_serializer("node_pools")
+    def _in_one_spelling(self, pools: list[ArubaNodePool]) -> Any:
+        return [pool.flat() for pool in pools]
+
+
+class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
+    """How clusters are read and changed."""
+
+    component = ArubaKaas
+    title = "KaaS cluster"
+    service = "container"
+    holds_data = True
+    collection = "Aruba.Container/kaas"
+    cascade: ClassVar[Mapping[str, str]] = {"deleteOnCascade": "false"}
+    outputs: ClassVar[Mapping[str, str]] = {
+        "kaasUri": "address of the cluster",
+        "id": "id of the cluster",
+        "location": "region it lies in",
+        "projectId": "id of its project",
+        "state": "its state in Aruba's words",
+        "managementIp": "address of its control plane",
+    }
+    glass = glass(
+        ("ha",),
+        {
+            "kubernetesVersion": "{value: .properties.kubernetesVersion.value}",
+            "nodePools": ".properties.nodesPool",
+        },
+    )
+
+    def actual(self, item: Item) -> dict[str, Any]:
+        """How it was made, and how large it is."""
+        told = item["properties"]
+        return {
+            "vpc": told["vpc"]["uri"],
+            "subnet": told["subnet"]["uri"],
+            "nodeCidr": told["nodeCidr"]["address"],
+            "podCidr": (told.get("podCidr") or {}).get("address"),
+            "securityGroupName": told["securityGroup"]["name"],
+            "kubernetesVersion": told["kubernetesVersion"]["value"],
+            "nodePools": sorted((_pool(one) for one in told["nodesPool"]), key=str),
+            "ha": bool(told.get("ha")),
+        }
+
+    def shown(self, item: Item) -> dict[str, Any]:
+        """Its address, and where its control plane answers."""
+        return {"kaasUri": address(item), "managementIp": item["properties"].get("managementIp")}
+
+    def properties(self, wanted: Wanted[ArubaKaas]) -> Item:
+        """All of it travels in the create call."""
+        cluster = wanted.component
+        return {
+            "vpc": {"uri": reference_id(cluster.vpc)},
+            "subnet": {"uri": reference_id(cluster.subnet)},
+            "nodeCidr": {"address": cluster.node_cidr, "name": f"{cluster.name}-nodes"},
+            "podCidr": None if cluster.pod_cidr is None else {"address": cluster.pod_cidr},
+            "securityGroup": {"name": cluster.security_group_name},
+            "kubernetesVersion": {"value": cluster.kubernetes_version},
+            "nodePools": [pool.flat() for pool in cluster.node_pools],
+            "ha": bool(cluster.ha),
+        }
+
+    def said_again(self, item: Item) -> Item:
+        """Version, pools and availability, in the spelling of requests."""
+        told = item["properties"]
+        return {
+            "kubernetesVersion": {"value": told["kubernetesVersion"]["value"]},
+            "nodePools": [_pool(one) for one in told["nodesPool"]],
+            "ha": bool(told.get("ha")),
+        }
+
+    def changed(self, wanted: Wanted[ArubaKaas], drift: Collection[str]) -> Item:
+        """What can change, in one call."""
+        declared = self.properties(wanted)
+        return {name: declared[name] for name in ("kubernetesVersion", "nodePools", "ha") if name in drift}
+
+    def impossible(self, sighting: Sighting, wanted: Wanted[ArubaKaas], drift: Collection[str]) -> Mapping[str, str]:
+        """A version never goes down, and what is highly available stays so."""
+        cluster, here = wanted.component, sighting.actual["kubernetesVersion"]
+        found = {}
+        if "kubernetesVersion" in drift and _version(cluster.kubernetes_version) < _version(here):
+            found["kubernetesVersion"] = (
+                f"kubernetesVersion cannot go from {here} down to {cluster.kubernetes_version}: declare at least {here}"
+            )
+        if "ha" in drift and not cluster.ha:
+            found["ha"] = "ha cannot go from true to false: declare true, or a new cluster"
+        return found
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What an upgrade does."""
+        return ["changing kubernetesVersion restarts the nodes"] if "kubernetesVersion" in drift else []
+
+
+def _pool(item: Mapping[str, Any]) -> dict[str, Any]:
+    instance, zone = item["instance"], item["dataCenter"]
+    return {
+        "name": item["name"],
+        "nodes": item["nodes"],
+        "instance": instance["name"] if isinstance(instance, dict) else instance,
+        "dataCenter": zone["code"] if isinstance(zone, dict) else zone,
+    }
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

@@ -1,0 +1,141 @@
+"""How the three tags stand among Aruba's: strings in one list, which every write replaces (T8, T10).
+
+Two spellings are understood. ``colon`` is ``managed-by:fractal-cloud``; ``plain`` has letters, digits and hyphens only,
+for where the cloud refuses the colon, and holds the owner as a hash, which is known again by those who may be it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from base64 import b32encode
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final, Literal, cast
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.errors import Denied
+from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+
+STYLE: Final = "FRACTAL_ARUBA_TAG_STYLE"
+Style = Literal["colon", "plain"]
+PLAIN_MANAGED: Final = f"{MANAGED_BY}-{OURS}"
+PLAIN_RECONCILE: Final = f"{RECONCILE}-{RECONCILE_VALUE}"
+PLAIN_OWNER: Final = "fc-owner-"
+HASH_LENGTH: Final = 20
+GUARD: Final = (
+    "no precondition: Aruba has none. Every write of a resource says its tags again, so each is read once more right "
+    "before the one call, and nothing is written if a tag changed since the guard's read; a tag that is changed within "
+    "that one call is lost"
+)
+CAVEAT: Final = (
+    "Aruba replaces the whole resource: the command reads it, changes the tags and writes it back. Set "
+    "ACLOUD_CLIENT_ID and ACLOUD_CLIENT_SECRET first; it needs a POSIX shell, curl and jq"
+)
+
+
+def style() -> Style:
+    """How tags are written here."""
+    said = os.environ.get(STYLE) or "colon"
+    if said not in ("colon", "plain"):
+        raise Denied(f"{STYLE} is {said!r}: it is colon or plain")
+    return cast("Style", said)
+
+
+def owner_tag(live_system_id: str) -> str:
+    """The owner in the plain style: 29 characters, whatever the id."""
+    digest = hashlib.sha256(live_system_id.encode()).digest()
+    return f"{PLAIN_OWNER}{b32encode(digest).decode().lower()[:HASH_LENGTH]}"
+
+
+def protocol_of(tags: Iterable[str], owners: Mapping[str, str]) -> ProtocolTags:
+    """What the three tags say. ``owners``: who may stand behind a hash; whoever else does is told by the hash itself.
+
+    A list may say a thing twice: two managers are another manager, and two owners are nobody we know.
+    """
+    return _protocol(*_read(tuple(tags), owners))
+
+
+@lru_cache(maxsize=4096)
+def _protocol(managed_by: str | None, reconcile: bool, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile, owner)
+
+
+def _read(tags: tuple[str, ...], owners: Mapping[str, str]) -> tuple[str | None, bool, str | None]:
+    managers: set[str] = set()
+    holders: set[str] = set()
+    reconcile = False
+    for tag in tags:
+        key, colon, value = tag.partition(":")
+        if tag == PLAIN_MANAGED:
+            managers.add(OURS)
+        elif tag == PLAIN_RECONCILE or (key == RECONCILE and value == RECONCILE_VALUE):
+            reconcile = True
+        elif tag.startswith(PLAIN_OWNER) and not colon:
+            holders.add(owners.get(tag, tag))
+        elif colon and key == MANAGED_BY:
+            managers.add(value)
+        elif colon and key == OWNER:
+            holders.add(value)
+    others = sorted(managers - {OURS})
+    manager = others[0] if others else OURS if managers else None
+    return manager, reconcile, " and ".join(sorted(holders)) or None
+
+
+def mapping(tags: Iterable[str]) -> dict[str, str]:
+    """Tags as they are shown: by key where they have a colon, by themselves where not."""
+    return {key: value for key, _, value in (tag.partition(":") for tag in tags)}
+
+
+def written(tags: ProtocolTags) -> list[str]:
+    """The protocol's tags as a write says them."""
+    if style() == "colon":
+        return [f"{key}:{value}" for key, value in tags.to_mapping().items()]
+    found = [PLAIN_MANAGED] if tags.is_managed else []
+    found += [PLAIN_RECONCILE] if tags.reconcile else []
+    return found + ([owner_tag(tags.owner)] if tags.owner is not None else [])
+
+
+def rewritten(tags: Iterable[str], add: ProtocolTags, remove: ProtocolTags) -> list[str]:
+    """The whole list with protocol tags added or removed, in either spelling; everybody else's are as they were."""
+    kept = [tag for tag in tags if not _says(tag, remove)]
+    return kept + [tag for tag in written(add) if tag not in kept]
+
+
+def _says(tag: str, tags: ProtocolTags) -> bool:
+    plain = {PLAIN_MANAGED: tags.is_managed, PLAIN_RECONCILE: tags.reconcile}
+    return plain.get(tag, False) or tag in {f"{key}:{value}" for key, value in tags.to_mapping().items()}
+
+
+def glass(echoed: Iterable[str], spelled: Mapping[str, str] | None = None) -> GlassCommands:
+    """The commands for one kind of resource; ``echoed``: which properties a write must say again.
+
+    ``spelled``: how jq finds those of them that an answer spells otherwise than a request.
+    """
+    paths = {name: f".properties.{name}" for name in echoed} | dict(spelled or {})
+    said = ", ".join(f"{name}: {path}" for name, path in paths.items())
+    body = (
+        "{metadata: {name: .metadata.name, location: {value: .metadata.location.value}, tags: .metadata.tags}, "
+        f"properties: {{{said}}}}}"
+    )
+    ours = f'["{MANAGED_BY}:{OURS}", "{PLAIN_MANAGED}"]'
+    marked = f'(if any(.metadata.tags[]; startswith("{PLAIN_OWNER}")) then "-" else ":" end)'
+    handshake = f'["{MANAGED_BY}" + $mark + "{OURS}", "{RECONCILE}" + $mark + "{RECONCILE_VALUE}"]'
+    return GlassCommands(
+        break_glass=[_command(f".metadata.tags -= {ours} | {body}")],
+        readopt=[_command(f"{marked} as $mark | .metadata.tags |= (. - {ours}) + {handshake} | {body}")],
+        caveat=CAVEAT,
+    )
+
+
+def _command(program: str) -> str:
+    token = (
+        'token=$(curl -fsS "${ACLOUD_TOKEN_ISSUER_URL:-'
+        "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
+        '}" -d grant_type=client_credentials --data-urlencode "client_id=$ACLOUD_CLIENT_ID" '
+        '--data-urlencode "client_secret=$ACLOUD_CLIENT_SECRET" | jq -r .access_token)'
+    )
+    url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{resourceId}?api-version=1.0"'
+    curl = 'curl -fsS -H "Authorization: Bearer $token"'
+    put = f"{curl} -X PUT -H 'Content-Type: application/json' --data-binary @- -o /dev/null {url}"
+    return f'{token} && body=$({curl} {url} | jq -c \'{program}\') && [ -n "$body" ] && printf %s "$body" | {put}'

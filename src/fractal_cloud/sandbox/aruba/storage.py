@@ -1,0 +1,59 @@
+"""Disks, and the snapshots that keep one from being deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fractal_cloud.sandbox.aruba import forms
+from fractal_cloud.sandbox.aruba.collection import Collection, find_by_uri
+from fractal_cloud.sandbox.rest import Body, Draft
+
+__all__ = ["COLLECTIONS", "DISK", "SNAPSHOT"]
+
+DISK: Final = forms.kind("block-storage")
+SNAPSHOT: Final = forms.unjudged("snapshot")
+_PERIODS: Final = ("Hour", "Month", "Year")
+
+
+def _make_disk(draft: Draft, body: Body) -> Body:
+    del draft
+    given = body["properties"]
+    if not isinstance(given.get("sizeGb"), int) or given["sizeGb"] < 1:
+        raise forms.invalid("SizeGb", "must be at least 1")
+    if given.get("type") not in ("Standard", "Performance"):
+        raise forms.invalid("Type", "must be Standard or Performance")
+    if given.get("billingPeriod") not in _PERIODS:
+        raise forms.invalid("BillingPeriod", f"must be one of {', '.join(_PERIODS)}")
+    return {"bootable": False, "dataCenter": None, "image": None, **given}
+
+
+def _never_shrinks(before: Body, after: Body) -> None:
+    if after["sizeGb"] < before["sizeGb"]:
+        raise forms.invalid("SizeGb", "cannot be reduced")
+
+
+def _make_snapshot(draft: Draft, body: Body) -> Body:
+    volume = find_by_uri(draft, DISK, body["properties"].get("volume"), "Volume")
+    return {"volume": {"uri": volume["uri"]}, "sizeGb": volume["properties"]["sizeGb"]}
+
+
+def _snapshots(draft: Draft, body: Body) -> list[str]:
+    every = [one for _, one in draft.everything(SNAPSHOT.name)]
+    return [one["uri"] for one in every if one["properties"]["volume"]["uri"] == body["uri"]]
+
+
+COLLECTIONS: Final = (
+    Collection(
+        DISK,
+        "Aruba.Storage/blockStorages",
+        "storage",
+        "BlockStorage",
+        _make_disk,
+        changed=("sizeGb", "billingPeriod"),
+        change=_never_shrinks,
+        linked=_snapshots,
+        rests="NotUsed",
+        put_status=202,
+    ),
+    Collection(SNAPSHOT, "Aruba.Storage/snapshots", "storage", "Snapshot", _make_snapshot),
+)

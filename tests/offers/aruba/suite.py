@@ -1,0 +1,40 @@
+"""What the suites over the whole registry need to know of Aruba Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.aruba import hands
+from tests.offers.aruba.examples import EXAMPLES
+from tests.offers.aruba.worlds import ArubaWorld
+from tests.offers.suites import Case, Stage, Suite
+from tests.offers.worlds import provider_world
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """One type in a world of its own."""
+    with provider_world(sandbox, folder, ArubaWorld) as world:
+        yield Stage(world, hands.example_of(kind, world.aruba))
+
+
+SUITE = Suite(
+    provider="aruba",
+    cases={
+        kind: Case(
+            only_up=bool(case.only_up),
+            immutable=bool(EXAMPLES[kind].immutable_changes),
+            takes_time=True,
+            hazardous=bool(case.hazards),
+        )
+        for kind, case in hands.CASES.items()
+    },
+    stage=stage,
+    effects={"ArubaVpc": 1, "ArubaSubnet": 1, "ArubaSecurityGroup": 1, "ArubaBlockStorage": 1, "ArubaKaas": 1},
+    always=("ArubaSecurityGroup",),
+    machine="ArubaBlockStorage",
+)
