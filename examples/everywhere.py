@@ -18,6 +18,7 @@ everywhere = LiveSystem(
         storage.gcp.bucket(id="everywhere-on-gcp", location="EU", public_access_prevention="enforced"),
         nc.oci.vcn(id="oci-net", region="eu-frankfurt-1", compartment="team", cidr_blocks=["10.30.0.0/16"]),
         nc.hetzner.network(id="hetzner-net", ip_range="10.40.0.0/16"),
+        nc.aruba.vpc(id="aruba-net", location="ITBG-Bergamo", project="team"),
         cw.kubernetes.workload(id="workload", image="nginx:1.29", container_port=8080),
     ],
 )
