@@ -1,5 +1,5 @@
 """Another name for ``network_and_compute``."""
 
-from fractal_cloud.network_and_compute import aws, azure, gcp, hetzner, kubernetes
+from fractal_cloud.network_and_compute import aruba, aws, azure, gcp, hetzner, kubernetes, oci
 
-__all__ = ["aws", "azure", "gcp", "hetzner", "kubernetes"]
+__all__ = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci"]
