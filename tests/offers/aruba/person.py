@@ -56,15 +56,6 @@ class ArubaPerson:
             raise
         return found
 
-    def list(self, path: str) -> list[Item]:
-        """What a collection holds; a person's lists are short."""
-        found: list[Item] = []
-        while True:
-            page = self.call("GET", self.collection(path), offset=str(len(found)))
-            found += page["values"]
-            if len(found) >= page["total"]:
-                return found
-
     def create(self, path: str, name: str, tags: tuple[str, ...] = (), **properties: Any) -> str:
         """Make something; its address."""
         metadata = {"name": name, "location": {"value": LOCATION}, "tags": list(tags)}
@@ -93,3 +84,12 @@ class ArubaPerson:
     def delete(self, uri: str) -> None:
         """Delete something."""
         self.call("DELETE", uri)
+
+    def list(self, path: str) -> list[Item]:
+        """What a collection holds; a person's lists are short."""
+        found: list[Item] = []
+        while True:
+            page = self.call("GET", self.collection(path), offset=str(len(found)))
+            found += page["values"]
+            if len(found) >= page["total"]:
+                return found

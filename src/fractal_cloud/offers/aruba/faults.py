@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fractal_cloud.model.errors import CloudError, Conflict
 from fractal_cloud.offers.rest import Answer, Dialect
@@ -44,6 +45,6 @@ class ArubaDialect(Dialect):
         return "" if answer.is_good else str(_problem(answer).get("traceId") or "")
 
 
-def _problem(answer: Answer) -> dict[str, object]:
+def _problem(answer: Answer) -> dict[str, Any]:
     body = answer.body()
     return body if isinstance(body, dict) else {}
