@@ -12,6 +12,7 @@ from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
 from tests.offers.vsphere.person import CATEGORY, DATASTORE, FOLDER, NETWORK, POOL, VspherePerson
 
 OURS = ("managed-by", "fractal-cloud", "fractal-cloud-owner")
+EMPTY = "(empty)"  # a tag must have a name
 ONLY_UP = frozenset({"diskGb"})
 IMMUTABLE = {"guestId": "debian12_64Guest"}
 CHANGES = {"numCpus": 4, "memoryMb": 2048, "diskGb": 20, "annotation": "as a person left it"}
@@ -62,7 +63,7 @@ class MachineHands:
         machine = self._person.machine(found.handle)
         for key, value in tags.items():
             self.untag(found, key)
-            category, name = (CATEGORY, f"{key}:{value}") if key in OURS else (key, value)
+            category, name = (CATEGORY, f"{key}:{value}") if key in OURS else (key, value or EMPTY)
             self._person.attach(machine, category, name)
 
     def untag(self, found: Found, *keys: str) -> None:
@@ -76,7 +77,7 @@ class MachineHands:
 
 
 def _told(tags: list[tuple[str, str, str]]) -> dict[str, str]:
-    pairs = [name.partition(":")[::2] if category == CATEGORY else (category, name) for category, name, _ in tags]
+    pairs = [name.partition(":")[::2] if category == CATEGORY else (category, name.removeprefix(EMPTY)) for category, name, _ in tags]
     return dict(pairs)
 
 

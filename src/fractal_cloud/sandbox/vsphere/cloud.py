@@ -36,6 +36,7 @@ _CALLERS: Mapping[str, Actor] = {PERSON: "person", AGENT: "agent"}
 _SESSION = "/rest/com/vmware/cis/session"
 _PASSED = ("cookie", "content-type", "soapaction", "vmware-api-session-id", "authorization")
 _OBJECTS = re.compile(rb"<objects>.*?</objects>", re.DOTALL)
+_HOP = frozenset({"content-length", "date", "connection", "transfer-encoding"})
 _SIZES = frozenset({"numCPUs", "memoryMB"})
 
 
@@ -76,7 +77,7 @@ class VsphereCloud:
             reply = self._reply(read_request(environ, "person"))
         except FileNotFoundError as missing:
             reply = Reply(503, str(missing).encode())
-        headers = [pair for pair in reply.headers if pair[0].lower() not in ("content-length", "date", "connection")]
+        headers = [pair for pair in reply.headers if pair[0].lower() not in _HOP]
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
         return [reply.content or b""]
 
@@ -262,7 +263,7 @@ class VsphereCloud:
 
     def _soap_login(self, request: Request) -> Reply:
         text = request.body.decode()
-        user, password = (re.search(rf"<{one}>([^<]*)</{one}>", text) for one in ("userName", "password"))
+        user, password = (re.search(rf"<{one}[^>]*>([^<]*)</{one}>", text) for one in ("userName", "password"))
         if user is None or password is None or user[1] not in _CALLERS or password[1] != PASSWORD:
             return _fault("InvalidLogin", "Cannot complete login due to an incorrect user name or password.")
         text = text.replace(user[0], f"<userName>{INNER_USER}</userName>")

@@ -21,7 +21,7 @@ _LISTS: Mapping[str, str] = {
     "list-attached-objects-on-tags": "listAttachedObjectsOnTags",
     "list-tags-for-category": "readTagsOfCategory",
 }
-_TAG_SPECS = re.compile(rb"<tagSpecs>.*?</tagSpecs>", re.DOTALL)
+_TAG_SPECS = re.compile(rb"<tagSpecs[^>]*>.*?</tagSpecs>", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Simulator:
         """The name of every machine, and the id of its folder, by its managed object id."""
         answer = self.soap(_ALL_MACHINES)
         found = {}
-        for part in re.findall(r"<objects>.*?</objects>", answer, re.DOTALL):
+        for part in re.findall(r"<returnval>.*?</returnval>", answer, re.DOTALL):
             moref = re.search(r'<obj type="VirtualMachine">([^<]+)</obj>', part)
             name = re.search(r"<name>name</name><val[^>]*>([^<]*)</val>", part)
             parent = re.search(r"<name>parent</name><val[^>]*>([^<]*)</val>", part)
