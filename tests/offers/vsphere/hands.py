@@ -77,7 +77,10 @@ class MachineHands:
 
 
 def _told(tags: list[tuple[str, str, str]]) -> dict[str, str]:
-    pairs = [name.partition(":")[::2] if category == CATEGORY else (category, name.removeprefix(EMPTY)) for category, name, _ in tags]
+    pairs = [
+        name.partition(":")[::2] if category == CATEGORY else (category, name.removeprefix(EMPTY))
+        for category, name, _ in tags
+    ]
     return dict(pairs)
 
 
@@ -119,7 +122,7 @@ def example_of(person: VspherePerson) -> OfferExample:
         hands=MachineHands(person),
         only_up=ONLY_UP,
         hazards=[
-            Hazard("somebody's disk", "Deleting", lambda found: _more_disks(person, found)),
-            Hazard("a snapshot", "Deleting", lambda found: _a_snapshot(person, found)),
+            Hazard("somebody's disk", "Failed", lambda found: _more_disks(person, found)),
+            Hazard("a snapshot", "Failed", lambda found: _a_snapshot(person, found)),
         ],
     )

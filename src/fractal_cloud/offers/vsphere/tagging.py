@@ -113,8 +113,10 @@ class Tagging(Door):
 
     def _tags_of(self, category: str) -> dict[str, str]:
         action = "list-tags-for-category"
-        asked = self._ask("tag", action, {}, category) if self._is_old else self._ask(
-            "tag", action, {"category_id": category}
+        asked = (
+            self._ask("tag", action, {}, category)
+            if self._is_old
+            else self._ask("tag", action, {"category_id": category})
         )
         return {str(self._tag(str(one))["name"]): str(one) for one in _list(asked)}
 
@@ -123,7 +125,9 @@ class Tagging(Door):
         try:
             return str(self._value(self._write(noun, "", body)))
         except Conflict as error:
-            raise Conflict(f"{noun} {spec['name']!r} was made by somebody else a moment ago: it is tried again") from error
+            raise Conflict(
+                f"{noun} {spec['name']!r} was made by somebody else a moment ago: it is tried again"
+            ) from error
 
     def _names(self, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         tags = {one: self._tag(one) for one in sorted(set(ids))}

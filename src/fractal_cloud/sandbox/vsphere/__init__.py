@@ -35,6 +35,4 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
     }
 
 
-MOUNTS = (
-    Mount("vsphere", "vsphere", "VMware vSphere", PATH, _load, environment, clears=("GOVC_", "VSPHERE_")),
-)
+MOUNTS = (Mount("vsphere", "vsphere", "VMware vSphere", PATH, _load, environment, clears=("GOVC_", "VSPHERE_")),)

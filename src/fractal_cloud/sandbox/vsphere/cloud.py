@@ -62,6 +62,7 @@ class VsphereCloud:
             self.monitor.reset()
             self._sessions: dict[str, Actor] = {}
             self._pages: dict[str, list[bytes]] = {}
+            self._words: dict[str, tuple[str, str]] = {}
 
     def tags(self, machine: str) -> dict[str, str]:
         """The tags of a machine at this instant, under the protocol's neutral names."""
@@ -119,6 +120,8 @@ class VsphereCloud:
         if interference is not None:
             return self._interfere(call, interference, effect=False)
         with self.lock:
+            if asked.kind == "word":
+                self._words.clear()
             lost = self._judge(call, asked)
             reply = self._refused(asked) or self._carry_out(request, asked)
             interference = self.knobs.after(call)
@@ -191,7 +194,7 @@ class VsphereCloud:
         if asked.kind == "create":
             if _place(asked) in self._machines().values():
                 return _fault("DuplicateName", f"The name '{asked.name}' already exists.")
-            if any(not self._known(one) for one in asked.tag_ids):
+            if any(self._word(one) is None for one in asked.tag_ids):
                 return _fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
         if asked.operation == "ReconfigVM_Task" and _SIZES & set(asked.parameters) and self._runs(asked.machine):
             return _fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
@@ -212,9 +215,13 @@ class VsphereCloud:
 
     def _pass(self, request: Request) -> Reply:
         headers = {name: request.headers[name] for name in _PASSED if request.headers.get(name)}
-        path = request.path + ("?" + "&".join(f"{key}={value}" for key, value in request.pairs) if request.pairs else "")
+        path = request.path + (
+            "?" + "&".join(f"{key}={value}" for key, value in request.pairs) if request.pairs else ""
+        )
         answer = self.simulator.send(request.method, path, headers, request.body)
-        return Reply(answer.status, answer.body, tuple(answer.headers), "" if answer.status < 400 else str(answer.status))
+        return Reply(
+            answer.status, answer.body, tuple(answer.headers), "" if answer.status < 400 else str(answer.status)
+        )
 
     def _paged(self, reply: Reply) -> Reply:
         objects = _OBJECTS.findall(reply.content)
@@ -294,23 +301,20 @@ class VsphereCloud:
     def _runs(self, machine: str) -> bool:
         return self.simulator.power(machine) == "poweredOn"
 
-    def _known(self, tag_id: str) -> bool:
-        try:
-            self.simulator.tagging("GET", f"/tag/id:{tag_id}")
-        except LookupError:
-            return False
-        return True
-
-    def _named(self, ids: Iterable[str]) -> dict[str, str]:
-        found = {}
-        for one in ids:
-            if not self._known(one):
-                continue
-            tag = self.simulator.tagging("GET", f"/tag/id:{one}")
+    def _word(self, tag_id: str) -> tuple[str, str] | None:
+        """Key and value of a tag, kept until somebody writes tags or categories; None where there is none."""
+        if tag_id not in self._words:
+            try:
+                tag = self.simulator.tagging("GET", f"/tag/id:{tag_id}")
+            except LookupError:
+                return None
             category = self.simulator.tagging("GET", f"/category/id:{tag['category_id']}")["name"]
             key, _, value = tag["name"].partition(":") if category == CATEGORY else (category, "", tag["name"])
-            found[key] = value
-        return found
+            self._words[tag_id] = (key, value)
+        return self._words[tag_id]
+
+    def _named(self, ids: Iterable[str]) -> dict[str, str]:
+        return dict(found for one in ids if (found := self._word(one)) is not None)
 
 
 def _object(machine: str) -> dict[str, Any]:

@@ -78,7 +78,9 @@ def read_soap(body: bytes) -> Asked:
         assert config is not None
         ids = tuple(_text(one, "uuid") for one in config if _local(one) == "tagSpecs")
         called = _child(config, "name")
-        return Asked("vim", "createMachine", "create", "", target, (called.text or "") if called is not None else "", ids)
+        return Asked(
+            "vim", "createMachine", "create", "", target, (called.text or "") if called is not None else "", ids
+        )
     if name == "Destroy_Task":
         return Asked("vim", "deleteMachine", "delete", target)
     if name in _MODIFIES:
