@@ -1,4 +1,4 @@
-"""A person's hands on machines, the example of the contract, and what blocks a deletion."""
+"""A person's hands on machines, and what blocks a deletion."""
 
 from __future__ import annotations
 
@@ -9,31 +9,12 @@ from pyVmomi import vim
 
 from fractal_cloud.offers.vsphere.vm import VsphereVm
 from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
-from tests.offers.vsphere.person import CATEGORY, DATASTORE, FOLDER, NETWORK, POOL, VspherePerson
+from tests.offers.vsphere.examples import DATASTORE, EXAMPLES
+from tests.offers.vsphere.person import CATEGORY, VspherePerson
 
 OURS = ("managed-by", "fractal-cloud", "fractal-cloud-owner")
 EMPTY = "(empty)"  # a tag must have a name
-ONLY_UP = frozenset({"diskGb"})
-IMMUTABLE = {"guestId": "debian12_64Guest"}
-CHANGES = {"numCpus": 4, "memoryMb": 2048, "diskGb": 20, "annotation": "as a person left it"}
 _NAMES = {"numCpus": "numCPUs", "memoryMb": "memoryMB", "annotation": "annotation"}
-
-
-def declaration(component_id: str, **parameters: Any) -> dict[str, Any]:
-    """A machine with everything that can be declared."""
-    given = {
-        "folder": FOLDER,
-        "resourcePool": POOL,
-        "datastore": DATASTORE,
-        "network": NETWORK,
-        "numCpus": 2,
-        "memoryMb": 1024,
-        "diskGb": 10,
-        "guestId": "otherGuest64",
-        "annotation": "as it was declared",
-        **parameters,
-    }
-    return {"id": component_id, "type": VsphereVm.type, "provider": "vsphere", "parameters": given}
 
 
 class MachineHands:
@@ -115,12 +96,13 @@ def _a_snapshot(person: VspherePerson, found: Found) -> Obstacle:
 
 def example_of(person: VspherePerson) -> OfferExample:
     """The example, with a person's hands on it."""
+    example = EXAMPLES[VsphereVm]
     return OfferExample(
-        components=[declaration("machine")],
-        changes=CHANGES,
-        immutable_changes=IMMUTABLE,
+        components=example.components,
+        changes=example.changes,
+        immutable_changes=example.immutable_changes,
         hands=MachineHands(person),
-        only_up=ONLY_UP,
+        only_up=frozenset({"diskGb"}),
         hazards=[
             Hazard("somebody's disk", "Failed", lambda found: _more_disks(person, found)),
             Hazard("a snapshot", "Failed", lambda found: _a_snapshot(person, found)),

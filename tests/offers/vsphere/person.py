@@ -11,12 +11,9 @@ from urllib.parse import urlsplit
 from pyVmomi import SoapAdapter, vim
 
 from fractal_cloud.sandbox import sandbox_env
+from tests.offers.vsphere.examples import DATASTORE, FOLDER, POOL
 
 CATEGORY = "fractal-cloud"
-FOLDER = "DC0/vm"
-POOL = "DC0/host/DC0_C0/Resources"
-DATASTORE = "LocalDS_0"
-NETWORK = "DC0/network/VM Network"
 _TAGGING = "/rest/com/vmware/cis/tagging"
 
 

@@ -1,4 +1,4 @@
-"""The component types of VMware vSphere; soap.py alone knows the vendor's client, and nothing here decides."""
+"""The component types of VMware vSphere; soap.py and specs.py know the vendor's client, and nothing here decides."""
 
 from fractal_cloud.offers.offer import Provider, Session
 

@@ -1,4 +1,4 @@
-"""Machines of one vCenter over SOAP: the one file that knows the vendor's client.
+"""Machines of one vCenter over SOAP: with specs.py the one place that knows the vendor's client.
 
 A write begins a task, and its first state is looked at once: what comes of it, the next look shows. The task's id is
 what the journal keeps, because vCenter's own log knows the change by it.
@@ -19,28 +19,13 @@ from fractal_cloud.offers import rest
 from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.vsphere.credentials import Credentials
 from fractal_cloud.offers.vsphere.faults import failure, fault
-from fractal_cloud.offers.vsphere.machines import Machine, Making, machine
+from fractal_cloud.offers.vsphere.machines import Machine, Making
+from fractal_cloud.offers.vsphere.specs import KILO_PER_GIGA, asking, devices_of, told_machine
 
 PAGE: Final = 500
 TAGS_IN_CREATE: Final = (9, 1)
-_KILO_PER_GIGA: Final = 1024 * 1024
 _FIRST: Final = "vim.version.version11"  # 6.5, which every server understands
 _WITH_TAGS: Final = "vim.version.v9_1_0_0"
-_PATHS: Final = (
-    "name",
-    "parent",
-    "config.instanceUuid",
-    "config.annotation",
-    "config.guestId",
-    "config.hardware.numCPU",
-    "config.hardware.memoryMB",
-    "config.hardware.device",
-    "config.files.vmPathName",
-    "runtime.powerState",
-    "guest.ipAddress",
-    "guest.toolsRunningStatus",
-    "snapshot",
-)
 R = TypeVar("R")
 
 
@@ -87,10 +72,10 @@ class Soap:
         options = collector.RetrieveOptions(maxObjects=PAGE)
         page = self._read(
             "RetrievePropertiesEx",
-            lambda content: content.propertyCollector.RetrievePropertiesEx([_filter(where)], options),
+            lambda content: content.propertyCollector.RetrievePropertiesEx([asking(where)], options),
         )
         while page is not None:
-            yield from (_machine(item) for item in page.objects)
+            yield from (told_machine(item) for item in page.objects)
             token = page.token
             if not token:
                 return
@@ -103,7 +88,10 @@ class Soap:
 
     def find(self, instance: str) -> Machine | None:
         """One machine by its instance UUID; None where vCenter says that there is none."""
-        found = self._read("FindByUuid", lambda content: content.searchIndex.FindByUuid(None, instance, True, True))
+        found = self._read(
+            "FindByUuid",
+            lambda content: content.searchIndex.FindByUuid(None, instance, vmSearch=True, instanceUuid=True),
+        )
         return None if found is None else self.get(found._moId)  # noqa: SLF001
 
     def get(self, moref: str) -> Machine | None:
@@ -113,7 +101,7 @@ class Soap:
         def ask(content: Any) -> Any:
             where = vim.PropertyCollector.ObjectSpec(obj=vim.VirtualMachine(moref, self._stub), skip=False)
             options = vim.PropertyCollector.RetrieveOptions()
-            return content.propertyCollector.RetrievePropertiesEx([_filter(where)], options)
+            return content.propertyCollector.RetrievePropertiesEx([asking(where)], options)
 
         try:
             page = self._read("RetrievePropertiesEx", ask)
@@ -121,7 +109,7 @@ class Soap:
             return None
         if page is None or not page.objects:
             raise Unreadable(f"machine {moref} was asked for, and nothing was answered")
-        return _machine(page.objects[0])
+        return told_machine(page.objects[0])
 
     def lies_in(self, moref: str, folder: str) -> bool:
         """Whether a folder's managed object id is that of a path."""
@@ -160,7 +148,7 @@ class Soap:
             guestId=making.guest,
             annotation=making.annotation,
             files=vim.vm.FileInfo(vmPathName=f"[{making.datastore}]"),
-            deviceChange=_devices(making, network),
+            deviceChange=devices_of(making, network),
             tagSpecs=[vim.TagSpec(operation="add", id=vim.TagId(uuid=one)) for one in tag_ids],
         )
         result = self._task("CreateVM_Task", lambda: root.CreateVM_Task(spec, pool))
@@ -179,8 +167,8 @@ class Soap:
         changes = []
         if disk is not None:
             [first, *_] = self._disks(moref)
-            first.capacityInKB = disk * _KILO_PER_GIGA
-            first.capacityInBytes = disk * _KILO_PER_GIGA * 1024
+            first.capacityInKB = disk * KILO_PER_GIGA
+            first.capacityInBytes = disk * KILO_PER_GIGA * 1024
             changes = [vim.vm.device.VirtualDeviceSpec(operation="edit", device=first)]
         spec = vim.vm.ConfigSpec(deviceChange=changes, **values)
         self._task("ReconfigVM_Task", lambda: self._machine(moref).ReconfigVM_Task(spec))
@@ -288,67 +276,6 @@ class Soap:
             httpConnectionTimeout=rest.WRITE_SECONDS,
             customHeaders=_Signature(),
         )
-
-
-def _filter(where: Any) -> Any:
-    from pyVmomi import vim
-
-    what = vim.PropertyCollector.PropertySpec(type=vim.VirtualMachine, pathSet=list(_PATHS))
-    return vim.PropertyCollector.FilterSpec(objectSet=[where], propSet=[what])
-
-
-def _machine(item: Any) -> Machine:
-    if item.missingSet:
-        what = ", ".join(one.path for one in item.missingSet)
-        raise Unreadable(f"{what} of machine {item.obj._moId} may not be read: allow it to the agent")  # noqa: SLF001
-    from pyVmomi import vim
-
-    values = {one.name: one.val for one in item.propSet}
-    devices = values.pop("config.hardware.device", None) or ()
-    disks = [one for one in devices if isinstance(one, vim.vm.device.VirtualDisk)]
-    snapshot, parent = values.pop("snapshot", None), values.pop("parent", None)
-    return machine(
-        item.obj._moId,  # noqa: SLF001
-        values,
-        parent=parent._moId if parent is not None else "",  # noqa: SLF001
-        disks=[(one.deviceInfo.label if one.deviceInfo else str(one.key), one.capacityInKB) for one in disks],
-        snapshots=[one.name for one in snapshot.rootSnapshotList] if snapshot is not None else [],
-    )
-
-
-def _devices(making: Making, network: Any) -> list[Any]:
-    from pyVmomi import vim
-
-    device = vim.vm.device
-    disk = device.VirtualDisk(
-        key=-1,
-        controllerKey=1000,
-        unitNumber=0,
-        capacityInKB=making.disk * _KILO_PER_GIGA,
-        backing=device.VirtualDisk.FlatVer2BackingInfo(
-            diskMode="persistent", thinProvisioned=True, fileName=f"[{making.datastore}]"
-        ),
-    )
-    controller = device.VirtualLsiLogicController(key=1000, busNumber=0, sharedBus="noSharing")
-    added = [
-        device.VirtualDeviceSpec(operation="add", device=controller),
-        device.VirtualDeviceSpec(operation="add", fileOperation="create", device=disk),
-    ]
-    if network is not None:
-        card = device.VirtualVmxnet3(key=-2, backing=_backing(network))
-        added.append(device.VirtualDeviceSpec(operation="add", device=card))
-    return added
-
-
-def _backing(network: Any) -> Any:
-    from pyVmomi import vim
-
-    card = vim.vm.device.VirtualEthernetCard
-    if isinstance(network, vim.dvs.DistributedVirtualPortgroup):
-        switch = network.config.distributedVirtualSwitch
-        port = vim.dvs.PortConnection(portgroupKey=network.key, switchUuid=switch.uuid)
-        return card.DistributedVirtualPortBackingInfo(port=port)
-    return card.NetworkBackingInfo(deviceName=network.name, network=network)
 
 
 def _raise(error: Any, call: str, *, is_read: bool) -> NoReturn:

@@ -15,7 +15,6 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
-from xml.sax.saxutils import escape
 
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
 from fractal_cloud.sandbox.judging import Change
@@ -23,6 +22,7 @@ from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_cloud.sandbox.rest.routes import Reply, Request, read_request
 from fractal_cloud.sandbox.vsphere import AGENT, PASSWORD, PERSON
+from fractal_cloud.sandbox.vsphere.answers import VERSIONS, fault, rest_refusal
 from fractal_cloud.sandbox.vsphere.reading import Asked, read_rest, read_soap, without_tags
 from fractal_cloud.sandbox.vsphere.simulator import ENVELOPE, Simulator
 from fractal_cloud.sandbox.vsphere.simulator import PASSWORD as INNER_PASSWORD
@@ -84,7 +84,7 @@ class VsphereCloud:
 
     def _reply(self, request: Request) -> Reply:
         if request.path == "/sdk/vimServiceVersions.xml":
-            return Reply(200, _VERSIONS.encode(), (("Content-Type", "text/xml"),))
+            return Reply(200, VERSIONS.encode(), (("Content-Type", "text/xml"),))
         if request.path == _SESSION:
             return self._rest_session(request)
         if request.path == "/sdk":
@@ -92,7 +92,7 @@ class VsphereCloud:
         if request.path.startswith("/rest/com/vmware/cis/tagging/"):
             known = self._sessions.get(request.headers.get("vmware-api-session-id", ""))
             if known is None:
-                return _rest_refusal(401, "unauthenticated", "no session")
+                return rest_refusal(401, "unauthenticated", "no session")
             return self._go(replace(request, actor=known), read_rest(request))
         return Reply(404, b"")
 
@@ -100,7 +100,7 @@ class VsphereCloud:
         try:
             asked = read_soap(request.body)
         except ValueError as error:
-            return _fault("InvalidRequest", str(error))
+            return fault("InvalidRequest", str(error))
         if asked.operation == "Login":
             return self._soap_login(request)
         if asked.operation == "RetrieveServiceContent":
@@ -109,7 +109,7 @@ class VsphereCloud:
             return replace(reply, content=re.sub(rb"<version>6[^<]*<", b"<version>9.1.0<", shown))
         known = self._sessions.get(_cookie(request.headers.get("cookie", "")))
         if known is None:
-            return _fault("NotAuthenticated", "The session is not authenticated.")
+            return fault("NotAuthenticated", "The session is not authenticated.")
         return self._go(replace(request, actor=known), asked)
 
     def _go(self, request: Request, asked: Asked) -> Reply:
@@ -193,11 +193,11 @@ class VsphereCloud:
     def _refused(self, asked: Asked) -> Reply | None:
         if asked.kind == "create":
             if _place(asked) in self._machines().values():
-                return _fault("DuplicateName", f"The name '{asked.name}' already exists.")
+                return fault("DuplicateName", f"The name '{asked.name}' already exists.")
             if any(self._word(one) is None for one in asked.tag_ids):
-                return _fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
+                return fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
         if asked.operation == "ReconfigVM_Task" and _SIZES & set(asked.parameters) and self._runs(asked.machine):
-            return _fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
+            return fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
         return None
 
     def _carry_out(self, request: Request, asked: Asked) -> Reply:
@@ -237,7 +237,7 @@ class VsphereCloud:
     def _next_page(self, token: str) -> Reply:
         pages = self._pages.pop(token, None)
         if not pages:
-            return _fault("InvalidProperty", "the token is unknown")
+            return fault("InvalidProperty", "the token is unknown")
         more = ""
         if len(pages) > 1:
             more = f"<token>{(after := uuid4().hex)}</token>"
@@ -252,11 +252,11 @@ class VsphereCloud:
             raise ConnectionCut
         status = 503 if interference.kind == "throttle" else interference.status
         if call.service == "tagging":
-            reply = _rest_refusal(status, interference.code, interference.message)
+            reply = rest_refusal(status, interference.code, interference.message)
         elif status in (401, 403):
-            reply = _fault("NoPermission", "Permission to perform this operation was denied.")
+            reply = fault("NoPermission", "Permission to perform this operation was denied.")
         elif status >= 500 and interference.kind != "throttle":
-            reply = _fault("SystemError", interference.message or "A general system error occurred.")
+            reply = fault("SystemError", interference.message or "A general system error occurred.")
         else:
             reply = Reply(status, b"", error=interference.code)
         self._finish(RecordedCall(call, reply.status, reply.error, effect))
@@ -272,7 +272,7 @@ class VsphereCloud:
         text = request.body.decode()
         user, password = (re.search(rf"<{one}[^>]*>([^<]*)</{one}>", text) for one in ("userName", "password"))
         if user is None or password is None or user[1] not in _CALLERS or password[1] != PASSWORD:
-            return _fault("InvalidLogin", "Cannot complete login due to an incorrect user name or password.")
+            return fault("InvalidLogin", "Cannot complete login due to an incorrect user name or password.")
         text = text.replace(user[0], f"<userName>{INNER_USER}</userName>")
         text = text.replace(password[0], f"<password>{INNER_PASSWORD}</password>")
         bare = {name: value for name, value in request.headers.items() if name != "cookie"}
@@ -286,7 +286,7 @@ class VsphereCloud:
         secret = request.headers.get("authorization", "").removeprefix("Basic ")
         user, _, password = base64.b64decode(secret).decode().partition(":")
         if user not in _CALLERS or password != PASSWORD:
-            return _rest_refusal(401, "unauthenticated", "Unable to authenticate user")
+            return rest_refusal(401, "unauthenticated", "Unable to authenticate user")
         inner = base64.b64encode(f"{INNER_USER}:{INNER_PASSWORD}".encode()).decode()
         reply = self._pass(replace(request, headers={**request.headers, "authorization": f"Basic {inner}"}))
         if reply.status == 200:
@@ -332,21 +332,3 @@ def _place(asked: Asked) -> tuple[str, str]:
 def _cookie(text: str) -> str:
     found = re.search(r'vmware_soap_session="?([^";]+)', text)
     return found[1] if found else ""
-
-
-def _fault(name: str, words: str) -> Reply:
-    detail = f'<detail><{name}Fault xmlns="urn:vim25" xsi:type="{name}"></{name}Fault></detail>'
-    told = f"<faultcode>ServerFaultCode</faultcode><faultstring>{escape(words)}</faultstring>{detail}"
-    body = ENVELOPE.format(f"<soapenv:Fault>{told}</soapenv:Fault>")
-    return Reply(500, body.encode(), (("Content-Type", "text/xml"),), name)
-
-
-def _rest_refusal(status: int, code: str, words: str) -> Reply:
-    told = {"type": f"com.vmware.vapi.std.errors.{code}", "value": {"messages": [{"default_message": words}]}}
-    return Reply(status, json.dumps(told).encode(), (("Content-Type", "application/json"),), code)
-
-
-_VERSIONS = (
-    '<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name>'
-    "<version>9.1.0.0</version><priorVersions><version>6.5</version></priorVersions></namespace></namespaces>"
-)

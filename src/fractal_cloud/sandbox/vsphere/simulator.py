@@ -132,7 +132,7 @@ class Simulator:
                 raise FileNotFoundError(reason)
             self._cookie = self._session = ""
             # It ends when its input does: also if this process is killed.
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 [str(program())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
