@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import urllib.request
+import weakref
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,6 +44,7 @@ class VspherePerson:
         stub = SoapAdapter.SoapStubAdapter(
             host=url.hostname, port=-port, path=f"{url.path}/sdk", version="vim.version.v9_1_0_0"
         )
+        weakref.finalize(self, stub.DropConnections)
         self._content = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
         self._content.sessionManager.Login(self.env["GOVC_USERNAME"], self.env["GOVC_PASSWORD"])
         return self._content

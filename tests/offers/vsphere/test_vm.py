@@ -1,4 +1,4 @@
-"""What is special about machines: they are stopped to be resized, made with their tags or not at all, and found again."""
+"""What is special about machines: they are stopped to be resized, and made with their tags or not at all."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -266,7 +267,7 @@ class Soap:
         url = urlsplit(self._found.base)
         is_plain = url.scheme == "http"
         port = url.port or (80 if is_plain else 443)
-        return SoapAdapter.SoapStubAdapter(
+        made = SoapAdapter.SoapStubAdapter(
             host=url.hostname,
             port=-port if is_plain else port,  # how the vendor's client is told not to speak TLS
             path=f"{url.path}/sdk",
@@ -276,6 +277,8 @@ class Soap:
             httpConnectionTimeout=rest.WRITE_SECONDS,
             customHeaders=_Signature(),
         )
+        weakref.finalize(self, made.DropConnections)  # whoever forgets us lets the connections go, too
+        return made
 
 
 def _raise(error: Any, call: str, *, is_read: bool) -> NoReturn:

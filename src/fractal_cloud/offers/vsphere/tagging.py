@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -30,6 +31,7 @@ class Tagging(Door):
         self.close()
         limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         self._client = httpx2.Client(limits=limits, follow_redirects=False, verify=found.context())
+        weakref.finalize(self, self._client.close)
         self._secret = b64encode(f"{found.user}:{found.password}".encode()).decode()
         self._login_lock = threading.Lock()
         self._is_old = False
