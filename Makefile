@@ -29,6 +29,7 @@ up: setup ## control plane, agent, dashboard and sandbox clouds, with a sample (
 
 system-packages:
 	@scripts/system-packages
+	@scripts/vcsim build >/dev/null || echo "vcsim: not built; the tests over vSphere are skipped" >&2
 
 test: setup system-packages ## the whole test suite
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)

@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fractal_cloud.network_and_compute import aruba, aws, azure, gcp, hetzner, kubernetes, oci
+    from fractal_cloud.network_and_compute import aruba, aws, azure, gcp, hetzner, kubernetes, oci, vsphere
 
-__all__ = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci"]
+__all__ = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "vsphere"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,0 +1,112 @@
+"""The session at one vCenter: machines over SOAP, tags over REST, put together for one folder.
+
+What is asked of it, and why, does not belong here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers.offer import Cloud, Session
+from fractal_cloud.offers.vsphere.credentials import credentials
+from fractal_cloud.offers.vsphere.machines import Machine, Making
+from fractal_cloud.offers.vsphere.soap import Soap
+from fractal_cloud.offers.vsphere.tagging import Tagging
+from fractal_cloud.offers.vsphere.tags import vocabulary
+
+_MOREF: Final = "vm-"
+
+
+class Tagged(NamedTuple):
+    """A machine with its tags."""
+
+    machine: Machine
+    tags: Mapping[str, str]
+
+
+class Vsphere(Cloud):
+    """One folder of one vCenter: the machines in it, and the calls that change them."""
+
+    def __init__(self, soap: Soap, tagging: Tagging, scope: Scope) -> None:
+        self.scope = scope
+        self._soap = soap
+        self._tagging = tagging
+
+    @property
+    def folder(self) -> str:
+        """The path of the folder."""
+        return f"/{self.scope.place.strip('/')}"
+
+    def machines(self) -> Iterator[Tagged]:
+        """Every machine in the folder with its tags, in bulk."""
+        found = list(self._soap.machines(self.folder))
+        tags = self._tagging.attached([one.moref for one in found]) if found else {}
+        yield from (Tagged(one, tags[one.moref]) for one in found)
+
+    def find(self, resource_id: str) -> Tagged | None:
+        """One machine by its instance UUID, or by its managed object id; None where it is not there, in this folder."""
+        is_moref = resource_id.startswith(_MOREF)
+        found = self._soap.get(resource_id) if is_moref else self._soap.find(resource_id)
+        if found is None or not self._soap.lies_in(found.folder, self.folder):
+            return None
+        return Tagged(found, self._tagging.attached_to(found.moref))
+
+    def create(self, making: Making, live_system_id: str, names: Sequence[str]) -> str:
+        """Make a machine with these tags; returns its managed object id, or nothing while vCenter is at it."""
+        self._tagging.ensure(vocabulary(live_system_id))
+        return self._soap.create(self.folder, making, [self._tagging.id_of(name) for name in names])
+
+    def reconfigure(self, moref: str, *, disk: int | None = None, **values: Any) -> None:
+        """Change a machine."""
+        self._soap.reconfigure(moref, disk=disk, **values)
+
+    def start(self, moref: str) -> None:
+        """Power a machine on."""
+        self._soap.start(moref)
+
+    def stop(self, moref: str, *, kindly: bool) -> None:
+        """Power a machine off; ``kindly``: by asking its system."""
+        self._soap.stop(moref, kindly=kindly)
+
+    def destroy(self, moref: str) -> None:
+        """Delete a machine with its disks."""
+        self._soap.destroy(moref)
+
+    def attach(self, moref: str, names: Sequence[str]) -> None:
+        """Attach tags of ours; they are made where they do not exist."""
+        self._tagging.ensure(names)
+        self._tagging.attach(moref, names)
+
+    def detach(self, moref: str, name: str) -> None:
+        """Detach one tag of ours."""
+        self._tagging.detach(moref, name)
+
+
+class VsphereSession(Session):
+    """The one vCenter that these credentials open. Safe to share by threads."""
+
+    def __init__(self) -> None:
+        try:
+            import pyVmomi  # noqa: F401
+        except ModuleNotFoundError as missing:
+            raise ModuleNotFoundError(
+                f"{missing.name!r} is not installed: `pip install 'fractal-cloud[vsphere]'` brings it",
+                name=missing.name,
+            ) from missing
+        found = credentials()
+        self._soap = Soap(found)
+        self._tagging = Tagging(found)
+
+    def realms(self) -> Mapping[str, str]:
+        """The vCenter by its own UUID, once it has let us in."""
+        self._soap.connect()
+        return {"": self._soap.realm}
+
+    def at(self, scope: Scope) -> Vsphere:
+        """One folder of it."""
+        if self._soap.realm and scope.realm != self._soap.realm:
+            raise Unreadable(f"vCenter {scope.realm!r} is not reached with these credentials")
+        return Vsphere(self._soap, self._tagging, scope)

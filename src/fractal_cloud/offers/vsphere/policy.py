@@ -1,0 +1,48 @@
+"""The rights the agent needs at a vCenter: one role, as commands of `govc`.
+
+vCenter has no condition on tags: that the agent changes only what is managed, its own guard makes sure of (S16).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_GLOBAL: Final = (
+    "InventoryService.Tagging.AttachTag",
+    "InventoryService.Tagging.ObjectAttachable",
+    "InventoryService.Tagging.CreateCategory",
+    "InventoryService.Tagging.CreateTag",
+)
+_FOLDER: Final = (
+    "VirtualMachine.Inventory.Create",
+    "VirtualMachine.Inventory.Delete",
+    "VirtualMachine.Config.AddNewDisk",
+    "VirtualMachine.Config.AddRemoveDevice",
+    "VirtualMachine.Config.Annotation",
+    "VirtualMachine.Config.CPUCount",
+    "VirtualMachine.Config.DiskExtend",
+    "VirtualMachine.Config.Memory",
+    "VirtualMachine.Interact.PowerOff",
+    "VirtualMachine.Interact.PowerOn",
+    "Datastore.AllocateSpace",
+    "Network.Assign",
+    "Resource.AssignVMToPool",
+)
+_TEXT: Final = """\
+# Two roles: to tag anywhere, and to make and change machines in one folder. Fill in the user and the paths.
+govc role.create fractal-cloud-tags \\
+  {tagging}
+govc role.create fractal-cloud-machines \\
+  {machines}
+govc permissions.set -principal USER -role fractal-cloud-tags -propagate=true /
+# On the folder, and on the resource pool, the datastore and the network that declarations name:
+govc permissions.set -principal USER -role fractal-cloud-machines -propagate=true /DATACENTER/vm/FOLDER
+govc permissions.set -principal USER -role fractal-cloud-machines /DATACENTER/host/CLUSTER/Resources
+govc permissions.set -principal USER -role fractal-cloud-machines /DATACENTER/datastore/DATASTORE
+govc permissions.set -principal USER -role fractal-cloud-machines /DATACENTER/network/NETWORK
+"""
+
+
+def policy() -> str:
+    """The roles, as commands for a shell."""
+    return _TEXT.format(tagging=" \\\n  ".join(_GLOBAL), machines=" \\\n  ".join(_FOLDER))

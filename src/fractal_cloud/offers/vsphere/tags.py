@@ -1,0 +1,69 @@
+"""How the three tags are spelled at vSphere: tags of one category, with key and value in the tag's name (T8).
+
+A tag is attached and detached by itself, so nobody else's is ever written (T1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+
+CATEGORY: Final = "fractal-cloud"
+GUARD: Final = (
+    "no precondition: vSphere has none for tags. The window is the one call after a fresh read; tags are attached and "
+    "detached one by one, so a change of another tag is never lost"
+)
+
+
+@lru_cache(maxsize=4096)
+def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
+
+
+def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
+    """What the three tags say; equal ones are one value."""
+    return _protocol(tags.get(MANAGED_BY), tags.get(RECONCILE), tags.get(OWNER)) if tags else NO_TAGS
+
+
+def told(attached: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Tags as people know them, from pairs of category and name: of ours key and value, of others the category's name.
+
+    Two values of one key are told together: they are neither of the two, so nothing is taken for managed by them.
+    """
+    found: dict[str, list[str]] = {}
+    for category, name in attached:
+        key, _, value = name.partition(":") if category == CATEGORY else (category, "", name)
+        found.setdefault(key, []).append(value)
+    return {key: ", ".join(sorted(values)) for key, values in sorted(found.items())}
+
+
+def name_of(key: str, value: str) -> str:
+    """The name of one of our tags."""
+    return f"{key}:{value}"
+
+
+def names_of(tags: ProtocolTags) -> list[str]:
+    """The names of the tags that a set of ours comes to."""
+    return [name_of(key, value) for key, value in tags.to_mapping().items()]
+
+
+def vocabulary(live_system_id: str) -> list[str]:
+    """Every tag that a LiveSystem and its people may attach; each must be made before it can be."""
+    return [name_of(OWNER, live_system_id), name_of(RECONCILE, RECONCILE_VALUE), name_of(MANAGED_BY, OURS)]
+
+
+def glass() -> GlassCommands:
+    """The commands for a machine."""
+    attach = f"govc tags.attach -c {CATEGORY}"
+    return GlassCommands(
+        break_glass=[f"govc tags.detach -c {CATEGORY} {name_of(MANAGED_BY, OURS)} {{inventoryPath}}"],
+        readopt=[
+            f"{attach} {name_of(MANAGED_BY, OURS)} {{inventoryPath}}",
+            f"{attach} {name_of(RECONCILE, RECONCILE_VALUE)} {{inventoryPath}}",
+        ],
+        caveat="They act at the vCenter of GOVC_URL. A path with spaces must be quoted",
+    )

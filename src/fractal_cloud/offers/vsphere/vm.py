@@ -1,0 +1,239 @@
+"""Machines: found by their name, which is unique in a folder, and known by an instance UUID of our making.
+
+vCenter tells where a machine was put (pool, datastore, network) in other words than they are declared in, so these are
+used at creation only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, ClassVar, Literal
+from uuid import UUID, uuid5
+
+from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
+from fractal_cloud.offers.vsphere.machines import Machine, Making
+from fractal_cloud.offers.vsphere.tags import GUARD, glass, name_of, names_of, protocol_of
+
+_OURS = UUID("5b0b7a4e-0c53-5d5e-9f43-1a3d6c0c9e71")
+_STATES: Mapping[str, str] = {"poweredOn": "running", "poweredOff": "stopped", "suspended": "suspended"}
+
+
+class VsphereVm(Component):
+    """A virtual machine with one disk. Deleting it deletes its disk; one with more disks or with snapshots is left."""
+
+    type = "NetworkAndCompute.IaaS.VsphereVm"
+    provider = "vsphere"
+
+    folder: str = parameter(
+        description="The inventory path of the folder it lies in, without slashes around it.",
+        examples=["DC0/vm"],
+        pattern=r"^[^/]+(/[^/]+)+$",
+    )
+    resource_pool: str = parameter(
+        description="The inventory path of the resource pool it is put into. Used at creation only.",
+        examples=["DC0/host/DC0_C0/Resources"],
+    )
+    datastore: str = parameter(
+        description="Name of the datastore that holds it. Used at creation only.", examples=["LocalDS_0"]
+    )
+    network: str | None = parameter(
+        None,
+        description="The inventory path of the network of its card; no card without. Used at creation only.",
+        examples=["DC0/network/VM Network"],
+    )
+    num_cpus: int = parameter(
+        description="How many processors it has. Changing it stops the machine and starts it again.", ge=1, le=768
+    )
+    memory_mb: int = parameter(
+        description="Its memory in MB, in fours. Changing it stops the machine and starts it again.",
+        ge=4,
+        le=25_165_824,
+        multiple_of=4,
+    )
+    disk_gb: int = parameter(description="The size of its disk in GB; it can grow and never shrink.", ge=1, le=63_488)
+    guest_id: str = parameter(
+        "otherGuest64",
+        immutable=True,
+        description="Which system it is made for, in vSphere's words.",
+        examples=["debian12_64Guest"],
+    )
+    annotation: str | None = parameter(None, lines=True, description="A note that people see with it.")
+    state: Literal["running", "stopped"] = parameter(
+        "running",
+        enforced=True,
+        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+    )
+
+
+class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
+    """How machines are read and changed."""
+
+    component = VsphereVm
+    title = "Virtual machine"
+    place = ("folder",)
+    service = "vsphere"
+    holds_data = True
+    guard = GUARD
+    outputs: ClassVar[Mapping[str, str]] = {
+        "moref": "its managed object id at this vCenter (vm-…)",
+        "instanceUuid": "its instance UUID",
+        "inventoryPath": "its path in the inventory",
+        "powerState": "poweredOn, poweredOff or suspended",
+        "vmPathName": "where its files lie",
+        "ipAddress": "its address, once its tools have told it",
+    }
+    glass = glass()
+
+    def sightings(self, cloud: Vsphere, look: Look) -> Iterator[Sighting]:
+        """All machines of the folder."""
+        del look
+        for one in cloud.machines():
+            yield self._sighting(cloud, one)
+
+    def read(self, cloud: Vsphere, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One by its id."""
+        del sweep
+        found = cloud.find(resource_id)
+        return None if found is None else self._sighting(cloud, found)
+
+    def create(self, cloud: Vsphere, wanted: Wanted[VsphereVm], tags: ProtocolTags) -> Sighting:
+        """Create it, stopped, with its tags; it is started by ``update``."""
+        component = wanted.component
+        making = _making(component, str(uuid5(_OURS, wanted.token or f"{wanted.live_system_id}/{component.id}")))
+        moref = cloud.create(making, wanted.live_system_id, names_of(tags))
+        found = cloud.find(making.instance) if moref else None
+        if found is not None:
+            return self._sighting(cloud, found)
+        return Sighting(
+            type=self.type,
+            name=making.name,
+            resource_id=making.instance,
+            protocol=tags,
+            tags=tags.to_mapping(),
+            condition=Condition.CREATING,
+            detail="vCenter is at it",
+        )
+
+    def update(self, cloud: Vsphere, sighting: Sighting, wanted: Wanted[VsphereVm], drift: Collection[str]) -> None:
+        """Make the next call needed: what a running machine takes, then the stop, what needs it, and the start."""
+        component, moref = wanted.component, sighting.outputs["moref"]
+        runs = sighting.actual["state"] != "stopped"
+        sizes = {"numCPUs": component.num_cpus, "memoryMB": component.memory_mb}
+        resized = {"numCpus", "memoryMb"} & set(drift)
+        grows = "diskGb" in drift and component.disk_gb > sighting.actual["diskGb"]
+        if "annotation" in drift or grows:
+            note = {"annotation": component.annotation} if "annotation" in drift else {}
+            cloud.reconfigure(moref, disk=component.disk_gb if grows else None, **note)
+        elif resized and runs:
+            cloud.stop(moref, kindly=_hears(cloud, sighting))
+        elif resized:
+            cloud.reconfigure(moref, **sizes)
+        elif "state" in drift and component.state == "running":
+            cloud.start(moref)
+        elif "state" in drift:
+            cloud.stop(moref, kindly=_hears(cloud, sighting))
+        elif "diskGb" in drift:
+            size = sighting.actual["diskGb"]
+            raise Invalid(
+                f"diskGb cannot shrink from {size} to {component.disk_gb}: declare at least {size}, or a new machine"
+            )
+
+    def delete(self, cloud: Vsphere, sighting: Sighting) -> None:
+        """Stop it, and then delete it; nothing goes along that was not made with it."""
+        found = cloud.find(sighting.resource_id)
+        if found is None:
+            return
+        machine = found.machine
+        if found.tags != sighting.tags:
+            raise Overtaken("its tags were changed a moment ago: nothing was written, and it is tried again")
+        _keep_what_is_not_ours(machine)
+        try:
+            if machine.power == "poweredOff":
+                cloud.destroy(machine.moref)
+            else:
+                cloud.stop(machine.moref, kindly=machine.hears)
+        except NotFound:
+            return
+
+    def tag(self, cloud: Vsphere, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Attach in one call, or detach; nobody else's tags are touched."""
+        moref = sighting.outputs["moref"]
+        names = names_of(add)
+        if names:
+            cloud.attach(moref, names)
+        for key, value in remove.to_mapping().items():
+            cloud.detach(moref, name_of(key, value))
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What stops the machine."""
+        stopping = sorted({"memoryMb", "numCpus"} & set(drift))
+        return [f"changing {name} stops the machine and starts it again" for name in stopping]
+
+    def _sighting(self, cloud: Vsphere, found: Tagged) -> Sighting:
+        machine, tags = found
+        outputs = {
+            "moref": machine.moref,
+            "instanceUuid": machine.instance,
+            "inventoryPath": f"{cloud.folder}/{machine.name}",
+            "powerState": machine.power,
+            "vmPathName": machine.path,
+            "ipAddress": machine.address,
+        }
+        is_told = bool(machine.instance)
+        return Sighting(
+            type=self.type,
+            name=machine.name,
+            resource_id=machine.instance or machine.moref,
+            protocol=protocol_of(tags),
+            tags=tags,
+            actual=_actual(machine) if is_told else {},
+            outputs={name: value for name, value in outputs.items() if value},
+            condition=Condition.SETTLED if is_told else Condition.BROKEN,
+            detail="" if is_told else "vCenter cannot read its configuration",
+        )
+
+
+def _actual(machine: Machine) -> dict[str, Any]:
+    return {
+        "numCpus": machine.cpus,
+        "memoryMb": machine.memory,
+        **({"diskGb": machine.disks[0].size} if machine.disks else {}),
+        "guestId": machine.guest,
+        "annotation": machine.annotation,
+        "state": _STATES.get(machine.power, machine.power),
+    }
+
+
+def _making(component: VsphereVm, instance: str) -> Making:
+    return Making(
+        name=component.name,
+        instance=instance,
+        pool=component.resource_pool,
+        datastore=component.datastore,
+        network=component.network,
+        cpus=component.num_cpus,
+        memory=component.memory_mb,
+        disk=component.disk_gb,
+        guest=component.guest_id,
+        annotation=component.annotation or "",
+    )
+
+
+def _hears(cloud: Vsphere, sighting: Sighting) -> bool:
+    """Whether its system can be asked to stop; the agent's own read was a moment ago, and this one is fresher."""
+    found = cloud.find(sighting.resource_id)
+    if found is not None and found.tags != sighting.tags:
+        raise Overtaken("its tags were changed a moment ago: nothing was written, and it is tried again")
+    return found is not None and found.machine.hears
+
+
+def _keep_what_is_not_ours(machine: Machine) -> None:
+    """Refuse where a deletion would take along disks or states that were not declared."""
+    found = [f"disk {one.label!r}" for one in machine.disks[1:]] + [f"snapshot {one!r}" for one in machine.snapshots]
+    if found:
+        raise Conflict(f"{', '.join(found)} would be lost with the machine: it goes when they are gone")

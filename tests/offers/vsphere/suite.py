@@ -1,0 +1,34 @@
+"""What the suites over the whole registry need to know of vSphere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.vsphere.vm import VsphereVm
+from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.vsphere.simulator import why_not
+from tests.offers.suites import Case, Stage, Suite
+from tests.offers.vsphere.hands import example_of
+from tests.offers.vsphere.worlds import vsphere_world
+
+
+@contextmanager
+def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
+    """Machines in a world of their own."""
+    assert kind is VsphereVm
+    with vsphere_world(sandbox, folder) as world:
+        yield Stage(world, example_of(world.vsphere))
+
+
+SUITE = Suite(
+    provider="vsphere",
+    cases={VsphereVm: Case(only_up=True, immutable=True, hazardous=True)},
+    stage=stage,
+    effects={"VsphereVm": 20},
+    always=("VsphereVm",),
+    machine="VsphereVm",
+    why_not=why_not,
+)

@@ -1,0 +1,146 @@
+"""What is special about machines: they are stopped to be resized, and made with their tags or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.errors import Denied, Invalid
+from fractal_cloud.model.tags import stamp
+from fractal_cloud.offers.acting import Act, acting
+from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.vsphere import policy
+from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
+from fractal_cloud.offers.vsphere.credentials import credentials
+from fractal_cloud.offers.vsphere.vm import VsphereVm, VsphereVmOffer
+from fractal_cloud.sandbox import Sandbox
+from tests.offers.vsphere.examples import declaration
+from tests.offers.vsphere.person import VspherePerson
+from tests.offers.vsphere.worlds import VsphereWorld
+
+LIVE_SYSTEM = "ls-machines"
+
+
+def _operations(world: VsphereWorld, since: int) -> list[str]:
+    return [write.operation for write in world.writes()[since:]]
+
+
+@pytest.mark.rule("S12")
+def test_a_machine_is_stopped_to_be_resized_and_started_again(world: VsphereWorld) -> None:
+    world.deploy(LIVE_SYSTEM, declaration("box"))
+    world.settle()
+    since = len(world.writes())
+    world.deploy(LIVE_SYSTEM, declaration("box", numCpus=8, memoryMb=4096))
+    world.settle()
+    assert _operations(world, since) == ["vim:PowerOffVM_Task", "vim:ReconfigVM_Task", "vim:PowerOnVM_Task"]
+    [machine] = world.vsphere.named("box")
+    assert (machine.config.hardware.numCPU, machine.config.hardware.memoryMB) == (8, 4096)
+    assert machine.runtime.powerState == "poweredOn"
+    world.assert_safe()
+
+
+@pytest.mark.rule("S12")
+def test_a_machine_that_somebody_stopped_is_started_and_one_declared_stopped_is_not(world: VsphereWorld) -> None:
+    world.deploy(LIVE_SYSTEM, declaration("on"), declaration("off", state="stopped"))
+    world.settle()
+    [machine] = world.vsphere.named("on")
+    world.vsphere.done(machine.PowerOffVM_Task())
+    world.settle()
+    states = [world.vsphere.named(name)[0].runtime.powerState for name in ("on", "off")]
+    assert states == ["poweredOn", "poweredOff"]
+
+
+@pytest.mark.rule("S15")
+def test_a_machine_of_the_same_name_in_another_folder_is_another_one(world: VsphereWorld) -> None:
+    world.vsphere.at("DC0/vm").CreateFolder("theirs")
+    world.vsphere.create("box", "DC0/vm/theirs")
+    world.deploy(LIVE_SYSTEM, declaration("box"))
+    world.settle()
+    assert world.status(LIVE_SYSTEM, "box") == "Active"
+    assert len(world.vsphere.named("box")) == 1
+    assert len(world.vsphere.at("DC0/vm/theirs").childEntity) == 1
+    world.assert_safe()
+
+
+@pytest.mark.rule("T2", "S17")
+def test_nothing_is_made_where_tags_cannot_travel_in_the_create_call(
+    cloud: Vsphere, person: VspherePerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cloud._soap, "version", (8, 0, 3))
+    component = VsphereVm.from_parameters("box", declaration("box")["parameters"])
+    component.name = "box"
+    with acting(Act(LIVE_SYSTEM, "box", "create")), pytest.raises(Invalid, match=r"8\.0\.3 cannot create"):
+        VsphereVmOffer().create(cloud, Wanted(component, LIVE_SYSTEM), stamp(LIVE_SYSTEM))
+    assert person.named("box") == []
+
+
+@pytest.mark.rule("S17")
+def test_the_same_creation_has_the_same_instance_uuid_and_the_journal_gets_the_task(cloud: Vsphere) -> None:
+    component = VsphereVm.from_parameters("box", declaration("box")["parameters"])
+    component.name = "box"
+    with acting(Act(LIVE_SYSTEM, "box", "create")) as act:
+        made = VsphereVmOffer().create(cloud, Wanted(component, LIVE_SYSTEM, token="first"), stamp(LIVE_SYSTEM))
+    assert [one.resource_id for one in VsphereVmOffer().sightings(cloud, Look())] == [made.resource_id]
+    assert any(one.startswith("task-") for one in act.request_ids)
+    assert made.protocol == stamp(LIVE_SYSTEM)
+
+
+def test_a_session_that_ran_out_is_opened_again(cloud: Vsphere, vcenter: Sandbox, person: VspherePerson) -> None:
+    person.create("theirs")
+    assert [one.machine.name for one in cloud.machines()] == ["theirs"]
+    vcenter.vsphere._sessions.clear()
+    assert [one.machine.name for one in cloud.machines()] == ["theirs"]
+
+
+@pytest.mark.rule("T7")
+def test_two_values_of_one_key_are_neither(cloud: Vsphere, person: VspherePerson) -> None:
+    machine = person.create("theirs")
+    person.attach(machine, "fractal-cloud", "managed-by:fractal-cloud")
+    person.attach(machine, "fractal-cloud", "managed-by:somebody")
+    [seen] = VsphereVmOffer().sightings(cloud, Look())
+    assert not seen.protocol.is_managed
+
+
+def test_a_wrong_password_is_denied_with_advice(vcenter: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOVC_PASSWORD", "wrong")
+    with pytest.raises(Denied, match="InvalidLogin"):
+        VsphereSession().realms()
+
+
+@pytest.mark.parametrize(
+    ("environment", "base", "user"),
+    [
+        ({"GOVC_URL": "https://ann:p%40ss@vc.example/sdk"}, "https://vc.example", "ann"),
+        ({"GOVC_URL": "vc.example", "GOVC_USERNAME": "ann", "GOVC_PASSWORD": "p@ss"}, "https://vc.example", "ann"),
+        (
+            {"VSPHERE_SERVER": "vc.example:8443", "VSPHERE_USER": "ann", "VSPHERE_PASSWORD": "p@ss"},
+            "https://vc.example:8443",
+            "ann",
+        ),
+    ],
+)
+def test_credentials_are_those_of_the_vendors_tools(
+    environment: dict[str, str], base: str, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOVC_URL", "GOVC_USERNAME", "GOVC_PASSWORD", "VSPHERE_SERVER", "VSPHERE_USER", "VSPHERE_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = credentials()
+    assert (found.base, found.user, found.password) == (base, user, "p@ss")
+    assert "p@ss" not in repr(found)
+
+
+def test_without_a_vcenter_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOVC_URL", "VSPHERE_SERVER"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(Denied, match="GOVC_URL"):
+        credentials()
+
+
+def test_the_policy_names_every_right_once() -> None:
+    text = policy.policy()
+    rights: list[Any] = [*policy._GLOBAL, *policy._FOLDER]
+    assert all(text.count(right) >= 1 for right in rights)
+    assert len(rights) == len(set(rights))
