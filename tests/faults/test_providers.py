@@ -52,7 +52,9 @@ def _strike(
 
 @pytest.mark.timeout(300)
 @pytest.mark.rule("S17", "C7", "T1", "T2", "O10", "G10", "S16")
-@pytest.mark.parametrize(("provider", "kind"), _types(lambda suite, kind: kind in suite.always))
+@pytest.mark.parametrize(
+    ("provider", "kind"), _types(lambda suite, kind: kind in suite.always and not suite.has_long_lives)
+)
 def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(
     provider: str,
     kind: str,

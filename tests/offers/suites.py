@@ -55,7 +55,7 @@ class Suite:
     unnoticed; a provider without them has crashes of its own elsewhere. ``always``: the types that are struck in the
     quick run too. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
     knob ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
-    ``why_not``: why none of it can run here, if so.
+    ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
     """
 
     provider: str
@@ -69,6 +69,7 @@ class Suite:
     gets: str = "get*"
     creates: str = "create*"
     why_not: Callable[[], str] = str
+    has_long_lives: bool = False
 
     def kinds(self) -> dict[str, type[Component]]:
         """The types by their class names."""

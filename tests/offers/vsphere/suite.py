@@ -31,4 +31,5 @@ SUITE = Suite(
     always=("VsphereVm",),
     machine="VsphereVm",
     why_not=why_not,
+    has_long_lives=True,  # the simulator is a process that is started anew for each
 )

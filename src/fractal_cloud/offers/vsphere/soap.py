@@ -80,10 +80,11 @@ class Soap:
             token = page.token
             if not token:
                 return
-            page = self._read(
-                "ContinueRetrievePropertiesEx",
-                lambda content, token=token: content.propertyCollector.ContinueRetrievePropertiesEx(token),
-            )
+
+            def further(content: Any, token: str = token) -> Any:
+                return content.propertyCollector.ContinueRetrievePropertiesEx(token)
+
+            page = self._read("ContinueRetrievePropertiesEx", further)
             if page is None:
                 raise Unreadable(f"the list of the machines in {folder!r} ended early")
 
