@@ -1,7 +1,8 @@
 # The commands of the house. A machine needs Python 3.11 to 3.13, make, git and PyPI; nothing else is assumed.
 
 PYTHON ?= python3
-PYTEST_WORKERS ?= auto
+# One more than there are cores: many tests wait for processes and cycles.
+PYTEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 PYTEST_ARGS ?=
 
 VENV := .venv

@@ -19,6 +19,17 @@ everywhere = LiveSystem(
         nc.oci.vcn(id="oci-net", region="eu-frankfurt-1", compartment="team", cidr_blocks=["10.30.0.0/16"]),
         nc.hetzner.network(id="hetzner-net", ip_range="10.40.0.0/16"),
         nc.aruba.vpc(id="aruba-net", location="ITBG-Bergamo", project="team"),
+        nc.vsphere.vm(
+            id="vsphere-machine",
+            folder="DC0/vm",
+            resource_pool="DC0/host/DC0_C0/Resources",
+            datastore="LocalDS_0",
+            network="DC0/network/VM Network",
+            num_cpus=2,
+            memory_mb=1024,
+            disk_gb=10,
+            guest_id="otherGuest64",
+        ),
         cw.kubernetes.workload(id="workload", image="nginx:1.29", container_port=8080),
     ],
 )

@@ -389,7 +389,7 @@ def assert_truth(world: ClusterWorld) -> None:
 
 HISTORIES = settings(
     settings.get_profile("soak" if SOAK else "default"),
-    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "2000" if SOAK else "8")),
+    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "2000" if SOAK else "4")),
     stateful_step_count=20,
     derandomize=not SOAK,
     suppress_health_check=list(HealthCheck),

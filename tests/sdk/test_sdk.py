@@ -90,6 +90,7 @@ SPELLINGS = [
     (nc.azure, "aks", "NetworkAndCompute.PaaS.AzureAks"),
     (storage.azure, "storage_account", "Storage.PaaS.AzureStorageAccount"),
     (storage.azure, "postgres_dbms", "Storage.PaaS.AzurePostgresDbms"),
+    (nc.vsphere, "vm", "NetworkAndCompute.IaaS.VsphereVm"),
     (nc.aruba, "vpc", "NetworkAndCompute.IaaS.ArubaVpc"),
     (nc.aruba, "subnet", "NetworkAndCompute.IaaS.ArubaSubnet"),
     (nc.aruba, "security_group", "NetworkAndCompute.IaaS.ArubaSecurityGroup"),

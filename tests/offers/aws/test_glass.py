@@ -31,7 +31,9 @@ def _run(command: str, url: str) -> None:
 
 @pytest.mark.rule("G12")
 @pytest.mark.skipif(not AWS.exists(), reason="the aws command line is not installed: `make setup` installs it")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "AwsS3" else pytest.mark.soak) for kind in KINDS]
+)
 def test_the_printed_commands_work_and_keep_all_other_tags(
     kind: type[Component], world: World, sandbox: Sandbox
 ) -> None:
