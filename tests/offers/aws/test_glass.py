@@ -18,7 +18,7 @@ from tests.offers.aws.examples import EXAMPLES
 AWS = Path(sys.executable).with_name("aws")
 # moto's tagging API does not know EKS, but its commands are EKS's own.
 KINDS = [pytest.param(kind, id=kind.__name__) for kind in EXAMPLES]
-# That they work, `tests/glass` shows for every type, with the whole product; here the type whose commands are the oddest.
+# That they work, `tests/glass` shows for every type with the whole product; here the one whose commands are the oddest.
 QUICK = [
     pytest.param(kind, id=kind.__name__, marks=() if kind.__name__ == "AwsS3" else pytest.mark.soak)
     for kind in EXAMPLES
