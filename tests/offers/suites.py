@@ -75,6 +75,10 @@ class Suite:
         """The types by their class names."""
         return {kind.__name__: kind for kind in self.cases}
 
+    def is_quick(self, kind: str) -> bool:
+        """Whether all that can be asked of a type is asked in the quick run."""
+        return not self.effects or kind in self.always
+
     def marks(self) -> list[pytest.MarkDecorator]:
         """What every test over this provider bears: that it is skipped, and why, where it cannot run."""
         reason = self.why_not()

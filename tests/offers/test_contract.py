@@ -13,21 +13,27 @@ from fractal_cloud.testing import OfferContract
 from tests.offers.suites import Case, kinds
 
 
-def _every(chosen: Callable[[Case], bool]) -> pytest.MarkDecorator:
-    """One test for each type; all tests of one type share a world, so they stay with one worker."""
+def _every(chosen: Callable[[Case], bool], *, is_core: bool = False) -> pytest.MarkDecorator:
+    """One test for each type; all tests of one type share a world, so they stay with one worker.
+
+    The quick run makes the demands at the core of every type, and all demands of one or two types of each provider.
+    """
     params = []
     for name, (suite, kind) in kinds().items():
         if chosen(suite.cases[kind]):
             marks = [pytest.mark.xdist_group(f"contract {name}"), *suite.marks()]
+            if not is_core and not suite.is_quick(name):
+                marks.append(pytest.mark.soak)
             params.append(pytest.param(name, id=name, marks=marks))
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 
 
 EVERY_OFFER = _every(lambda _: True)
+AT_THE_CORE = _every(lambda _: True, is_core=True)
 ONLY_UP = _every(lambda case: case.only_up)
-IMMUTABLE = _every(lambda case: case.immutable)
+IMMUTABLE = _every(lambda case: case.immutable, is_core=True)
 TAKING_TIME = _every(lambda case: case.takes_time)
-HAZARDOUS = _every(lambda case: case.hazardous)
+HAZARDOUS = _every(lambda case: case.hazardous, is_core=True)
 
 
 @pytest.fixture(scope="module")
@@ -51,25 +57,25 @@ def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
 
 
 @pytest.mark.rule("T2", "S4", "S17")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_it_is_created_once_with_its_tags_in_the_call(contract: OfferContract) -> None:
     contract.creates_exactly_one_with_its_tags_in_the_call()
 
 
 @pytest.mark.rule("S20")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_the_cycle_after_a_settled_one_is_silent(contract: OfferContract) -> None:
     contract.is_silent_once_settled()
 
 
 @pytest.mark.rule("S12", "T1")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_whatever_a_person_changed_comes_back(contract: OfferContract) -> None:
     contract.brings_every_parameter_back()
 
 
 @pytest.mark.rule("S12", "T1")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_every_new_declaration_is_carried_out_in_place(contract: OfferContract) -> None:
     contract.carries_out_every_change()
 
@@ -111,7 +117,7 @@ def test_what_is_import_only_is_only_read(contract: OfferContract) -> None:
 
 
 @pytest.mark.rule("S16")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_a_person_who_takes_managed_by_off_wins_over_an_update(contract: OfferContract) -> None:
     contract.lets_a_person_win_before_an_update()
 
@@ -123,7 +129,7 @@ def test_a_person_who_takes_managed_by_off_wins_over_a_deletion(contract: OfferC
 
 
 @pytest.mark.rule("G1", "G3", "G7", "S7", "S9", "S11", "T6")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_the_glass_breaks_and_both_tags_hand_it_back(contract: OfferContract) -> None:
     contract.breaks_the_glass_and_is_handed_back()
 
@@ -141,7 +147,7 @@ def test_the_handshake_stamps_a_lost_owner(contract: OfferContract) -> None:
 
 
 @pytest.mark.rule("O10", "O11")
-@EVERY_OFFER
+@AT_THE_CORE
 def test_it_is_deleted_and_what_is_gone_already_is_no_error(contract: OfferContract) -> None:
     contract.deletes_and_forgets()
 
