@@ -19,6 +19,11 @@ from tests.cli.conftest import Fractal, Ran
 from tests.offers.cases import CASES, example_of, prepare
 from tests.world import REGION, Person, World
 
+# One of each way of being found in the quick run: by name in a region, by name in a network, by name in the world.
+QUICK = ("AwsVpc", "AwsSecurityGroup", "AwsS3")
+KINDS = [
+    pytest.param(kind, id=kind.__name__, marks=() if kind.__name__ in QUICK else pytest.mark.soak) for kind in CASES
+]
 LIVE_SYSTEM = "discovered"
 IMAGE = "ami-03cf127a"
 Json = dict[str, Any]
@@ -159,7 +164,7 @@ def test_what_was_discovered_can_be_handed_over_without_a_change(
 
 @pytest.mark.rule("G11", "O1", "S6")
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_type_is_discovered_as_it_is_and_imported_where_it_has_an_owner(
     discover: Discover, world: World, tmp_path: Path, kind: Any
 ) -> None:
@@ -221,8 +226,8 @@ def test_comments_say_whose_a_resource_is(discover: Discover, world: World) -> N
 
 
 @pytest.mark.rule("G11")
-@pytest.mark.parametrize("name", ["1e3", "no", "Überbau «#1»", 'quo"te', "new\\nline", "*", "- x", "class"])
 @pytest.mark.parametrize("output", ["python", "yaml"])
+@pytest.mark.parametrize("name", ["1e3", "no", "Überbau «#1»", 'quo"te', "new\\nline", "*", "- x", "class"])
 def test_any_name_survives(discover: Discover, world: World, tmp_path: Path, name: str, output: str) -> None:
     world.person.ec2.create_vpc(CidrBlock="10.1.0.0/16", TagSpecifications=_named("vpc", name))
     (component,) = _read(discover("--type", "AwsVpc", "-o", output), tmp_path, output)["components"]

@@ -20,6 +20,8 @@ from tests.offers.suites import Stage, Suite, suites
 
 DEADLY = (Fault.KILLED_AFTER, Fault.ANSWER_LOST)
 LIVE_SYSTEM = "ls-a"
+# A refusal, and no answer at all; `make soak` tries the others too.
+QUICK = ("denied", "cut off")
 STRUCK = [suite for suite in suites().values() if suite.effects]
 
 
@@ -90,7 +92,7 @@ def _refusals() -> list[Any]:
             kind,
             refusal,
             id=f"{kind}-{refusal}",
-            marks=[*suite.marks(), *([] if kind in suite.always[:1] else [pytest.mark.soak])],
+            marks=[*suite.marks(), *([] if kind in suite.always[:1] and refusal in QUICK else [pytest.mark.soak])],
         )
         for suite in STRUCK
         for kind in suite.kinds()

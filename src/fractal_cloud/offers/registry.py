@@ -111,7 +111,7 @@ class Registry:
         if own == ANY_TYPE:
             return other
         package = _package(handler.function.__module__)
-        is_guest = own in self and package != _package(type(self[own]).__module__)
+        is_guest = own not in self or package != _package(type(self[own]).__module__)
         is_at_home = other in self and package == _package(type(self[other]).__module__)
         return other if is_guest and is_at_home else own
 
