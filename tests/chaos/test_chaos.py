@@ -30,7 +30,7 @@ from tests.chaos.faults import (
     missing,
 )
 from tests.chaos.play import play
-from tests.chaos.stage import POSTGRES, SANDBOX, staged
+from tests.chaos.stage import POSTGRES, staged
 
 pytestmark = [
     pytest.mark.postgres,
@@ -54,10 +54,8 @@ def _short() -> list[Fault]:
         CloudTrouble(1.5, "loses answers having done it", CLOUD["loses answers having done it"]),
         Killed(0.3, POSTGRES),
         BadWeather(1.5, "agent-2→planes", WEATHER["swallowing"]),
-        CloudTrouble(1.5, "shows writes late", CLOUD["shows writes late"]),
         Paused(1.5, "agent-3"),
         SessionsCut(0.3),
-        BadWeather(1.5, f"agent-3→{SANDBOX}", WEATHER["lossy"]),
         Killed(0.3, "plane-1"),
         CloudTrouble(1.5, "ends pages early", CLOUD["ends pages early"]),
     ]

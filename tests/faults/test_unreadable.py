@@ -189,7 +189,10 @@ class Unreadable:
 
 @pytest.mark.timeout(300)
 @pytest.mark.rule("S17", "S15")
-@pytest.mark.parametrize("is_answer_lost", [True, False], ids=["answer lost", "answer told"])
+@pytest.mark.parametrize(
+    "is_answer_lost",
+    [pytest.param(True, id="answer lost"), pytest.param(False, id="answer told", marks=pytest.mark.soak)],
+)
 @pytest.mark.parametrize("kind", list(LOOKS))
 def test_what_is_created_and_shows_late_is_made_once(
     kind: str, is_answer_lost: bool, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory

@@ -77,7 +77,7 @@ class Suite:
 
     def is_quick(self, kind: str) -> bool:
         """Whether all that can be asked of a type is asked in the quick run."""
-        return not self.effects or kind in self.always
+        return kind in self.always
 
     def marks(self) -> list[pytest.MarkDecorator]:
         """What every test over this provider bears: that it is skipped, and why, where it cannot run."""

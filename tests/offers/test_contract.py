@@ -57,7 +57,7 @@ def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
 
 
 @pytest.mark.rule("T2", "S4", "S17")
-@AT_THE_CORE
+@EVERY_OFFER
 def test_it_is_created_once_with_its_tags_in_the_call(contract: OfferContract) -> None:
     contract.creates_exactly_one_with_its_tags_in_the_call()
 
@@ -69,7 +69,7 @@ def test_the_cycle_after_a_settled_one_is_silent(contract: OfferContract) -> Non
 
 
 @pytest.mark.rule("S12", "T1")
-@AT_THE_CORE
+@EVERY_OFFER
 def test_whatever_a_person_changed_comes_back(contract: OfferContract) -> None:
     contract.brings_every_parameter_back()
 

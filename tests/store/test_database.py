@@ -125,6 +125,7 @@ def _at_once(runs: list[Callable[[], object]]) -> None:
     assert failures == []
 
 
+@pytest.mark.soak
 def test_ten_thousand_components_are_claimed_and_five_hundred_reported_in_moments(world: World) -> None:
     world.deploy("ls-a", *(net(f"n{index}", region=f"r{index % 20}") for index in range(10_000)))
     agent = world.agent(cycle=600)

@@ -36,4 +36,5 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
+    always=("KubernetesWorkload", "KubernetesPersistentVolumeClaim"),
 )
