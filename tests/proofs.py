@@ -14,7 +14,7 @@ from tests.offers.suites import kinds, suites
 
 # Tests of the whole product that are not about one cloud run on this one.
 HOME = "aws"
-GLASS = "test_with_"
+GLASS = "/glass/test_with_"
 
 
 def note(items: Iterable[pytest.Item]) -> None:

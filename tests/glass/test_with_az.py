@@ -20,6 +20,8 @@ from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld
 from tests.offers.worlds import provider_world
 
+PROVIDER = "azure"
+
 AZ = shutil.which("az")
 pytestmark = [
     pytest.mark.clis,

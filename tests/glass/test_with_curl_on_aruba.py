@@ -16,6 +16,8 @@ from tests.offers.aruba.examples import EXAMPLES, Example
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
 
+PROVIDER = "aruba"
+
 MISSING = [name for name in ("curl", "jq") if shutil.which(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{' and '.join(MISSING)} not installed")
 

@@ -23,6 +23,8 @@ from tests.offers.gcp.person import GcpPerson
 from tests.offers.gcp.suite import GcpWorld
 from tests.offers.worlds import provider_world
 
+PROVIDER = "gcp"
+
 pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
 
 Run = Callable[[str], str]

@@ -18,6 +18,8 @@ from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.real import cluster_world
 from tests.offers.kubernetes.worlds import KubernetesWorld
 
+PROVIDER = "kubernetes"
+
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
 

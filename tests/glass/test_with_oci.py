@@ -19,6 +19,8 @@ from tests.offers.oci.person import COMPARTMENT, CORE
 from tests.offers.oci.worlds import OciWorld
 from tests.offers.worlds import provider_world
 
+PROVIDER = "oci"
+
 OCI = shutil.which("oci")
 pytestmark = [
     pytest.mark.clis,
