@@ -65,5 +65,5 @@ def glass() -> GlassCommands:
             f"{attach} {name_of(MANAGED_BY, OURS)} {{inventoryPath}}",
             f"{attach} {name_of(RECONCILE, RECONCILE_VALUE)} {{inventoryPath}}",
         ],
-        caveat="They act at the vCenter of GOVC_URL. A path with spaces must be quoted",
+        caveat="They act at the vCenter of GOVC_URL.",
     )
