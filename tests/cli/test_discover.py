@@ -16,7 +16,7 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
 from fractal_cloud.sandbox import sandbox_env
 from tests.cli.conftest import Fractal, Ran
-from tests.offers.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import CASES, example_of, prepare
 from tests.world import REGION, Person, World
 
 # One of each way of being found in the quick run: by name in a region, by name in a network, by name in the world.

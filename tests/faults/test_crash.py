@@ -16,7 +16,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, strike_all, strike_whole
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import CASES, example_of, prepare
 
 KINDS = {kind.__name__: kind for kind in CASES}
 # The effects of each one's life, at least: what is counted below must not shrink unnoticed.

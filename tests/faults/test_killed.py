@@ -12,7 +12,7 @@ from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, live
 from tests.faults.processes import killed_world
-from tests.offers.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import CASES, example_of, prepare
 from tests.world import vpc
 
 KINDS = {kind.__name__: kind for kind in CASES}

@@ -19,7 +19,7 @@ from fractal_cloud.testing import OfferExample
 from tests.conftest import SOAK
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import CASES, example_of, prepare
 
 LIVE_SYSTEM = "ls-a"
 KINDS = {kind.__name__: kind for kind in CASES}

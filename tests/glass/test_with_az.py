@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fractal_cloud.offers.azure.vnet import AzureVnet
 from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
 from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld
@@ -28,8 +25,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(AZ is None, reason="az is not installed: `make test-clis` does that"),
 ]
-
-Run = Callable[[str], str]
 
 
 @pytest.fixture
@@ -46,24 +41,7 @@ def az(session_sandbox: Sandbox, tmp_path: Path) -> Run:
         "https_proxy": "http://127.0.0.1:9",
         "no_proxy": "localhost,127.0.0.1",
     }
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **nowhere, **sandbox_env(session_sandbox.url, tmp_path)}
-
-    def run(command: str) -> str:
-        words = shlex.split(command)
-        assert words[0] == "az"
-        assert AZ is not None
-        result = subprocess.run([AZ, *words[1:]], env=env, capture_output=True, text=True, timeout=120, check=False)
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: AzureWorld, component_id: str) -> tuple[list[str], list[str]]:
-    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component_id}/glass").json()
-    assert not answer["missing"], answer
-    return answer["break"], answer["readopt"]
+    return terminal(tmp_path, {**nowhere, **sandbox_env(session_sandbox.url, tmp_path)}, seconds=120)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T8")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.aruba.examples import EXAMPLES, Example
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
@@ -28,39 +26,31 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[ArubaWorld]:
         yield made
 
 
-def run(world: ArubaWorld, command: str) -> None:
-    """Run one line in a shell, as a person with a terminal would."""
-    env = {"PATH": os.environ["PATH"], **world.aruba.env}
-    result = subprocess.run(
-        ["sh", "-c", command],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+@pytest.fixture
+def shell(world: ArubaWorld, tmp_path: Path) -> Run:
+    """Runs one line in a shell, as a person with a terminal would."""
+    return terminal(tmp_path, world.aruba.env)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T1", "T8")
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
-def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(world: ArubaWorld, example: Example) -> None:
+def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
+    world: ArubaWorld, shell: Run, example: Example
+) -> None:
     world.deploy("ls-a", *example.components)
     world.survive()
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
     uri = world.component("ls-a", component)["resourceId"]
     world.aruba.put(uri, tags=[*world.aruba.tags(uri), 'team "pay" ü'])
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    assert not answer["missing"], answer
-    for command in answer["break"]:
-        run(world, command)
+    break_glass, readopt = commands(world, component)
+    for command in break_glass:
+        shell(command)
     assert world.aruba.tags(uri) == ["fractal-cloud-owner:ls-a", 'team "pay" ü']
     world.cycle()
     assert world.status("ls-a", component) == "ManualOverride"
-    for command in answer["readopt"]:
-        run(world, command)
+    for command in readopt:
+        shell(command)
     world.survive()
     assert world.status("ls-a", component) == "Active"
     expected = ["fractal-cloud-owner:ls-a", "managed-by:fractal-cloud", 'team "pay" ü']

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +14,7 @@ from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.hands import CASES, GcpHands
 from tests.offers.gcp.person import GcpPerson
@@ -27,7 +25,6 @@ PROVIDER = "gcp"
 
 pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
 
-Run = Callable[[str], str]
 OTHERS = {"team": "payments"}
 
 
@@ -40,23 +37,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[GcpWorld]:
 @pytest.fixture
 def gcloud(world: GcpWorld, tmp_path: Path) -> Run:
     """Runs one command line as a person with a shell would; nothing but the sandbox is reached."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandbox_env(world.sandbox.url, tmp_path)}
-
-    def run(command: str) -> str:
-        assert command.startswith("gcloud ")
-        result = subprocess.run(
-            ["/bin/sh", "-c", command], env=env, capture_output=True, text=True, timeout=110, check=False
-        )
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: GcpWorld, component: str) -> dict[str, Any]:
-    """What the product tells an operator to type."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    return answer
+    return terminal(tmp_path, sandbox_env(world.sandbox.url, tmp_path), seconds=110)
 
 
 @pytest.mark.timeout(300)
@@ -80,18 +61,19 @@ def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
     for name, one in hands.items():
         one.tag(one.find(name)[0], OTHERS)
 
-    def type_all(which: str) -> None:
-        lines = [line for name in hands for line in commands(world, name)[which]]
+    printed = {name: commands(world, name) for name in hands}
+
+    def type_all(lines: Iterable[str]) -> None:
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(gcloud, lines))
 
-    type_all("break")
+    type_all(line for break_glass, _ in printed.values() for line in break_glass)
     world.cycle()
     assert {world.status("ls-a", name) for name in hands} == {"ManualOverride"}
     for name, one in hands.items():
         assert one.find(name)[0].tags == {OWNER: "ls-a", **OTHERS}, name
 
-    type_all("readopt")
+    type_all(line for _, readopt in printed.values() for line in readopt)
     asked = {OWNER: "ls-a", MANAGED_BY: "fractal-cloud", RECONCILE: "reconcile", **OTHERS}
     for name, one in hands.items():
         assert one.find(name)[0].tags == asked, name
@@ -111,7 +93,7 @@ def test_a_cluster_whose_labels_cannot_be_read_keeps_them_all(world: GcpWorld, g
     world.settle()
     hands = GcpHands(GcpPerson(world.sandbox.url), kind, example)
     before = hands.find("kube")[0].tags
-    [line] = commands(world, "kube")["readopt"]
+    _, [line] = commands(world, "kube")
     broken = line.replace("clusters describe kube", "clusters describe nowhere")
     assert broken != line
     with pytest.raises(AssertionError, match="update-labels"):

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.hetzner.examples import EXAMPLES, Example, server
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
 
 PROVIDER = "hetzner"
 HCLOUD = shutil.which("hcloud")
 pytestmark = pytest.mark.skipif(HCLOUD is None, reason="hcloud is not installed")
-
-Run = Callable[[str], str]
 
 
 @pytest.fixture
@@ -32,24 +28,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[HetznerWorld]:
 @pytest.fixture
 def hcloud(world: HetznerWorld, tmp_path: Path) -> Run:
     """Runs one command of hcloud, as a person with a terminal would."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **world.hetzner.env}
-
-    def run(command: str) -> str:
-        words = shlex.split(command)
-        assert words[0] == "hcloud"
-        assert HCLOUD is not None
-        result = subprocess.run([HCLOUD, *words[1:]], env=env, capture_output=True, text=True, timeout=60, check=False)
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: HetznerWorld, component: str) -> tuple[list[str], list[str]]:
-    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    assert not answer["missing"], answer
-    return answer["break"], answer["readopt"]
+    return terminal(tmp_path, world.hetzner.env)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T1", "T8")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.real import cluster_world
@@ -22,8 +20,6 @@ PROVIDER = "kubernetes"
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
-
-Run = Callable[[str], str]
 
 
 @pytest.fixture
@@ -35,24 +31,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]
 @pytest.fixture
 def kubectl(world: KubernetesWorld, tmp_path: Path) -> Run:
     """Runs one command of kubectl, as a person with a terminal would."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **world.kube.env}
-
-    def run(command: str) -> str:
-        words = shlex.split(command)
-        assert words[0] == "kubectl"
-        assert KUBECTL is not None
-        result = subprocess.run([KUBECTL, *words[1:]], env=env, capture_output=True, text=True, timeout=60, check=False)
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: KubernetesWorld, component: str) -> tuple[list[str], list[str]]:
-    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    assert not answer["missing"], answer
-    return answer["break"], answer["readopt"]
+    return terminal(tmp_path, world.kube.env)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T8")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.oci.declaring import vcn
 from tests.offers.oci.examples import EXAMPLES, Example
 from tests.offers.oci.person import COMPARTMENT, CORE
@@ -28,8 +27,6 @@ pytestmark = [
     pytest.mark.skipif(OCI is None, reason="oci, Oracle's command line, is not installed: `make test-clis` brings it"),
 ]
 
-Run = Callable[[str], str]
-
 
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[OciWorld]:
@@ -40,29 +37,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[OciWorld]:
 @pytest.fixture
 def oci(world: OciWorld, tmp_path: Path) -> Run:
     """Runs one line in a shell, as a person with a terminal would."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **world.oci.env}
-
-    def run(command: str) -> str:
-        result = subprocess.run(
-            ["sh", "-c", command],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: OciWorld, component: str) -> tuple[list[str], list[str]]:
-    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    assert not answer["missing"], answer
-    return answer["break"], answer["readopt"]
+    return terminal(tmp_path, world.oci.env, seconds=180)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T8")

@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import sandbox_env
+from tests.glass.printed import Run, commands, terminal
 from tests.offers.aws.examples import EXAMPLES, Example
 from tests.world import World, vpc
 
 AWS = Path(sys.executable).parent / "aws"
 pytestmark = pytest.mark.skipif(not AWS.exists(), reason="the aws command line is not installed beside Python")
 
-Run = Callable[[str], str]
-
 
 @pytest.fixture
-def aws(world: World) -> Run:
-    """Runs one command of the aws command line, as a person with a terminal would."""
-    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    env = {**keep, **sandbox_env(world.sandbox.url)}
-
-    def run(command: str) -> str:
-        words = shlex.split(command)
-        assert words[0] == "aws"
-        result = subprocess.run(
-            [sys.executable, str(AWS), *words[1:]], env=env, capture_output=True, text=True, timeout=90, check=False
-        )
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
-
-    return run
-
-
-def commands(world: World, component: str) -> tuple[list[str], list[str]]:
-    """What the product tells an operator to type: to break the glass, and to hand the resource back."""
-    answer: dict[str, Any] = world.api.get(f"/livesystems/ls-a/components/{component}/glass").json()
-    return answer["break"], answer["readopt"]
+def aws(world: World, tmp_path: Path) -> Run:
+    """Runs one command of the aws command line, as a person with a terminal would; the one beside this Python."""
+    beside = f"{AWS.parent}{os.pathsep}{os.environ['PATH']}"
+    return terminal(tmp_path, {**sandbox_env(world.sandbox.url), "PATH": beside}, seconds=90)
 
 
 @pytest.mark.rule("G1", "G7", "G12", "T8")

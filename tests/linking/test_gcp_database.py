@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from fractal_cloud.offers.database_roles import dsn_setting
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
-from fractal_cloud.offers.postgres import dsn_setting
 from fractal_cloud.sandbox import Sandbox
 from tests.linking.two_clouds import SECRETS, workload
 from tests.offers.kubernetes.person import KubernetesPerson

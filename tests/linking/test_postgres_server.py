@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from fractal_cloud.offers.postgres import dsn_setting
+from fractal_cloud.offers.database_roles import dsn_setting
 from fractal_cloud.offers.postgres.policy import policy
 from fractal_cloud.sandbox import Sandbox
 from tests import postgres

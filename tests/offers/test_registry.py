@@ -33,7 +33,7 @@ def test_an_agent_loads_its_own_provider_alone(provider: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     folders, packages = (set(line.split()) for line in ran.stdout.splitlines())
-    assert folders & (set(suites()) - {provider}) == set()
+    assert folders & (set(installed().providers()) - {provider}) == set()
     assert packages & set().union(*CLIENTS.values()) == set(), "a client is loaded only when somebody connects"
 
 

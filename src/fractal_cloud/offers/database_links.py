@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from fractal_cloud.offers.database_roles import Role, Server, find_roles, grant, leave, revoke
 from fractal_cloud.offers.handover import hand_over
 from fractal_cloud.offers.link import InboundLink, Published
 from fractal_cloud.offers.link_types import DatabaseLink
-from fractal_cloud.offers.postgres import Role, Server, find_roles, grant, leave, revoke
 from fractal_cloud.offers.secret import Secret
 
 ServerOf = Callable[[InboundLink[DatabaseLink]], Server | None]

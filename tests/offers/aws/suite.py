@@ -9,7 +9,7 @@ from pathlib import Path
 from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers import cases
+from tests.offers.aws import cases
 from tests.offers.aws.examples import EXAMPLES
 from tests.offers.suites import Case, Stage, Suite
 

@@ -13,9 +13,9 @@ from fractal_cloud import LiveSystem, storage
 from fractal_cloud.model.errors import DeclarationError, Denied, Invalid, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import NO_TAGS
+from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.offer import Look, Wanted
 from fractal_cloud.offers.postgres.cloud import PostgresCloud, PostgresSession
-from fractal_cloud.offers.postgres.roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.postgres.server import PostgresServer, PostgresServerOffer, SslMode
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check

@@ -12,9 +12,9 @@ from typing import Final
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.offers.aws.rds import AwsRdsPostgres
 from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_roles import Role, Server, server_from_setting
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
-from fractal_cloud.offers.postgres import Role, Server, server_from_setting
 from fractal_cloud.offers.secret import Secret
 
 STORE: Final = "aws-secrets-manager"

@@ -11,10 +11,10 @@ from typing import Final
 
 from fractal_cloud.model.errors import LinkNotReady
 from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
-from fractal_cloud.offers.postgres import Server, dsn_setting, server_from_setting
 
 WORKLOAD: Final = "CustomWorkloads.CaaS.KubernetesWorkload"
 

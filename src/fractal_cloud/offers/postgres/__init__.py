@@ -1,31 +1,6 @@
-"""PostgreSQL servers that somebody runs already: what is declared of them, and the roles that links make inside.
-
-The roles serve every PostgreSQL, whoever runs it: the managed databases of the clouds too. Nothing here decides.
-"""
+"""PostgreSQL servers that somebody runs already, and are only ever imported; links make roles inside them."""
 
 from fractal_cloud.offers.offer import Provider, Session
-from fractal_cloud.offers.postgres.roles import (
-    Role,
-    Server,
-    dsn_setting,
-    find_roles,
-    grant,
-    leave,
-    revoke,
-    server_from_setting,
-)
-
-__all__ = [
-    "PROVIDER",
-    "Role",
-    "Server",
-    "dsn_setting",
-    "find_roles",
-    "grant",
-    "leave",
-    "revoke",
-    "server_from_setting",
-]
 
 
 def _connect() -> Session:

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from fractal_cloud.model.errors import Invalid, LinkNotReady
 from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
 from fractal_cloud.offers.postgres.cloud import PostgresCloud
-from fractal_cloud.offers.postgres.roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.postgres.server import PostgresServer
 
 

@@ -20,7 +20,7 @@ from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.testing import Declaration, Found, Hands, Hazard, Obstacle, OfferExample
-from tests.offers import hands
+from tests.offers.aws import hands
 from tests.offers.aws.examples import EXAMPLES, REGION, Clients, ForeignEdit
 from tests.world import subnet
 
