@@ -6,11 +6,13 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fractal_cloud.offers.azure.vnet import AzureVnet
 from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
 from tests.offers.azure.hands import CASES
@@ -91,3 +93,24 @@ def test_a_network_made_with_az_is_brought_in(world: AzureWorld, az: Run) -> Non
     subnets = json.loads(az(f"az network vnet subnet list -g {GROUP} --vnet-name Legacy"))
     assert sorted(one["name"] for one in subnets) == ["ours", "theirs"], "somebody else's subnet is left alone"
     world.assert_safe()
+
+
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
+def test_a_whole_night_on_one_network(world: AzureWorld, az: Run) -> None:
+    def declare(name: str, **parameters: Any) -> dict[str, Any]:
+        return component(AzureVnet, name, resourceGroup=GROUP, location=LOCATION, **parameters)
+
+    at = f"-g {GROUP} -n mine"
+    night = Night(
+        declare=declare,
+        parameter="addressPrefixes",
+        declared=["10.0.0.0/16"],
+        edited=["10.0.0.0/16", "10.9.0.0/16"],
+        third=["10.0.0.0/16", "10.8.0.0/16"],
+        edit=lambda _: [f"az network vnet update {at} --address-prefixes 10.0.0.0/16 10.9.0.0/16"],
+        delete=lambda _: [f"az network vnet delete {at}"],
+        create=[f"az network vnet create -g {GROUP} -n legacy -l {LOCATION} --address-prefixes 10.0.0.0/16"],
+        label=lambda path: world.azure.tag(path, team="payments"),
+        others=lambda path: not_ours(world.azure.tags(path)),
+    )
+    spend(world, az, night)

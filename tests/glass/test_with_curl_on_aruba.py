@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
+from fractal_cloud.offers.aruba.tags import mapping
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
-from tests.offers.aruba.examples import EXAMPLES, Example
+from tests.offers.aruba.examples import EXAMPLES, LOCATION, OUT, PING, VPC, WEB, Example
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
 
 PROVIDER = "aruba"
+UNTOLD = "'$uri'"  # what the shell fills in, outside of the quotes
+GATE = EXAMPLES[ArubaSecurityGroup].components[-1]
 
 MISSING = [name for name in ("curl", "jq") if shutil.which(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{' and '.join(MISSING)} not installed")
@@ -56,3 +63,41 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     expected = ["fractal-cloud-owner:ls-a", "managed-by:fractal-cloud", 'team "pay" ü']
     assert sorted(world.aruba.tags(uri)) == expected
     world.assert_safe()
+
+
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
+def test_a_whole_night_on_one_security_group(world: ArubaWorld, shell: Run) -> None:
+    base, aruba = world.aruba.env["ACLOUD_BASE_URL"], world.aruba
+    curl = f"curl -sSf -H 'Authorization: Bearer {aruba.token}' -H 'Content-Type: application/json'"
+
+    def at(uri: str) -> str:
+        return f"'{base}{uri}?api-version=1.0'"
+
+    def open_for(rule: dict[str, str], uri: str) -> str:
+        properties: dict[str, Any] = {name: value for name, value in rule.items() if not name.startswith("target")}
+        properties["target"] = {"kind": rule["targetKind"], "value": rule["target"]}
+        made = {"metadata": {"name": "by-hand", "location": {"value": LOCATION}}, "properties": properties}
+        return f"{curl} {at(f'{uri}/securityRules')} -d '{json.dumps(made)}'"
+
+    def group(name: str, **parameters: Any) -> dict[str, Any]:
+        return {**GATE, "id": name, "parameters": {"vpc": VPC["id"], **parameters}}
+
+    world.deploy("ls-b", VPC)
+    world.settle()
+    groups = f"{world.component('ls-b', VPC['id'])['resourceId']}/securityGroups"
+    legacy = json.dumps({"metadata": {"name": "legacy", "location": {"value": LOCATION}}, "properties": {}})
+    make_legacy = f"uri=$({curl} {at(groups)} -d '{legacy}' | jq -r .metadata.uri)"
+    night = Night(
+        declare=group,
+        parents=({**VPC, "importOnly": True},),
+        parameter="rules",
+        declared=[PING],
+        edited=[PING, WEB],
+        third=[PING, OUT],
+        edit=lambda uri: [open_for(WEB, uri)],
+        delete=lambda uri: [f"{curl} -X DELETE {at(uri)}"],
+        create=[f"{make_legacy} && {open_for(PING, UNTOLD)}"],
+        label=lambda uri: aruba.put(uri, tags=[*aruba.tags(uri), "team:payments"]),
+        others=lambda uri: not_ours(mapping(aruba.tags(uri))),
+    )
+    spend(world, shell, night)

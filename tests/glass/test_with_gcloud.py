@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,11 @@ from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_cloud.sandbox import Sandbox, sandbox_env
+from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.hands import CASES, GcpHands
-from tests.offers.gcp.person import GcpPerson
+from tests.offers.gcp.person import ZONE, GcpPerson
 from tests.offers.gcp.suite import GcpWorld
 from tests.offers.worlds import provider_world
 
@@ -99,3 +101,33 @@ def test_a_cluster_whose_labels_cannot_be_read_keeps_them_all(world: GcpWorld, g
     with pytest.raises(AssertionError, match="update-labels"):
         gcloud(broken)
     assert hands.find("kube")[0].tags == before
+
+
+@pytest.mark.clis
+@pytest.mark.timeout(300)
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
+def test_a_whole_night_on_one_machine(world: GcpWorld, gcloud: Run) -> None:
+    person = GcpPerson(world.sandbox.url)
+    example = EXAMPLES[GcpVm].components[-1]
+
+    def declare(name: str, **parameters: Any) -> dict[str, Any]:
+        kept = {key: value for key, value in example["parameters"].items() if key in ("zone", "machineType", "image")}
+        return {**example, "id": name, "parameters": {**kept, **parameters}}
+
+    def labels(_: str) -> dict[str, str]:
+        return dict(person.call("GET", person.instance("mine"))["labels"])
+
+    size = f"--machine-type {example['parameters']['machineType']} --image {example['parameters']['image']}"
+    night = Night(
+        declare=declare,
+        parameter="networkTags",
+        declared=["web"],
+        edited=["night", "web"],
+        third=["day"],
+        edit=lambda _: [f"gcloud compute instances add-tags mine --zone {ZONE} --tags night"],
+        delete=lambda _: [f"gcloud compute instances delete mine --zone {ZONE} --quiet"],
+        create=[f"gcloud compute instances create legacy --zone {ZONE} --tags web {size}"],
+        label=lambda _: gcloud(f"gcloud compute instances add-labels mine --zone {ZONE} --labels team=payments"),
+        others=lambda found: not_ours(labels(found)),
+    )
+    spend(world, gcloud, night)

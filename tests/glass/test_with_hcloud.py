@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.hetzner.examples import EXAMPLES, Example, server
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
@@ -56,46 +57,22 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.assert_safe()
 
 
-@pytest.mark.rule("G1", "G3", "G6", "G7", "G8", "G10", "G11", "G12")
-def test_a_night_on_one_server(world: HetznerWorld, hcloud: Run) -> None:
-    world.deploy("ls-a", server("web"), server("calm"))
-    world.settle()
-    break_glass, readopt = commands(world, "web")
-    hcloud(break_glass[0])
-    hcloud("hcloud server poweroff web")
-    hcloud("hcloud server change-type web cx33 --keep-disk")
-    hcloud("hcloud server poweron web")
-    world.cycle()
-    assert world.drift("ls-a", "web") == {"serverType": {"declared": "cx23", "actual": "cx33"}}
-    assert world.status("ls-a", "web") == "ManualOverride"
-    assert world.status("ls-a", "calm") == "Active", "it concerns nobody else"
-
-    world.deploy("ls-a", server("web", serverType="cx33"), server("calm"))
-    world.cycle()
-    assert world.drift("ls-a", "web") is None
-    before = len(world.writes())
-    for command in readopt:
-        hcloud(command)
-    world.settle()
-    assert world.status("ls-a", "web") == "Active"
-    assert [write.reason for write in world.writes()[before:]] == ["handshake"], "only the reconcile label goes (G8)"
-
-    hcloud(break_glass[0])
-    hcloud("hcloud server poweroff web")
-    world.cycle()
-    assert world.force_push("ls-a", "web").status_code == 202
-    world.settle()
-    assert world.status("ls-a", "web") == "Active"
-    assert world.output("ls-a", "web", "status") == "running"
-
-    hcloud("hcloud server create --name legacy --type cx23 --image debian-13 --location fsn1")
-    world.deploy("ls-a", server("web", serverType="cx33"), server("calm"), server("legacy"))
-    world.cycle()
-    assert world.status("ls-a", "legacy") == "ManualOverride"
-    for command in commands(world, "legacy")[1]:
-        hcloud(command)
-    world.settle()
-    assert world.status("ls-a", "legacy") == "Active"
-    legacy = world.output("ls-a", "legacy", "serverId")
-    assert world.hetzner.labels("servers", legacy)["fractal-cloud-owner"] == "ls-a"
-    world.assert_safe()
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
+def test_a_whole_night_on_one_server(world: HetznerWorld, hcloud: Run) -> None:
+    night = Night(
+        declare=server,
+        parameter="serverType",
+        declared="cx23",
+        edited="cx33",
+        third="cx43",
+        edit=lambda _: [
+            "hcloud server poweroff mine",
+            "hcloud server change-type mine cx33 --keep-disk",
+            "hcloud server poweron mine",
+        ],
+        delete=lambda _: ["hcloud server delete mine"],
+        create=["hcloud server create --name legacy --type cx23 --image debian-13 --location fsn1"],
+        label=lambda _: hcloud("hcloud server add-label mine team=payments"),
+        others=lambda found: not_ours(world.hetzner.labels("servers", found)),
+    )
+    spend(world, hcloud, night)

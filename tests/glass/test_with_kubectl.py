@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.night import Night, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
@@ -55,66 +55,22 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.assert_safe()
 
 
-@pytest.mark.rule("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12")
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
 def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -> None:
-    world.deploy("ls-a", workload(replicas=1), workload("calm"))
-    world.settle()
-    uid = world.output("ls-a", "web", "uid")
-    break_glass, readopt = commands(world, "web")
     at = f"kubectl --context {world.kube.context} -n default"
-    scaled = {"replicas": {"declared": 1, "actual": 3}}
-
-    def drift() -> dict[str, Any] | None:
-        world.cycle()
-        return world.drift("ls-a", "web")
-
-    kubectl(f"{at} annotate deployment web team=payments")
-    kubectl(break_glass[0])
-    kubectl(f"{at} scale deployment web --replicas=3")
-    assert drift() == scaled
-    assert world.status("ls-a", "web") == "ManualOverride"
-    assert world.status("ls-a", "calm") == "Active", "it concerns nobody else"
-
-    world.deploy("ls-a", workload(replicas=1, image="web:2"), workload("calm"))
-    assert drift() == {**scaled, "image": {"declared": "web:2", "actual": "web:1"}}, "a deploy changes only the report"
-
-    world.deploy("ls-a", workload(replicas=3), workload("calm"))
-    assert drift() is None
-    before = len(world.writes())
-    for command in readopt:
-        kubectl(command)
-    world.settle()
-    assert world.status("ls-a", "web") == "Active"
-    assert [write.reason for write in world.writes()[before:]] == ["handshake"], "only the reconcile tag goes (G8)"
-    assert world.kube.tags("deployments", "web")["team"] == "payments"
-
-    kubectl(break_glass[0])
-    kubectl(f"{at} set image deployment web main=web:9")
-    assert drift() == {"image": {"declared": "web:1", "actual": "web:9"}}
-    assert world.force_push("ls-a", "web").status_code == 202
-    world.settle()
-    assert world.status("ls-a", "web") == "Active"
-    assert world.output("ls-a", "web", "image") == "web:1"
-
-    kubectl(break_glass[0])
-    world.cycle()
-    kubectl(f"{at} delete deployment web")
-    world.cycle(2)
-    assert world.status("ls-a", "web") == "ManualOverride"
-    world.deploy("ls-a", workload(), workload("calm"))
-    world.settle()
-    assert world.output("ls-a", "web", "uid") != uid
-
-    kubectl(f"{at} create deployment legacy --image=old:1")
-    world.deploy("ls-a", workload(), workload("calm"), workload("legacy", image="old:1"))
-    world.cycle()
-    assert world.status("ls-a", "legacy") == "ManualOverride"
-    for command in commands(world, "legacy")[1]:
-        kubectl(command)
-    world.settle()
-    assert world.status("ls-a", "legacy") == "Active"
-    assert world.kube.tags("deployments", "legacy")["fractal.cloud/owner"] == "ls-a"
-    world.assert_safe()
+    night = Night(
+        declare=workload,
+        parameter="replicas",
+        declared=1,
+        edited=3,
+        third=5,
+        edit=lambda _: [f"{at} scale deployment mine --replicas=3"],
+        delete=lambda _: [f"{at} delete deployment mine"],
+        create=[f"{at} create deployment legacy --image=web:1"],
+        label=lambda _: kubectl(f"{at} annotate deployment mine team=payments"),
+        others=lambda _: {key: value for key, value in world.kube.tags("deployments", "mine").items() if key == "team"},
+    )
+    spend(world, kubectl, night)
 
 
 @pytest.mark.rule("G13", "O11")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
+from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.oci.declaring import vcn
 from tests.offers.oci.examples import EXAMPLES, Example
@@ -61,74 +61,32 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.assert_safe()
 
 
-@pytest.mark.rule("G1", "G3", "G4", "G6", "G7", "G8", "G9", "G10", "G12", "T1")
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P", "T1")
 def test_a_whole_night_on_one_vcn(world: OciWorld, oci: Run) -> None:
-    world.deploy("ls-a", vcn(), vcn("calm"))
-    world.survive()
-    vcn_id = world.output("ls-a", "net", "vcnId")
-    path = f"{CORE}/vcns/{vcn_id}"
-    break_glass, readopt = commands(world, "net")
-    others = {"Team": 'pay "later" ü', "note": '"managed-by":"fractal-cloud"'}
+    blocks, others = ["10.0.0.0/16", "10.9.0.0/16"], {"Team": 'pay "later" ü', "note": '"managed-by":"fractal-cloud"'}
 
-    def tags() -> dict[str, str]:
-        found = world.oci.get(path)
+    def tags(vcn_id: str) -> dict[str, str]:
+        found = world.oci.get(f"{CORE}/vcns/{vcn_id}")
         assert found is not None
-        kept: dict[str, str] = found["freeformTags"]
-        return kept
+        return dict(found["freeformTags"])
 
-    def drift() -> dict[str, Any] | None:
-        world.cycle()
-        return world.drift("ls-a", "net")
+    def label(vcn_id: str) -> None:
+        world.oci.call("PUT", f"{CORE}/vcns/{vcn_id}", {"freeformTags": {**tags(vcn_id), **others}})
 
-    world.oci.call(
-        "PUT", path, {"freeformTags": {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a", **others}}
-    )
-    oci(break_glass[0])
-    assert tags() == {"fractal-cloud-owner": "ls-a", **others}
-    oci(f"oci network vcn add-vcn-cidr --vcn-id {vcn_id} --cidr-block 10.9.0.0/16")
-    more = {"cidrBlocks": {"declared": ["10.0.0.0/16"], "actual": ["10.0.0.0/16", "10.9.0.0/16"]}}
-    assert drift() == more
-    assert world.status("ls-a", "net") == "ManualOverride"
-    assert world.status("ls-a", "calm") == "Active", "it concerns nobody else"
-
-    world.deploy("ls-a", vcn(cidrBlocks=["10.0.0.0/16", "10.9.0.0/16"]), vcn("calm"))
-    assert drift() is None
-    before = len(world.writes())
-    oci(readopt[0])
-    world.survive()
-    assert world.status("ls-a", "net") == "Active"
-    assert [write.reason for write in world.writes()[before:]] == ["handshake"], "only the reconcile tag goes (G8)"
-    assert tags() == {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a", **others}
-
-    oci(break_glass[0])
-    world.cycle()
-    assert world.force_push("ls-a", "net").status_code == 202
-    world.survive()
-    assert world.status("ls-a", "net") == "Active"
-
-    oci(break_glass[0])
-    world.cycle()
-    oci(f"oci network vcn delete --vcn-id {vcn_id} --force")
-    world.cycle(2)
-    assert world.status("ls-a", "net") == "ManualOverride"
-    world.deploy("ls-a", vcn(), vcn("calm"))
-    world.survive()
-    assert world.output("ls-a", "net", "vcnId") != vcn_id
-    world.assert_safe()
-
-
-@pytest.mark.rule("G11", "G12")
-def test_what_a_person_made_is_brought_in(world: OciWorld, oci: Run) -> None:
     create = f"oci network vcn create --compartment-id {COMPARTMENT} --display-name legacy"
-    made = json.loads(oci(f"""{create} --cidr-blocks '["10.0.0.0/16"]'"""))["data"]["id"]
-    world.deploy("ls-a", vcn("legacy"))
-    world.cycle()
-    assert world.component("ls-a", "legacy")["resourceId"] == made
-    assert world.status("ls-a", "legacy") == "ManualOverride"
-    oci(commands(world, "legacy")[1][0])
-    world.survive()
-    assert world.status("ls-a", "legacy") == "Active"
-    world.assert_safe()
+    night = Night(
+        declare=vcn,
+        parameter="cidrBlocks",
+        declared=blocks[:1],
+        edited=blocks,
+        third=[blocks[0], "10.8.0.0/16"],
+        edit=lambda vcn_id: [f"oci network vcn add-vcn-cidr --vcn-id {vcn_id} --cidr-block {blocks[1]}"],
+        delete=lambda vcn_id: [f"oci network vcn delete --vcn-id {vcn_id} --force"],
+        create=[f"""{create} --cidr-blocks '["10.0.0.0/16"]'"""],
+        label=label,
+        others=lambda vcn_id: not_ours(tags(vcn_id)),
+    )
+    spend(world, oci, night)
 
 
 @pytest.mark.rule("G12", "T10")
