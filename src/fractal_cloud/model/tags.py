@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 MANAGED_BY: Final = "managed-by"
@@ -37,7 +38,14 @@ class ProtocolTags:
     @classmethod
     def from_mapping(cls, tags: Mapping[str, str]) -> ProtocolTags:
         """Read the protocol from plain key-value tags; values are compared exactly (T8)."""
-        return cls(tags.get(MANAGED_BY), tags.get(RECONCILE) == RECONCILE_VALUE, tags.get(OWNER))
+        if not tags:
+            return NO_TAGS
+        return cls.from_values(tags.get(MANAGED_BY), tags.get(RECONCILE), tags.get(OWNER))
+
+    @classmethod
+    def from_values(cls, managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
+        """Read the protocol from the values of the three; equal ones are one object, for there are thousands."""
+        return _same_tags(managed_by, reconcile == RECONCILE_VALUE, owner)
 
     def to_mapping(self) -> dict[str, str]:
         """The tags as plain key-value pairs, those that are set."""
@@ -47,6 +55,11 @@ class ProtocolTags:
         if self.owner is not None:
             tags[OWNER] = self.owner
         return tags
+
+
+@lru_cache(maxsize=4096)
+def _same_tags(managed_by: str | None, reconcile: bool, owner: str | None) -> ProtocolTags:
+    return ProtocolTags(managed_by, reconcile, owner)
 
 
 NO_TAGS: Final = ProtocolTags()

@@ -28,7 +28,7 @@ class ReadOnlyOffer(Offer[C, K]):
         raise _untaggable(sighting.name)
 
     def delete(self, cloud: K, sighting: Sighting) -> NoReturn:
-        """Never: only the reference to it is dropped."""
+        """Leave it alone: only the reference to it is dropped."""
         del cloud
         raise _untaggable(sighting.name)
 

@@ -86,5 +86,5 @@ def test_its_verbs_refuse_before_anything_is_sent(session: GcpSession, kind: typ
         lambda: offer.delete(cloud, seen),
         lambda: offer.tag(cloud, seen, stamp("ls-a"), NO_TAGS),
     ):
-        with pytest.raises(Invalid, match="cannot carry labels"):
+        with pytest.raises(Invalid, match="cannot carry tags"):
             verb()

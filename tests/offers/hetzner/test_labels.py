@@ -11,7 +11,7 @@ from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.hetzner.cloud import Hetzner
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewall, HetznerFirewallOffer
-from fractal_cloud.offers.hetzner.tags import protocol_of, relabelled
+from fractal_cloud.offers.hetzner.tags import relabelled
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.hetzner.examples import EXAMPLES, allow
 from tests.offers.hetzner.person import HetznerPerson
@@ -38,7 +38,7 @@ def test_only_our_own_labels_change_and_only_while_they_say_what_was_seen() -> N
     assert relabelled(labels, NO_TAGS, ProtocolTags(reconcile=True)) == {"team": "a", "managed-by": "fractal-cloud"}
     assert relabelled(labels, stamp("ls-a"), NO_TAGS) == {**labels, "fractal-cloud-owner": "ls-a"}
     assert relabelled({"managed-by": "terraform"}, NO_TAGS, stamp("ls-a")) == {"managed-by": "terraform"}
-    assert protocol_of({"Managed-By": "fractal-cloud", "fractal-cloud": "later"}) == NO_TAGS
+    assert ProtocolTags.from_mapping({"Managed-By": "fractal-cloud", "fractal-cloud": "later"}) == NO_TAGS
 
 
 @pytest.mark.rule("T10")

@@ -18,7 +18,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
@@ -246,7 +246,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
         type=AwsEc2Instance.type,
         name=tags.get(NAME, ""),
         resource_id=instance_id,
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={
             "region": region,

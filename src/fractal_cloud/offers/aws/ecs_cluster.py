@@ -15,7 +15,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, ecs_name
-from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 INSIGHTS: Final = "containerInsights"
@@ -185,7 +185,7 @@ def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
         type=AwsEcsCluster.type,
         name=cluster["clusterName"],
         resource_id=cluster["clusterArn"],
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={
             "region": region,

@@ -19,7 +19,7 @@ from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, ecs_glass, tag_e
 from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_list, protocol_of, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, from_list, same, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
@@ -235,7 +235,7 @@ def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:
         name=service["serviceName"],
         resource_id=service["serviceArn"],
         parent_id=same(service["clusterArn"]),
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual=_actual(service),
         outputs={

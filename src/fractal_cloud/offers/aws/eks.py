@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_map, one_way, protocol_of, same
+from fractal_cloud.offers.aws.tags import GUARD, from_map, one_way, same
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 LogType = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
@@ -273,7 +273,7 @@ def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
         type=AwsEks.type,
         name=cluster["name"],
         resource_id=cluster["name"],
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual=_actual(cluster, region),
         outputs={

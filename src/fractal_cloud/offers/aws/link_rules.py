@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.ec2 import AwsEc2Instance
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService
 from fractal_cloud.offers.aws.rules import LINK_MARK, Rule, rules_with_marks, to_permissions
-from fractal_cloud.offers.aws.tags import from_list, protocol_of
+from fractal_cloud.offers.aws.tags import from_list
 from fractal_cloud.offers.link import (
     InboundHandler,
     InboundLink,
@@ -136,7 +137,7 @@ def _managed_group(link: InboundLink[WorkloadLink], group_id: str) -> Mapping[st
 
 
 def _check_managed(link: InboundLink[WorkloadLink], group: Mapping[str, Any]) -> None:
-    tags = protocol_of(from_list(group.get("Tags")))
+    tags = ProtocolTags.from_mapping(from_list(group.get("Tags")))
     if not tags.is_managed or tags.owner != link.live_system_id:
         raise Conflict(
             f"its rule belongs into security group {group['GroupId']!r}, which {link.live_system_id!r} does not "

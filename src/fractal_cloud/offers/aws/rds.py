@@ -19,7 +19,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
-from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 # Parameter, its name in requests, and its name in answers where that is another one.
@@ -301,7 +301,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
         type=AwsRdsPostgres.type,
         name=identifier,
         resource_id=identifier,
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={"region": region, **_actual(instance)},
         outputs={

@@ -20,7 +20,7 @@ from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
-from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, one_way, protocol_of, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, one_way, same, to_list
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 _AT: Final = "--region {region} --resource-arn-list {bucketArn}"
@@ -160,7 +160,7 @@ def _arn(cloud: Aws, name: str) -> str:
 
 
 def _looks_managed(tags: Mapping[str, str]) -> bool:
-    protocol = protocol_of(tags)
+    protocol = ProtocolTags.from_mapping(tags)
     return protocol.is_managed and protocol.owner is not None
 
 
@@ -230,7 +230,7 @@ def _sighting(cloud: Aws, name: str, tags: Mapping[str, str], swept: Mapping[str
         type=AwsS3.type,
         name=name,
         resource_id=name,
-        protocol=protocol_of(tags),
+        protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={"region": region, **(swept or {})},
         outputs={

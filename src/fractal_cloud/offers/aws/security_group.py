@@ -22,7 +22,7 @@ from fractal_cloud.offers.aws.rules import (
     from_permissions,
     to_permissions,
 )
-from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
@@ -178,7 +178,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             name=group["GroupName"],
             resource_id=group_id,
             parent_id=vpc_id,
-            protocol=protocol_of(tags),
+            protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
             actual={
                 "vpc": vpc_id,

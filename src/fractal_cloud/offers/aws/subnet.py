@@ -12,7 +12,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_subnet
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Block
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
@@ -124,7 +124,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             name=tags.get(NAME, ""),
             resource_id=subnet_id,
             parent_id=vpc_id,
-            protocol=protocol_of(tags),
+            protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
             actual={
                 "vpc": vpc_id,

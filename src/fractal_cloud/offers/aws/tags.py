@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 
 NAME: Final = "Name"
@@ -25,18 +25,6 @@ GUARD: Final = (
 def same(text: str) -> str:
     """One object for equal texts: thousands of resources repeat the same keys, regions and states."""
     return text
-
-
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
-def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
-    """What the three tags say; equal ones are one object."""
-    if not tags:
-        return NO_TAGS
-    return _protocol(tags.get(MANAGED_BY), tags.get(RECONCILE), tags.get(OWNER))
 
 
 def from_list(tags: Iterable[Mapping[str, str]] | None, key: str = "Key", value: str = "Value") -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_vpc
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Block, Region
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, protocol_of, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
 # Parameter, attribute of the API: each is read and written by a call of its own.
@@ -135,7 +135,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             type=kind,
             name=tags.get(NAME, ""),
             resource_id=vpc_id,
-            protocol=protocol_of(tags),
+            protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
             actual={
                 "region": region,

@@ -7,11 +7,10 @@ a set, so nobody else's are touched (T1). It has no precondition: its window is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.azure.arm import Azure
 
 TAGS_VERSION: Final = "2024-11-01"
@@ -22,17 +21,9 @@ GUARDED: Final = (
 UNGUARDED: Final = "no precondition, and tags never travel in an update: the window is the one call after a fresh read"
 
 
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
 def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
-    """What the three tags say; equal ones are one object."""
-    if not tags:
-        return NO_TAGS
-    known = {key.lower(): value for key, value in tags.items()}
-    return _protocol(known.get(MANAGED_BY), known.get(RECONCILE), known.get(OWNER))
+    """What the three tags say."""
+    return ProtocolTags.from_mapping({key.lower(): value for key, value in tags.items()})
 
 
 def write_tags(cloud: Azure, resource_id: str, add: ProtocolTags, remove: ProtocolTags) -> None:

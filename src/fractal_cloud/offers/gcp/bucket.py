@@ -18,7 +18,7 @@ from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, bucket_name
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import glass, labels_of, one_way, protocol_of, same
+from fractal_cloud.offers.gcp.tags import glass, labels_of, one_way, same
 from fractal_cloud.offers.offer import Wanted
 
 StorageClass = Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]
@@ -122,7 +122,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
             type=GcpGcsBucket.type,
             name=name,
             resource_id=name,
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"location": location, **_actual(raw)},
             outputs={

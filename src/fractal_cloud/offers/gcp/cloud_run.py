@@ -18,7 +18,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, protocol_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
 
@@ -114,7 +114,7 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
             type=GcpCloudRun.type,
             name=name,
             resource_id=name,
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"region": region, **_actual(raw)},
             outputs={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
@@ -64,11 +64,6 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
     def collection(self, cloud: Gcp) -> str:
         """All firewall rules of the project."""
         return f"/projects/{cloud.project}/global/firewalls"
-
-    def listed(self, cloud: Gcp) -> Iterator[Raw]:
-        """All firewall rules of the project, 500 a call."""
-        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
-            yield from page
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a rule shows."""

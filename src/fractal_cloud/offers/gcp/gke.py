@@ -21,7 +21,7 @@ from fractal_cloud.offers.gcp.kinds import GcpComponent, Location, Network, reso
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, labels_of, protocol_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, labels_of, relabelled, same
 from fractal_cloud.offers.offer import Wanted
 
 LogComponent = Literal["SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]
@@ -151,7 +151,7 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
             type=GcpGke.type,
             name=name,
             resource_id=name,
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"location": location, **_actual(cloud, raw)},
             outputs={

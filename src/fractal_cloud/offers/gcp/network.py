@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import field_validator
@@ -52,11 +52,6 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
     def collection(self, cloud: Gcp) -> str:
         """All networks of the project."""
         return f"/projects/{cloud.project}/global/networks"
-
-    def listed(self, cloud: Gcp) -> Iterator[Raw]:
-        """All networks of the project, 500 a call."""
-        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
-            yield from page
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a network shows."""

@@ -19,7 +19,7 @@ from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Region, resource_name
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, one_way, protocol_of, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, one_way, same
 from fractal_cloud.offers.offer import Wanted
 
 _PATCH: Final = "gcloud beta sql instances patch {instanceName} --project={project}"
@@ -144,7 +144,7 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
             type=GcpPostgresDbms.type,
             name=name,
             resource_id=name,
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual=_actual(raw),
             outputs={

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.errors import Invalid, NotFound
+from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.offer import C, Look, Offer, Wanted
+from fractal_cloud.offers.offer import C, Look, Offer
+from fractal_cloud.offers.read_only import ReadOnlyOffer
 
 Raw = Mapping[str, Any]
 """A resource as Google tells it."""
@@ -68,32 +68,13 @@ class GcpOffer(Offer[C, Gcp]):
         return None if raw is None else self.sighting(cloud, raw)
 
 
-class UnlabelledOffer(GcpOffer[C]):
+class UnlabelledOffer(ReadOnlyOffer[C, Gcp], GcpOffer[C]):
     """A type that has no labels in Google's API: it is imported, and never created, changed or deleted."""
 
-    taggable = False
     glass = GlassCommands(caveat="it carries no labels, so there is nothing to break: it is never changed")
     guard = "never written: Google gives this type no labels"
 
-    def create(self, cloud: Gcp, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
-        """Refuse: it could not be stamped."""
-        del cloud, wanted, tags
-        self._refuse()
-
-    def update(self, cloud: Gcp, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Leave it alone: nothing shows whose it is."""
-        del cloud, sighting, wanted, drift
-        self._refuse()
-
-    def delete(self, cloud: Gcp, sighting: Sighting) -> None:
-        """Leave it alone: nothing shows whose it is."""
-        del cloud, sighting
-        self._refuse()
-
-    def tag(self, cloud: Gcp, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Refuse: it has no labels."""
-        del cloud, sighting, add, remove
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise Invalid(f"{self.type} cannot carry labels, so it is only read: make or change it yourself")
+    def listed(self, cloud: Gcp) -> Iterator[Raw]:
+        """All of them in the scope, 500 a call."""
+        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
+            yield from page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import field_validator
@@ -61,11 +61,6 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
     def collection(self, cloud: Gcp) -> str:
         """All subnets of the region."""
         return f"/projects/{cloud.project}/regions/{cloud.place}/subnetworks"
-
-    def listed(self, cloud: Gcp) -> Iterator[Raw]:
-        """All subnets of the region, 500 a call."""
-        for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
-            yield from page
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a subnet shows."""

@@ -13,7 +13,7 @@ from typing import Final
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import Overtaken
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 NONE: Final[Mapping[str, str]] = {}
 BOTH: Final = f"{MANAGED_BY}={OURS},{RECONCILE}={RECONCILE_VALUE}"
@@ -23,18 +23,6 @@ BOTH: Final = f"{MANAGED_BY}={OURS},{RECONCILE}={RECONCILE_VALUE}"
 def same(text: str) -> str:
     """One object for equal texts: thousands of resources repeat the same keys, zones and states."""
     return text
-
-
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
-def protocol_of(labels: Mapping[str, str]) -> ProtocolTags:
-    """What the three labels say; equal ones are one object."""
-    if not labels:
-        return NO_TAGS
-    return _protocol(labels.get(MANAGED_BY), labels.get(RECONCILE), labels.get(OWNER))
 
 
 def labels_of(labels: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -52,7 +40,7 @@ def one_way(add: ProtocolTags, remove: ProtocolTags) -> tuple[dict[str, str], di
 
 def check_unchanged(sighting: Sighting, labels: Mapping[str, str]) -> None:
     """Raise where the three labels are no longer those that were judged (S16)."""
-    if protocol_of(labels) != sighting.protocol:
+    if ProtocolTags.from_mapping(labels) != sighting.protocol:
         raise Overtaken(f"the labels of {sighting.name!r} were changed by somebody: nothing was written")
 
 

@@ -22,7 +22,7 @@ from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, protocol_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
 from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, attempt, change
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
 from fractal_cloud.offers.link_types import WorkloadSource
@@ -197,7 +197,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             type=GcpVm.type,
             name=name,
             resource_id=name,
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"zone": zone, "state": run_state, **actual(raw)},
             outputs={

@@ -15,7 +15,7 @@ from fractal_cloud.model.errors import Conflict, NotFound, Overtaken, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.tags import GUARD, protocol_of, relabelled
+from fractal_cloud.offers.hetzner.tags import GUARD, relabelled
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 C = TypeVar("C", bound=Component)
@@ -143,7 +143,7 @@ class ResourceOffer(Offer[C, Hetzner]):
             type=self.type,
             name=item["name"],
             resource_id=str(item["id"]),
-            protocol=protocol_of(labels),
+            protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual=seen.actual,
             outputs=seen.outputs,

@@ -7,29 +7,16 @@ always as the set that was read right before, with nothing but our own keys chan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 GUARD: Final = (
     "no precondition: the window is the one call after a fresh read. A write of labels replaces them all, so a label "
     "that is changed within that one call is lost; it happens only at creation, in re-adoption, and when the glass is "
     "broken through the product"
 )
-
-
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
-def protocol_of(labels: Mapping[str, str]) -> ProtocolTags:
-    """What the three labels say; equal ones are one value."""
-    if not labels:
-        return NO_TAGS
-    return _protocol(labels.get(MANAGED_BY), labels.get(RECONCILE), labels.get(OWNER))
 
 
 def relabelled(labels: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) -> dict[str, str]:

@@ -10,11 +10,12 @@ from pydantic import model_validator
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.kinds import PROTECTION, Location
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.server import HetznerServer
-from fractal_cloud.offers.hetzner.tags import glass, protocol_of
+from fractal_cloud.offers.hetzner.tags import glass
 
 
 class HetznerVolume(Component):
@@ -124,8 +125,8 @@ class HetznerVolumeOffer(ResourceOffer[HetznerVolume]):
         attached = item.get("server")
         if attached is None:
             return None
-        tags = protocol_of((user or {}).get("labels") or {})
-        is_its_own = tags.is_managed and tags.owner == protocol_of(item.get("labels") or {}).owner
+        tags = ProtocolTags.from_mapping((user or {}).get("labels") or {})
+        is_its_own = tags.is_managed and tags.owner == ProtocolTags.from_mapping(item.get("labels") or {}).owner
         if user is not None and user["id"] == attached and is_its_own:
             return Step("detach", {})
         raise in_use(cloud, "the volume", {"servers": [attached]})

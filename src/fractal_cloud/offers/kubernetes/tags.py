@@ -6,11 +6,10 @@ Every patch here names the keys it is about, so nobody else's labels and annotat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import NO_TAGS, OURS, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import OURS, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -26,18 +25,11 @@ CAVEAT: Final = (
 )
 
 
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
 def protocol_of(item: Mapping[str, Any]) -> ProtocolTags:
-    """What the three tags of an object say; equal ones are one value."""
+    """What the three tags of an object say."""
     metadata = item["metadata"]
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    if MANAGED_BY not in labels and OWNER not in labels and RECONCILE not in annotations:
-        return NO_TAGS
-    return _protocol(labels.get(MANAGED_BY), annotations.get(RECONCILE), labels.get(OWNER))
+    return ProtocolTags.from_values(labels.get(MANAGED_BY), annotations.get(RECONCILE), labels.get(OWNER))
 
 
 def labels_of(tags: ProtocolTags) -> dict[str, str]:

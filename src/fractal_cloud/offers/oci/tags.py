@@ -6,11 +6,10 @@ Keys are compared without regard to case, as OCI does. Defined tags are never se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 GUARD: Final = (
     "atomic: every change, deletion and tag write carries the etag of the guard's own read, which every edit of a tag "
@@ -26,17 +25,9 @@ _MISTAKEN: Final = ("fractal", MANAGED_BY)
 WARNING: Final = "what is misleading about its tags, where something is"
 
 
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
 def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
-    """What the three tags say; equal ones are one object."""
-    if not tags:
-        return NO_TAGS
-    found = {key.lower(): value for key, value in tags.items() if key.lower() in _KEYS}
-    return _protocol(found.get(MANAGED_BY), found.get(RECONCILE), found.get(OWNER))
+    """What the three tags say."""
+    return ProtocolTags.from_mapping({key.lower(): value for key, value in tags.items() if key.lower() in _KEYS})
 
 
 def warning(item: Mapping[str, Any]) -> dict[str, str]:

@@ -5,28 +5,17 @@ A tag is attached and detached by itself, so nobody else's is ever written (T1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.tags import MANAGED_BY, NO_TAGS, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 CATEGORY: Final = "fractal-cloud"
 GUARD: Final = (
     "no precondition: vSphere has none for tags. The window is the one call after a fresh read; tags are attached and "
     "detached one by one, so a change of another tag is never lost"
 )
-
-
-@lru_cache(maxsize=4096)
-def _protocol(managed_by: str | None, reconcile: str | None, owner: str | None) -> ProtocolTags:
-    return ProtocolTags(managed_by, reconcile == RECONCILE_VALUE, owner)
-
-
-def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
-    """What the three tags say; equal ones are one value."""
-    return _protocol(tags.get(MANAGED_BY), tags.get(RECONCILE), tags.get(OWNER)) if tags else NO_TAGS
 
 
 def told(attached: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
 from fractal_cloud.offers.vsphere.machines import Machine, Making
-from fractal_cloud.offers.vsphere.tags import GUARD, glass, name_of, names_of, protocol_of
+from fractal_cloud.offers.vsphere.tags import GUARD, glass, name_of, names_of
 
 _OURS = UUID("5b0b7a4e-0c53-5d5e-9f43-1a3d6c0c9e71")
 _STATES: Mapping[str, str] = {"poweredOn": "running", "poweredOff": "stopped", "suspended": "suspended"}
@@ -189,7 +189,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
             type=self.type,
             name=machine.name,
             resource_id=machine.instance or machine.moref,
-            protocol=protocol_of(tags),
+            protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
             actual=_actual(machine) if is_told else {},
             outputs={name: value for name, value in outputs.items() if value},
