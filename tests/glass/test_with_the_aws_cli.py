@@ -15,7 +15,10 @@ from tests.offers.aws.examples import EXAMPLES, Example
 from tests.world import World, vpc
 
 AWS = Path(sys.executable).parent / "aws"
-pytestmark = pytest.mark.skipif(not AWS.exists(), reason="the aws command line is not installed beside Python")
+pytestmark = [
+    pytest.mark.timeout(300),  # every command of aws takes a second, and several where others are at work too
+    pytest.mark.skipif(not AWS.exists(), reason="the aws command line is not installed beside Python"),
+]
 
 
 @pytest.fixture
