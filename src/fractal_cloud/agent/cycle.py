@@ -25,7 +25,7 @@ from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchf
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
-from fractal_cloud.model.errors import CloudError, Conflict, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, FractalError, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
@@ -259,12 +259,23 @@ class Cycle:
                 error = Throttled("the cloud asked for fewer calls: not sent")
                 return Outcome(step, error=error, abandoned=True)
             facts = around.offers[step.tracked.type]
-            outcome = Writer(self._held, self._outlook, facts, self._may_write).carry_out(step)
+            outcome = Writer(self._held, self._outlook, facts, self._may_write, self._is_unopposed).carry_out(step)
             if isinstance(outcome.error, Throttled):
                 back_off(self._held, step.tracked.type, around.now(), outcome.error.after_seconds)
             return outcome
 
         return list(around.pool.map(carry_out, planned))
+
+    def _is_unopposed(self, planned: Planned) -> bool:
+        """Whether the control plane, told of a write once more right before it, still has nothing against it.
+
+        Where tags are frozen, this is what the guard's read of the tags is elsewhere (S16).
+        """
+        try:
+            self._book.confirm(planned.entry_id)
+        except FractalError:
+            return False
+        return True
 
     def _publish_intents(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Planned]:
         """Publish, in one request, what is about to be written and what must be remembered before it is (S17, C7)."""
@@ -403,7 +414,7 @@ class Cycle:
 
     def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
         answer = judgement.answer
-        if answer is None or tracked.request is None or (answer.acts and answer.breaks_glass):
+        if answer is None or tracked.request is None or not answer.is_used_up:
             return None
         if answer.acts and judgement.step is not None:
             return None  # not carried out in this cycle: it is used up by publishing its intent, not before

@@ -34,7 +34,7 @@ class OfferFacts:
         facts = offer.facts()
         self.offer = offer
         self.compared = ComparedType(facts)
-        self.traits = TypeTraits(offer.taggable, offer.holds_data)
+        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen)
         self.references = facts.references()
         self.is_wired = bool(facts.linked())
         self.parent = offer.parent

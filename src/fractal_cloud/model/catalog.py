@@ -39,6 +39,8 @@ class TypeFacts(Wire):
     ``parent``: the parameter naming the component in whose scope the name is unique (a subnet's VPC).
     ``realm``: the parameter naming the account (or the like) it is in, where an agent may reach several (a cluster).
     ``wired_by_declarer``: nobody can own it, so every LiveSystem that declares it serves its own links to it (L12).
+    ``tags_frozen``: tags travel in the create call, and nobody can change them afterwards: what people do by tags
+    elsewhere, the control plane remembers for this type (G13).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
     """
 
@@ -52,6 +54,7 @@ class TypeFacts(Wire):
     parent: str | None = None
     realm: str | None = None
     taggable: bool = True
+    tags_frozen: bool = False
     wired_by_declarer: bool = False
     holds_data: bool = False
     guard: str = ""

@@ -44,7 +44,8 @@ class Situation:
     ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
     ``untouchable``: the type cannot carry tags, or the component is ``importOnly``.
     ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
-    settled cycle ago.
+    settled cycle ago. ``tags_frozen``: nobody can change a tag of it after its creation, so that ``reconcile`` and the
+    override are what the control plane remembers.
     """
 
     presence: Presence
@@ -62,6 +63,7 @@ class Situation:
     readoption_by_tag: bool = False
     noticed: bool = False
     drifted: bool = False
+    tags_frozen: bool = False
 
 
 class Action(StrEnum):

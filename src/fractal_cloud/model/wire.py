@@ -22,12 +22,16 @@ from fractal_cloud.model.status import Stance, Status
 
 
 class Override(Wire):
-    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud."""
+    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud.
+
+    ``readopted_by``: who asked for it to be handed back, until that is done (S9); only where no tag can say it.
+    """
 
     since: datetime
     by: str | None = None
     reason: str | None = None
     until: datetime | None = None
+    readopted_by: str | None = None
 
 
 class Intent(Wire):
@@ -310,6 +314,7 @@ class ComponentChange(Wire):
     override_by: str | None = None
     override_reason: str | None = None
     override_until: datetime | None = None
+    readopted_by: str | None = None
     used_request: str | None = None
     finished: bool = False
     waits_for: list[str] = Field(default_factory=list)

@@ -143,7 +143,7 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
-    calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``. ``unguarded``: which of
+    calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``. ``unguarded``: which of
     ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a race lost there is
     reported (S16).
     """
@@ -156,6 +156,7 @@ class Offer(ABC, Generic[C, K]):
     parent: ClassVar[str | None] = None
     realm: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True
+    tags_frozen: ClassVar[bool] = False
     wired_by_declarer: ClassVar[bool] = False
     holds_data: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
@@ -251,6 +252,7 @@ class Offer(ABC, Generic[C, K]):
             parent=self.parent,
             realm=self.realm,
             taggable=self.taggable,
+            tags_frozen=self.tags_frozen,
             wired_by_declarer=self.wired_by_declarer,
             holds_data=self.holds_data,
             guard=self.guard,

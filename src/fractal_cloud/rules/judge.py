@@ -114,7 +114,7 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     )
     answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
     if answer is not None and answer.acts:
-        return _act_on_request(tracked, view, answer, drift)
+        return _act_on_request(tracked, view, around, answer, drift)
     if tracked.deleting:
         rule, fate = decide_deletion(situation, window_over=around.window_over)
         return _deletion(tracked, view, around, rule, fate, answer)
@@ -142,8 +142,12 @@ def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
     return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignored)
 
 
-def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) -> Judgement:
+def _act_on_request(
+    tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift
+) -> Judgement:
     request = answer.request
+    if answer.by_memory:
+        return _act_by_memory(tracked, view, around, answer, drift)
     if answer.breaks_glass:
         return Judgement(
             "G13",
@@ -173,13 +177,37 @@ def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) 
     )
 
 
+def _act_by_memory(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
+    """Where tags are frozen, publishing an operator's request is all there is to it: no tag can say it (G10, G13)."""
+    if answer.breaks_glass:
+        return Judgement(
+            "G13",
+            Status.MANUAL_OVERRIDE,
+            Stance.OVERRIDE,
+            words.explain("S11", tracked, view, around.claims, frozen=True),
+            drift,
+            in_progress=tracked.deleting,
+            carried_out=not tracked.deleting,
+            answer=answer,
+        )
+    return Judgement(
+        "G10",
+        Status.RECONCILE_REQUESTED,
+        Stance.OVERRIDE,
+        words.force_pushed(answer.request),
+        drift,
+        in_progress=True,
+        answer=answer,
+    )
+
+
 def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answer: Answer | None) -> Judgement:
     memory = tracked.memory
     if around.known_as is not None:
         message = words.renamed(tracked, around.known_as)
         return Judgement("S19", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
     if around.orphan is not None:
-        message = words.orphaned(tracked, around.orphan)
+        message = words.orphaned(tracked, around.orphan, frozen=around.traits.tags_frozen)
         return Judgement("S15", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
     waiting = _why_creation_waits(tracked, around)
     if waiting:
@@ -236,7 +264,7 @@ def _readoption(
         return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
     if not _is_read_whole(tracked, sighting, around):
         return with_step(None, words.reading_on())
-    if sighting.protocol.reconcile:
+    if sighting.protocol.reconcile and not around.traits.tags_frozen:
         step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
         return Judgement(
             decision.rule,
@@ -267,8 +295,9 @@ def _reconciliation(
     answer: Answer | None,
 ) -> Judgement:
     changes = mutable(around.compared, drift)
+    frozen = around.traits.tags_frozen
     if decision.action is Action.NOTICE:
-        message = words.noticed(changes, around.cycle) if changes else words.in_step()
+        message = words.noticed(tracked, changes, around.cycle, frozen=frozen) if changes else words.in_step()
         status, message = _standing(tracked, sighting, around, drift, decision.status, message)
         return Judgement(
             decision.rule,
@@ -298,7 +327,7 @@ def _standstill(
     if decision.rule == "S0":
         assert view.error is not None
         return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer)
-    message = words.explain(decision.rule, tracked, view, around.claims)
+    message = words.explain(decision.rule, tracked, view, around.claims, frozen=around.traits.tags_frozen)
     status = decision.status
     in_progress = False
     if decision.rule == "S12":
@@ -365,7 +394,7 @@ def _deletion(
             return ended(words.gone(tracked))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
-            return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)
+            return ended(words.dropped(tracked, view, frozen=around.traits.tags_frozen), left=unowned and stance is Stance.OVERRIDE)
         case Fate.LEAVE:
             return ended(words.left(_sighted(view)), left=True)
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:
@@ -373,7 +402,7 @@ def _deletion(
         case Fate.NOTICE | Fate.DELETE if around.dependents:
             return waiting(words.deletion_waits(around.dependents))
         case Fate.NOTICE:
-            return waiting(words.deletion_noticed(around.cycle))
+            return waiting(words.deletion_noticed(tracked, around.cycle, frozen=around.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
             return waiting(words.at_work(_sighted(view)))
         case _:

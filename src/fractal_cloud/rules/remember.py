@@ -13,7 +13,7 @@ from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked
 from fractal_cloud.model.wire import Override
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
-from fractal_cloud.rules.situate import View
+from fractal_cloud.rules.situate import View, is_handed_back
 
 
 def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
@@ -43,13 +43,13 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         else memory.absent_since,
         noticed_since=(memory.noticed_since or AT_PUBLICATION) if judgement.noticing else None,
         intent=intent,
-        override=_override(tracked, judgement),
+        override=_override(tracked, view, judgement),
         waits_for=judgement.waits_for,
         links=memory.links,
     )
 
 
-def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
+def _override(tracked: Tracked, view: View, judgement: Judgement) -> Override | None:
     if judgement.stance is not Stance.OVERRIDE:
         return None
     known = tracked.memory.override
@@ -58,7 +58,12 @@ def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
     if answer is not None and answer.breaks_glass and not answer.refusal:
         request = answer.request
         return Override(since=since, by=request.by, reason=request.reason, until=request.until)
-    return known or Override(since=since)
+    found = known or Override(since=since)
+    if answer is not None and answer.acts and answer.by_memory:
+        return found.model_copy(update={"readopted_by": answer.request.by})
+    if found.readopted_by is not None and not is_handed_back(tracked, view):
+        return found.model_copy(update={"readopted_by": None})  # it was for another resource, or for one that is gone
+    return found
 
 
 def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mapping[str, Any]:

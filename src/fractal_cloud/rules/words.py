@@ -22,6 +22,9 @@ HANDSHAKE = (
 )
 
 
+NEVER_OURS = "it was not created for this LiveSystem, and its tags are frozen: it can never be adopted"
+
+
 def in_step() -> str:
     """Declared and actual agree."""
     return "as declared"
@@ -91,11 +94,15 @@ def reading_on() -> str:
     return "reading the rest of its parameters before it is handed back"
 
 
-def noticed(drift: Drift, cycle: timedelta) -> str:
+def noticed(tracked: Tracked, drift: Drift, cycle: timedelta, *, frozen: bool) -> str:
     """What would change is shown before anything is written (S12a)."""
-    return (
-        f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): remove managed-by to stop it"
-    )
+    how = _command(tracked, "--break") if frozen else "remove managed-by"
+    return f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): {how} to stop it"
+
+
+def _command(tracked: Tracked, option: str) -> str:
+    """What people type where no tag can be changed."""
+    return f"`fractal glass {tracked.live_system_id} {tracked.component_id} {option}`"
 
 
 def differences(drift: Drift) -> str:
@@ -132,11 +139,12 @@ def renamed(tracked: Tracked, name: str) -> str:
     )
 
 
-def orphaned(tracked: Tracked, orphan: Sighting) -> str:
+def orphaned(tracked: Tracked, orphan: Sighting, *, frozen: bool) -> str:
     """A resource of this LiveSystem bears a name nobody declares (S15)."""
+    how = "declare it too, or delete it there" if frozen else "name it back, or remove its fractal-cloud-owner tag"
     return (
         f"not creating {tracked.identity.name!r} while {orphan.resource_id} ({orphan.name!r}), "
-        "which this LiveSystem owns, is named by no component: name it back, or remove its fractal-cloud-owner tag"
+        f"which this LiveSystem owns, is named by no component: {how}"
     )
 
 
@@ -165,18 +173,21 @@ def deletion_waits(dependents: Iterable[str]) -> str:
     return f"deletion waits until {', '.join(dependents)} {'is' if len(tuple(dependents)) == 1 else 'are'} gone"
 
 
-def deletion_noticed(cycle: timedelta) -> str:
+def deletion_noticed(tracked: Tracked, cycle: timedelta, *, frozen: bool) -> str:
     """What was just taken over is not deleted before a person could see it (S12a)."""
-    return f"will be deleted after one cycle ({cycle.total_seconds():g} s): remove managed-by to keep it"
+    how = _command(tracked, "--break") if frozen else "remove managed-by"
+    return f"will be deleted after one cycle ({cycle.total_seconds():g} s): {how} to keep it"
 
 
-def dropped(tracked: Tracked, view: View) -> str:
+def dropped(tracked: Tracked, view: View, *, frozen: bool) -> str:
     """Only a reference was dropped (O3, O10)."""
     if view.fitting:
         return f"reference dropped, nothing deleted: {_named(view)} share the name {tracked.identity.name!r}"
     if tracked.import_only:
         return "reference dropped, nothing deleted: the component is importOnly"
     owner = view.sighting.protocol.owner if view.sighting else None
+    if frozen and owner in (None, tracked.live_system_id):
+        return f"reference dropped, nothing deleted: {NEVER_OURS}"
     if owner is None:
         where = view.sighting.resource_id if view.sighting else tracked.identity.name
         return f"left in the cloud: {where} has no fractal-cloud-owner tag, so it is nobody's to delete"
@@ -208,11 +219,32 @@ def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def explain(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
-    """Why a rule leaves a component as it is."""
+def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: bool) -> str:
+    """Why a rule leaves a component as it is; ``frozen``: nobody can change a tag of it."""
     if view.sighting is None:
         return _explain_absence(rule, tracked, view, claims)
+    if frozen and rule in ("S6", "S6a", "S11", "S11b"):
+        return _explain_frozen(rule, tracked, view.sighting)
     return _explain_presence(rule, tracked, view.sighting, claims)
+
+
+def _explain_frozen(rule: str, tracked: Tracked, sighting: Sighting) -> str:
+    moved = f"; {cannot_change(tracked, {})}" if tracked.identity != tracked.declared_identity else ""
+    match rule:
+        case "S6":
+            return f"owned by {sighting.protocol.owner!r}, for good, because its tags are frozen: read only{moved}"
+        case "S6a":
+            return f"read only: {NEVER_OURS}; declare another name to have one made{moved}"
+        case "S11":
+            return (
+                "in manual override, which the control plane remembers because its tags are frozen: hands off; "
+                f"{_command(tracked, '--readopt')} hands it back"
+            )
+        case _:
+            return (
+                "its tags are frozen, and nothing is remembered of it, so somebody may have taken it over: hands off; "
+                f"{_command(tracked, '--readopt')} hands it to the agent"
+            )
 
 
 def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:

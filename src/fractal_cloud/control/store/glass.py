@@ -31,6 +31,7 @@ def commands(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[st
         "break": [_filled(command, values, missing) for command in templates.break_glass],
         "readopt": [_filled(command, values, missing) for command in templates.readopt],
         "caveat": templates.caveat,
+        "tagsFrozen": facts is not None and facts.tags_frozen,
         "missing": sorted(set(missing)),
         "message": _message(record, templates, missing),
         "override": record.override,
@@ -44,6 +45,7 @@ def _values(record: ComponentRecord, facts: TypeFacts | None) -> dict[str, Any]:
         words[facts.realm] = record.realm_name
     values = {**words, **record.declaration.get("parameters", {}), **record.output_fields}
     values.update({"name": record.name, "realm": record.realm})
+    values.update({"liveSystemId": record.live_system_id, "componentId": record.component_id})
     if record.resource_id is not None:
         values["resourceId"] = record.resource_id
     return {name: value for name, value in values.items() if isinstance(value, str | int) and value != ""}

@@ -28,7 +28,7 @@ from fractal_cloud.control.store.standing import hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, ScopeReport
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, RequestKind, ScopeReport
 from fractal_cloud.rules.happened import Happened, Published, happened
 
 _OBSERVED: Final = (
@@ -87,6 +87,7 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
         journal.write(tx, agent.id, scope.journal, known)
+    _tell_races(tx, agent.id, sent.scopes, known)
     _settle_moves(tx, taken)
     _write(tx, taken, standing.newest)
     if taken.news:
@@ -143,6 +144,23 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
                 raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
             if known[uid].declared_version > scope.version:
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
+
+
+def _tell_races(
+    tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]
+) -> None:
+    """Tell of writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
+    entries = [entry for scope in sent for entry in scope.journal if entry.outcome in ("done", "unknown")]
+    raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]
+    frozen = types.frozen(tx, {record.type for _, record in raced})
+    for entry, record in raced:
+        if record.type in frozen:
+            text = f"the glass was broken while a write ({entry.reason}) was on its way: look at the resource"
+            tx.record(Happening(record.live_system_id, EventKind.RACE_LOST, agent_id, record.component_id, text))
+
+
+def _is_broken(record: ComponentRecord) -> bool:
+    return record.request is not None and record.request["kind"] == RequestKind.BREAK.value
 
 
 def _take_changes(
@@ -223,6 +241,7 @@ def _override(before: Json | None, change: ComponentChange, now: datetime) -> Js
         "by": change.override_by,
         "reason": change.override_reason,
         "until": None if change.override_until is None else iso(change.override_until),
+        **({} if change.readopted_by is None else {"readoptedBy": change.readopted_by}),
     }
 
 
