@@ -37,6 +37,7 @@ class Case:
     immutable: bool = False
     takes_time: bool = False
     hazardous: bool = False
+    tags_frozen: bool = False
 
 
 REFUSALS: Mapping[str, Mapping[str, Any]] = {
@@ -78,6 +79,10 @@ class Suite:
     def is_quick(self, kind: str) -> bool:
         """Whether all that can be asked of a type is asked in the quick run."""
         return kind in self.always
+
+    def is_frozen(self, kind: str) -> bool:
+        """Whether nobody can change a tag of the type."""
+        return self.cases[self.kinds()[kind]].tags_frozen
 
     def marks(self) -> list[pytest.MarkDecorator]:
         """What every test over this provider bears: that it is skipped, and why, where it cannot run."""

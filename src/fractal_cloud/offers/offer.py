@@ -143,9 +143,9 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
-    calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``. ``unguarded``: which of
-    ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a race lost there is
-    reported (S16).
+    calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``.
+    ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
+    race lost there is reported (S16).
     """
 
     component: ClassVar[type[Component]]

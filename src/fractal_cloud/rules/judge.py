@@ -142,9 +142,7 @@ def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
     return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignored)
 
 
-def _act_on_request(
-    tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift
-) -> Judgement:
+def _act_on_request(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
     request = answer.request
     if answer.by_memory:
         return _act_by_memory(tracked, view, around, answer, drift)
@@ -394,7 +392,10 @@ def _deletion(
             return ended(words.gone(tracked))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
-            return ended(words.dropped(tracked, view, frozen=around.traits.tags_frozen), left=unowned and stance is Stance.OVERRIDE)
+            return ended(
+                words.dropped(tracked, view, frozen=around.traits.tags_frozen),
+                left=unowned and stance is Stance.OVERRIDE,
+            )
         case Fate.LEAVE:
             return ended(words.left(_sighted(view)), left=True)
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:

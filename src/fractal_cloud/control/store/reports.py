@@ -146,9 +146,7 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
 
 
-def _tell_races(
-    tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]
-) -> None:
+def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
     """Tell of writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
     entries = [entry for scope in sent for entry in scope.journal if entry.outcome in ("done", "unknown")]
     raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]

@@ -24,7 +24,7 @@ CREATED_BY: Final = "1.1"
 FLAVORS: Final[Mapping[str, tuple[int, int]]] = {"CSO2A4": (2, 4), "CSO4A8": (4, 8)}
 STANDING: Final = {"keyPairs": ("Aruba.Compute/keyPairs", KEY), "elasticIps": ("Aruba.Network/elasticIps", ADDRESS)}
 """What stands in every project from the start, by the collection it is in; each is called `given`."""
-_HIDDEN: Final = ("subnets", "securityGroups", "elasticIps", "dataVolumes", "elasticIp", "flavorName", "userData")
+_HIDDEN: Final = ("subnets", "securityGroups", "elasticIps", "dataVolumes")
 
 
 def _uris(given: Any) -> list[str]:
@@ -98,7 +98,9 @@ def _associate(name: str, kind: Kind, added: str, removed: str) -> Act:
         unknown = [uri for uri in going if uri not in here]
         if unknown:
             raise forms.invalid(removed, f"{unknown[0]!r} is not associated")
-        body["properties"][name] = [uri for uri in [*here, *(one for one in coming if one not in here)] if uri not in going]
+        body["properties"][name] = [
+            uri for uri in [*here, *(one for one in coming if one not in here)] if uri not in going
+        ]
 
     return act
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from fractal_cloud.sandbox.aruba import forms
@@ -52,8 +53,18 @@ def attached(server: Body) -> list[str]:
     return [told["bootVolume"]["uri"], *told["dataVolumes"]]
 
 
+@dataclass(frozen=True)
+class _Disks(Collection):
+    """The collection of disks, which say whether they are attached."""
+
+    def shown(self, draft: Draft, body: Body) -> Body:
+        item = super().shown(draft, body)
+        in_use = any(body["uri"] in attached(one) for _, one in draft.everything(SERVER.name))
+        return {**item, "status": {"state": "InUse"}} if in_use and body["state"] == self.rests else item
+
+
 COLLECTIONS: Final = (
-    Collection(
+    _Disks(
         DISK,
         "Aruba.Storage/blockStorages",
         "storage",
