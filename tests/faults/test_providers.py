@@ -159,8 +159,12 @@ def _is_left_alone(stage: Stage, spoil: Callable[[], None]) -> None:
 # --- what is forgotten
 
 
-@pytest.mark.rule("C2")
-@pytest.mark.parametrize(("provider", "kind"), _types(lambda suite, kind: kind in suite.always[:1]))
+def _first_or_frozen(suite: Suite, kind: str) -> bool:
+    return kind in suite.always[:1] or suite.is_frozen(kind)
+
+
+@pytest.mark.rule("C2", "S11b")
+@pytest.mark.parametrize(("provider", "kind"), _types(_first_or_frozen))
 def test_a_wiped_memory_makes_nothing_twice_and_deletes_nothing(
     provider: str, kind: str, session_sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -177,13 +181,37 @@ def test_a_wiped_memory_makes_nothing_twice_and_deletes_nothing(
         world.settle()
         after = {one["id"]: world.component(LIVE_SYSTEM, one["id"]) for one in example.components}
         assert {name: one["resourceId"] for name, one in after.items()} == before
+        subject = after.pop(str(example.declaration["id"])) if suite.is_frozen(kind) else None
         assert {one["status"] for one in after.values()} <= {"Active", "ExternallyManaged"}
         assert len(world.writes()) == writes
+        if subject is not None:
+            _waits_for_somebody(stage, subject)
         world.assert_safe()
 
 
+def _waits_for_somebody(stage: Stage, subject: dict[str, Any]) -> None:
+    """Somebody may have taken it over, and no tag could say so: nothing is changed until it is handed back (S11b)."""
+    world, example = stage.world, stage.example
+    name = str(example.declaration["id"])
+    assert (subject["status"], subject["stance"]) == ("ManualOverride", "override"), subject["message"]
+    assert f"fractal glass {LIVE_SYSTEM} {name} --readopt" in subject["message"]
+    writes = len(world.writes())
+    parameter = example.editable()[0]
+    [found] = example.hands.find(name)
+    example.hands.edit(found.resource_id, parameter, example.changes[parameter])
+    world.deploy(LIVE_SYSTEM, *example.components)
+    world.cycle(3)
+    assert list(world.component(LIVE_SYSTEM, name)["outputFields"]["drift"]) == [parameter]
+    assert len(world.writes()) == writes, "changed though an override may have been forgotten"
+    assert world.force_push(LIVE_SYSTEM, name).status_code == 202
+    world.settle()
+    shown = world.component(LIVE_SYSTEM, name)
+    assert (shown["status"], shown["stance"]) == ("Active", "managed"), shown["message"]
+    assert "drift" not in shown["outputFields"]
+
+
 @pytest.mark.rule("O2")
-@pytest.mark.parametrize(("provider", "kind"), _types(lambda suite, kind: kind in suite.always[:1]))
+@pytest.mark.parametrize(("provider", "kind"), _types(_first_or_frozen))
 def test_of_two_that_come_at_once_one_creates_and_one_imports(
     provider: str, kind: str, session_sandbox: Sandbox, tmp_path: Path
 ) -> None:

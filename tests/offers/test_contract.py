@@ -55,6 +55,8 @@ def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
         f"{component_type} is not held to the contract: write its example (declaration, other values, foreign edit) "
         f"and its case (a person's hands, what blocks a deletion), in the suite.py of its provider's folder here"
     )
+    suite, _ = kinds()[kind.__name__]
+    assert suite.cases[kind].tags_frozen == installed()[component_type].tags_frozen, "case and offer disagree"
 
 
 @pytest.mark.rule("T2", "S4", "S17")

@@ -75,7 +75,8 @@ class OfferExample:
     where it is a reference. ``only_up``: parameters that the cloud lets only grow. ``name_tag``: the tag that is the
     resource's name, where the cloud has no other. ``takes_time``: creation passes through a state of its own.
     ``as_name``: how an id is written where the cloud takes fewer letters for a name. ``own``: parameters that no two of
-    them can share (the disk a machine boots from), by the name of the one that has them.
+    them can share (the disk a machine boots from), by the name of the one that has them. ``touches_parents``: what its
+    parents tell of themselves is another thing once it is there (a disk is in use), which the next look shows.
     """
 
     components: Sequence[Declaration]
@@ -88,6 +89,7 @@ class OfferExample:
     hazards: Sequence[Hazard] = field(default_factory=tuple)
     as_name: Callable[[str], str] = str
     own: Callable[[str], Mapping[str, Any]] = _nothing
+    touches_parents: bool = False
 
     @property
     def parents(self) -> Sequence[Declaration]:

@@ -216,5 +216,6 @@ def example_of(kind: type[Component], person: ArubaPerson) -> OfferExample:
         only_up=case.only_up,
         takes_time=True,
         own=case.own,
+        touches_parents=kind is ArubaCloudServer,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )
