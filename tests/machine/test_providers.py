@@ -21,7 +21,7 @@ from hypothesis.strategies import SearchStrategy
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
+from fractal_cloud.sandbox.calls import Call, RecordedCall
 from fractal_cloud.testing import Found
 from tests.conftest import SOAK
 from tests.machine.deeds import Deed, Interruption
@@ -38,7 +38,11 @@ ON_RESOURCES = (
 )
 AT_THE_WRONG_MOMENT = ("untag", "untag", "give_away", "own_a", "own_b", "disown", "wipe", "destroy")
 MOODS = ("well", "well", "well", "slow", "late", "lost", "lost", "lost and late", "denied", "throttled", "list", "get")
-RUN = [suite for suite in suites().values() if suite.machine]
+RUN = [
+    pytest.param(suite.provider, kind, id=suite.provider if kind == suite.machine else kind, marks=suite.marks())
+    for suite in suites().values()
+    for kind in ([suite.machine] if suite.machine else []) + [kind for kind in suite.kinds() if suite.is_frozen(kind)]
+]
 # Different histories for different clouds: together they try more than each alone.
 HISTORIES = settings(
     settings.get_profile("soak" if SOAK else "default"),
@@ -177,7 +181,8 @@ class People:
 
         def declared(component_id: str, name: str, **more: Any) -> dict[str, Any]:
             made = self._example.under_name(component_id, **more)
-            return {**made, "parameters": {**made["parameters"], **changes, "name": name}}
+            own = self._example.own(name)
+            return {**made, "parameters": {**made["parameters"], **own, **changes, "name": name}}
 
         parts = [*self._example.parents, declared("shared", "shared", importOnly=import_only)]
         if own:
@@ -203,6 +208,23 @@ class People:
             assert expected is None or found.tags.get(THEIRS) == expected, f"{found} lost {THEIRS}={expected}"
 
 
+class FrozenPeople(People):
+    """People where no tag can be changed: what they do by tags elsewhere, they do through the product (G13)."""
+
+    def _untag(self, found: Found, _: int) -> None:
+        self._ask("break", found)
+
+    def _hand_back(self, found: Found, _: int) -> None:
+        self._ask("readopt", found)
+
+    def _ask(self, action: str, found: Found) -> None:
+        owner = found.tags[OWNER]
+        for component in ("shared", "own"):
+            shown = self._world.find_component(owner, component)
+            if shown is not None and shown["resourceId"] == found.resource_id:
+                self._world.glass(owner, component, action)
+
+
 # --- the histories
 
 
@@ -213,8 +235,12 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.world, self.suite = stage.world, suite
         self.world.start_over()
-        self.people = People(stage)
+        self.people = self.meet(stage)
         self.knobs = self.world.cloud.knobs
+
+    def meet(self, stage: Stage) -> People:
+        """The people of this history."""
+        return People(stage)
 
     @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3))
     def live_systems_are_deployed(self, deployed: list[Deed]) -> None:
@@ -298,13 +324,43 @@ class Histories(RuleBasedStateMachine):
                 assert component["status"] in allowed, f"absent, yet {line(component)}"
 
 
+class FrozenHistories(Histories):
+    """Where tags are frozen, the cloud's judge sees no override: what was remembered before a cycle is held to it."""
+
+    def meet(self, stage: Stage) -> People:
+        return FrozenPeople(stage)
+
+    @rule(during=interruptions())
+    def a_cycle_passes(self, during: list[Interruption]) -> None:
+        held = {(c["liveSystemId"], c["componentId"]) for c in components(self.world) if _is_out_of_hands(c)}
+        since = len(self.world.cloud.calls)
+        super().a_cycle_passes(during)
+        if any(one.deed.word in ("force_push", "hand_back", "deploy") for one in during):
+            return
+        writes = [call for call in self.world.cloud.calls.all()[since:] if call.actor == "agent" and call.is_write]
+        made = {_about(call) for call in writes if call.operation.startswith("create")}
+        broken = [call for call in writes if call.effect and _about(call) in held - made]
+        assert not broken, f"written to although an override was remembered: {broken}"
+
+
+def _is_out_of_hands(component: Mapping[str, Any]) -> bool:
+    """Whether an override is remembered, and nobody has asked for anything else since."""
+    override = component["override"] or {}
+    return component["stance"] == "override" and not component["request"] and not override.get("readoptedBy")
+
+
+def _about(call: RecordedCall) -> tuple[str | None, str | None]:
+    return call.origin.live_system, call.origin.component
+
+
 @pytest.mark.hypothesis
 @pytest.mark.timeout(600)
 @pytest.mark.rule("S7", "S9", "S11", "S12", "S15", "S16", "S20", "G1", "G7", "G10", "O1", "O3", "T1", "T3", "T4")
-@pytest.mark.parametrize("provider", [pytest.param(s.provider, marks=s.marks()) for s in RUN])
+@pytest.mark.parametrize(("provider", "kind"), RUN)
 def test_whatever_people_do_nothing_forbidden_is_written_and_all_comes_to_rest(
-    provider: str, session_sandbox: Sandbox, tmp_path: Path
+    provider: str, kind: str, session_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     suite = suites()[provider]
-    with suite.stage(session_sandbox, tmp_path, suite.kinds()[suite.machine]) as stage:
-        run_state_machine_as_test(lambda: Histories(stage, suite), settings=HISTORIES)  # type: ignore[arg-type]
+    machine = FrozenHistories if suite.is_frozen(kind) else Histories
+    with suite.stage(session_sandbox, tmp_path, suite.kinds()[kind]) as stage:
+        run_state_machine_as_test(lambda: machine(stage, suite), settings=HISTORIES)  # type: ignore[arg-type]
