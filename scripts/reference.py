@@ -145,10 +145,7 @@ class Page:
 
     def _traits(self) -> Iterator[tuple[str, str]]:
         yield "found by", identity(self._offer, self._facts)
-        yield (
-            "tags",
-            "carries the three tags" if self._facts.taggable else "cannot carry tags: it is only ever imported",
-        )
+        yield "tags", _carried(self._facts)
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
             yield "a creation whose answer was lost is recognised", RECOGNITION[self._offer.recognition]
@@ -372,6 +369,14 @@ def identity(offer: AnyOffer, facts: TypeFacts) -> str:
     if facts.words:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return f"its `name`, unique in {offer.unique_in}"
+
+
+def _carried(facts: TypeFacts) -> str:
+    if not facts.taggable:
+        return "cannot carry tags: it is only ever imported"
+    if facts.tags_frozen:
+        return "carries the three tags, frozen after creation: people take it over through the product (G13)"
+    return "carries the three tags"
 
 
 def _default(name: str, schema: Mapping[str, Any]) -> str:
