@@ -77,7 +77,7 @@ def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) ->
 
     if output is not Output.TABLE:
         emit(answer, output)
-    elif component in answer["tagsFrozen"]:
+    elif component in answer.get("tagsFrozen", ()):
         _show_remembered(component, broken=broken)
     elif broken:
         say(f"{component}: asked for; the agent now removes managed-by, and then keeps its hands off.")
@@ -137,7 +137,7 @@ def force_push(
         emit(answer, output)
         return
     for name in answer["requested"]:
-        stamps = "" if name in answer["tagsFrozen"] else "stamps the tags and "
+        stamps = "" if name in answer.get("tagsFrozen", ()) else "stamps the tags and "
         say(f"{name}: Force Push asked for; the agent {stamps}makes it as declared.")
     for refusal in answer["refused"]:
         warn(f"{refusal['componentId']} is left out: {refusal['reason']}")
