@@ -222,6 +222,8 @@ def _quoted(value: Any) -> str:
 def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: bool) -> str:
     """Why a rule leaves a component as it is; ``frozen``: nobody can change a tag of it."""
     if view.sighting is None:
+        if frozen and rule == "S14":
+            return f"several resources are named {tracked.identity.name!r} ({_named(view)}): delete all but one"
         return _explain_absence(rule, tracked, view, claims)
     if frozen and rule in ("S6", "S6a", "S11", "S11b"):
         return _explain_frozen(rule, tracked, view.sighting)
