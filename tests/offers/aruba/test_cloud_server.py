@@ -6,7 +6,9 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+import yaml
 
+from fractal_cloud.cli.discover import Written, discover
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from tests.offers.aruba.examples import EXAMPLES
 from tests.offers.aruba.person import ADDRESSES, DISKS, SERVERS, VPCS
@@ -66,6 +68,7 @@ def made_by_hand(world: ArubaWorld, *tags: str) -> str:
     """A server that a person made, under the name that the component has."""
     vpc = world.aruba.create(VPCS, "theirs")
     net = world.aruba.create(f"{vpc}/subnets", "theirs", type="Basic")
+    group = world.aruba.create(f"{vpc}/securityGroups", "theirs")
     disk = world.aruba.create(
         DISKS, "theirs", sizeGb=20, type="Standard", billingPeriod="Hour", bootable=True, image="LU22-001"
     )
@@ -78,6 +81,7 @@ def made_by_hand(world: ArubaWorld, *tags: str) -> str:
         flavorName="CSO2A4",
         bootVolume={"uri": disk},
         subnets=[{"uri": net}],
+        securityGroups=[{"uri": group}],
     )
 
 
@@ -306,3 +310,20 @@ def test_the_vendor_has_no_call_that_would_change_a_tag(world: ArubaWorld) -> No
     with refused.value as error:
         assert error.code == 405
     assert world.aruba.tags(uri(world)) == STAMPED
+
+
+@pytest.mark.rule("G11", "S6a")
+def test_what_is_discovered_can_be_deployed_and_says_that_it_is_only_read(
+    world: ArubaWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = made_by_hand(world)
+    discover("aruba", location=["ITBG-Bergamo"], kind=["ArubaCloudServer"], output=Written.YAML)
+    written = capsys.readouterr().out
+    assert "its tags are frozen and not ours: it can never be adopted" in written, written
+    declared = yaml.safe_load(written)
+    world.deploy("discovered", *declared["components"])
+    world.survive()
+    found = world.component("discovered", ID)
+    assert (found["status"], found["resourceId"]) == ("ExternallyManaged", theirs)
+    assert "drift" not in found["outputFields"]
+    assert writes(world) == []
