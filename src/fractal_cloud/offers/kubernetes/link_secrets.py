@@ -107,13 +107,17 @@ to_cloud_sql = _to_database("Storage.PaaS.GcpPostgresDbms")
 to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 
-@into_secret(
-    target="Storage.PaaS.AwsS3",
-    link_type=STORAGE_LINK,
-    settings=StorageLink,
-    told=("bucket", "region", "endpoint"),
-    version="accessKeyId",
-)
 def use_bucket(link: AnyLink, secret: Secret) -> dict[str, str]:
     """Put the access key into a Secret, and tell the workload which bucket it may use."""
     return {"accessKeyId": str(link.published["accessKeyId"]), "secretAccessKey": secret.reveal()}
+
+
+def _to_bucket(target: str) -> OutboundHandler:
+    """Every object store is reached as S3 is: by an address, a region, and a key that signs."""
+    told = ("bucket", "region", "endpoint")
+    asked = {"link_type": STORAGE_LINK, "settings": StorageLink, "told": told, "version": "accessKeyId"}
+    return into_secret(target=target, **asked)(use_bucket)
+
+
+to_s3 = _to_bucket("Storage.PaaS.AwsS3")
+to_oci_bucket = _to_bucket("Storage.PaaS.OciBucket")
