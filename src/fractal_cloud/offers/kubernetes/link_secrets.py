@@ -104,6 +104,7 @@ def _to_database(target: str) -> OutboundHandler:
 
 to_rds = _to_database("Storage.PaaS.AwsRdsPostgres")
 to_cloud_sql = _to_database("Storage.PaaS.GcpPostgresDbms")
+to_azure_postgres = _to_database("Storage.PaaS.AzurePostgresDbms")
 to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 
@@ -120,4 +121,5 @@ def _to_bucket(target: str) -> OutboundHandler:
 
 
 to_s3 = _to_bucket("Storage.PaaS.AwsS3")
+to_gcs_bucket = _to_bucket("Storage.PaaS.GcpGcsBucket")
 to_oci_bucket = _to_bucket("Storage.PaaS.OciBucket")
