@@ -63,8 +63,8 @@ LINKS = """\
 The halves of links that are written for this type; a half for the very pair comes before one for any type (L15).
 [How links work](../../links.md)."""
 MATRIX = """\
-Each row is a target, each column a source; in between stands the type of the link. The settings of each are on the page of
-the target. [How links work](../links.md).
+Each row is a target, each column a source; in between stands the type of the link. The settings of each are on the page
+of the target. [How links work](../links.md).
 
 ◐: only the target's half is written. It opens the way (a rule, a network policy) or makes an identity, but nothing on
 the source's side takes a secret over: a package of your own may bring that half."""
