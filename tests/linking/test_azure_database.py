@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,12 @@ import pytest
 
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.database_roles import dsn_setting
-from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.databases import REAL_POSTGRES
-from tests.linking.test_gcp_database import come_to_rest
-from tests.linking.two_clouds import SECRETS, workload
+from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster
+from tests.linking.two_clouds import workload
 from tests.offers.azure.examples import EXAMPLES
 from tests.offers.azure.person import AzurePerson
-from tests.offers.kubernetes.person import KubernetesPerson
-from tests.offers.worlds import ProviderWorld, provider_world
 
 LS = "ls-a"
 ADMINISTRATOR = "fractal-agent"
@@ -34,36 +30,24 @@ def server(password_auth: str) -> dict[str, Any]:
     return {**example, "id": "db", "parameters": parameters}
 
 
-class Both(ProviderWorld):
+class Azure(BesideACluster):
     """One agent for a subscription and a cluster."""
 
     providers = ("azure", "kubernetes")
     cloud_name = "azure"
 
-    def __init__(self, sandbox: Sandbox, folder: Path, *args: Any, **settings: Any) -> None:
-        self.azure = AzurePerson(sandbox.url)
-        self.kube = KubernetesPerson(sandbox.url, folder)
-        super().__init__(sandbox, folder, *args, **settings)
-
-    def secrets(self) -> list[dict[str, str]]:
-        """What the Secrets that links made hold."""
-        items = self.kube.call("GET", f"{SECRETS}?labelSelector=fractal.cloud/link")["items"]
-        return [{key: base64.b64decode(value).decode() for key, value in one["data"].items()} for one in items]
-
 
 @pytest.fixture
-def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
-    session_sandbox.kubernetes.reset()
-    monkeypatch.setenv(kubernetes.WATCH, "0")
-    with provider_world(session_sandbox, tmp_path, Both) as made:
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[Azure]:
+    with beside_a_cluster(session_sandbox, tmp_path, Azure) as made:
         yield made
 
 
-def administered_by_the_agent(world: Both, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def administered_by_the_agent(world: Azure, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody makes the agent's identity an administrator, and tells the agent by which name; nobody by a password."""
     identity = str(world.output(LS, "db", "id"))
     body = {"properties": {"principalName": ADMINISTRATOR, "principalType": "ServicePrincipal"}}
-    world.azure.call("PUT", f"{identity}/administrators/agent", body)
+    AzurePerson(world.sandbox.url).call("PUT", f"{identity}/administrators/agent", body)
     REAL_POSTGRES.let_in(ADMINISTRATOR, "nobody's yet")
     with psycopg.connect(database, autocommit=True) as owner:
         owner.execute(f'ALTER DATABASE orders OWNER TO "{ADMINISTRATOR}"')
@@ -73,24 +57,24 @@ def administered_by_the_agent(world: Both, database: str, monkeypatch: pytest.Mo
 
 @pytest.mark.rule("L3", "L8", "L9", "L10")
 def test_a_workload_logs_in_with_a_role_that_the_agent_made_with_its_token(
-    world: Both, database: str, monkeypatch: pytest.MonkeyPatch
+    world: Azure, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.deploy(LS, server("Enabled"), workload("shop", LINK))
-    come_to_rest(world)
+    world.come_to_rest()
     told = world.component(LS, "db")["message"]
     assert "make the agent's identity its administrator in Entra" in told
     assert dsn_setting(LS, "db") in told
     administered_by_the_agent(world, database, monkeypatch)
     world.deploy(LS, server("Enabled"), workload("shop", {**LINK, "settings": {"database": "orders"}}, replicas=1))
     world.cycle()
-    come_to_rest(world)
+    world.come_to_rest()
     (kept,) = world.secrets()
     with psycopg.connect(kept["url"], autocommit=True) as connection:
         connection.execute("CREATE TABLE mine (id int)")
     assert kept["password"] not in world.api.get(f"/livesystems/{LS}").text
 
     world.deploy(LS, server("Enabled"), workload("shop"))
-    come_to_rest(world)
+    world.come_to_rest()
     assert world.secrets() == []
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(kept["url"])
@@ -98,7 +82,7 @@ def test_a_workload_logs_in_with_a_role_that_the_agent_made_with_its_token(
 
 
 @pytest.mark.rule("L5", "L9")
-def test_a_server_that_takes_identities_alone_is_not_linked_and_says_what_to_declare(world: Both) -> None:
+def test_a_server_that_takes_identities_alone_is_not_linked_and_says_what_to_declare(world: Azure) -> None:
     world.deploy(LS, server("Disabled"), workload("shop", LINK))
     world.cycle(3)
     shown = world.component(LS, "db")

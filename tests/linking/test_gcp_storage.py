@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
-from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.gcp import PROJECT
-from tests.linking.test_gcp_database import Both, come_to_rest, secrets
-from tests.linking.test_oci_storage import may
+from tests.linking.beside_a_cluster import beside_a_cluster, may
+from tests.linking.test_gcp_database import Gcp
 from tests.linking.two_clouds import workload
 from tests.offers.gcp.person import GcpPerson
-from tests.offers.worlds import provider_world
 
 LS = "ls-shop"
 ACCOUNTS, KEYS = f"/v1/projects/{PROJECT}/serviceAccounts", f"/storage/v1/projects/{PROJECT}/hmacKeys"
@@ -35,52 +30,30 @@ def link(**settings: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
-    session_sandbox.kubernetes.reset()
-    monkeypatch.setenv(kubernetes.WATCH, "0")
-    with provider_world(session_sandbox, tmp_path, Both) as made:
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[Gcp]:
+    with beside_a_cluster(session_sandbox, tmp_path, Gcp) as made:
         yield made
 
 
 @pytest.fixture
-def person(world: Both) -> GcpPerson:
+def person(world: Gcp) -> GcpPerson:
     return GcpPerson(world.sandbox.url)
 
 
-def deploy(world: Both, *links: dict[str, Any]) -> None:
+def deploy(world: Gcp, *links: dict[str, Any]) -> None:
     parts = (bucket("files", "shop-files-1"), bucket("others", "other-files-1"))
     world.deploy(LS, *parts, workload("shop", *links))
-    come_to_rest(world)
-
-
-def kept(world: Both, folder: Path) -> dict[str, str]:
-    (secret,) = secrets(world, folder)
-    return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
-
-
-def s3(world: Both, secret: dict[str, str]) -> Any:
-    """S3's own client, as the workload is told to use it."""
-    told = world.component(LS, "shop")["outputFields"]
-    return boto3.client(
-        "s3",
-        endpoint_url=told["storageLink.files.endpoint"],
-        region_name=told["storageLink.files.region"],
-        aws_access_key_id=secret["accessKeyId"],
-        aws_secret_access_key=secret["secretAccessKey"],
-        config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}),
-    )
+    world.come_to_rest()
 
 
 @pytest.mark.rule("L3", "L8", "L9", "L10", "L17")
-def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(
-    world: Both, person: GcpPerson, tmp_path: Path
-) -> None:
+def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(world: Gcp, person: GcpPerson) -> None:
     theirs = {"role": "roles/storage.objectUser", "members": ["user:somebody@example.com"]}
     deploy(world)
     person.call("PUT", POLICY.format("shop-files-1"), {"bindings": [theirs]})
     deploy(world, link())
-    secret = kept(world, tmp_path)
-    client = s3(world, secret)
+    (secret,) = world.secrets()
+    client = world.s3(LS, secret)
     client.put_object(Bucket="shop-files-1", Key="a b", Body=b"hello")
     assert client.get_object(Bucket="shop-files-1", Key="a b")["Body"].read() == b"hello"
     assert not may(client.list_objects_v2, Bucket="other-files-1")
@@ -89,7 +62,7 @@ def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(
     assert account["description"] == "ls-shop/files<ls-shop/shop"
 
     deploy(world, link(access="read-only"))
-    assert kept(world, tmp_path) == secret
+    assert world.secrets() == [secret]
     assert client.get_object(Bucket="shop-files-1", Key="a b")["Body"].read() == b"hello"
     assert not may(client.delete_object, Bucket="shop-files-1", Key="a b")
 
@@ -97,22 +70,22 @@ def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(
     assert not may(client.list_objects_v2, Bucket="shop-files-1")
     assert person.call("GET", ACCOUNTS)["accounts"] == person.call("GET", KEYS)["items"] == []
     assert person.call("GET", POLICY.format("shop-files-1"))["bindings"] == [theirs], "nobody else's role is touched"
-    assert secrets(world, tmp_path) == []
+    assert world.secrets() == []
     world.assert_safe()
 
 
 @pytest.mark.rule("L14")
-def test_what_a_person_took_away_comes_back(world: Both, person: GcpPerson, tmp_path: Path) -> None:
+def test_what_a_person_took_away_comes_back(world: Gcp, person: GcpPerson) -> None:
     deploy(world, link())
-    before = kept(world, tmp_path)
+    (before,) = world.secrets()
     person.call("PUT", POLICY.format("shop-files-1"), {"bindings": []})
-    assert not may(s3(world, before).list_objects_v2, Bucket="shop-files-1")
-    come_to_rest(world)
-    s3(world, before).list_objects_v2(Bucket="shop-files-1")
+    assert not may(world.s3(LS, before).list_objects_v2, Bucket="shop-files-1")
+    world.come_to_rest()
+    world.s3(LS, before).list_objects_v2(Bucket="shop-files-1")
 
     person.call("PUT", f"{KEYS}/{before['accessKeyId']}", {"state": "INACTIVE"})
     person.call("DELETE", f"{KEYS}/{before['accessKeyId']}")
-    come_to_rest(world)
-    after = kept(world, tmp_path)
+    world.come_to_rest()
+    (after,) = world.secrets()
     assert after["accessKeyId"] != before["accessKeyId"]
-    s3(world, after).list_objects_v2(Bucket="shop-files-1")
+    world.s3(LS, after).list_objects_v2(Bucket="shop-files-1")

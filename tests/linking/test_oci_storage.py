@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
-from botocore.exceptions import ClientError
 
-from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.offers.oci.bucket import OciBucket
 from fractal_cloud.offers.oci.link_storage import EMAIL
 from fractal_cloud.offers.oci.policy import policy
 from fractal_cloud.sandbox import Sandbox
-from tests.linking.test_gcp_database import come_to_rest
-from tests.linking.two_clouds import SECRETS, workload
-from tests.offers.kubernetes.person import KubernetesPerson
+from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster, may
+from tests.linking.two_clouds import workload
 from tests.offers.oci.person import OciPerson
-from tests.offers.worlds import ProviderWorld, provider_world
 
 LS = "ls-shop"
 TENANCY = {"compartmentId": "ocid1.tenancy.oc1..sandbox"}
@@ -37,7 +30,7 @@ def link(**settings: Any) -> dict[str, Any]:
     return {"target": "files", "settings": settings}
 
 
-class Both(ProviderWorld):
+class Oci(BesideACluster):
     """One agent for a tenancy and a cluster."""
 
     providers = ("oci", "kubernetes")
@@ -46,7 +39,6 @@ class Both(ProviderWorld):
 
     def __init__(self, sandbox: Sandbox, folder: Path, *args: Any, **settings: Any) -> None:
         self.oci = OciPerson(sandbox.url, folder)
-        self.kube = KubernetesPerson(sandbox.url, folder)
         super().__init__(sandbox, folder, *args, **settings)
 
     def listed(self, what: str) -> list[dict[str, Any]]:
@@ -54,63 +46,34 @@ class Both(ProviderWorld):
         found: list[dict[str, Any]] = self.oci.call("GET", f"/20160918/{what}", **_place(what))
         return found
 
-    def secrets(self) -> list[dict[str, str]]:
-        """What the Secrets that links made hold."""
-        items = self.kube.call("GET", f"{SECRETS}?labelSelector=fractal.cloud/link")["items"]
-        return [{key: base64.b64decode(value).decode() for key, value in one["data"].items()} for one in items]
-
-    def s3(self, secret: dict[str, str]) -> Any:
-        """S3's own client, as the workload is told to use it."""
-        told = self.component(LS, "shop")["outputFields"]
-        return boto3.client(
-            "s3",
-            endpoint_url=told["storageLink.files.endpoint"],
-            region_name=told["storageLink.files.region"],
-            aws_access_key_id=secret["accessKeyId"],
-            aws_secret_access_key=secret["secretAccessKey"],
-            config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}),
-        )
-
 
 def _place(what: str) -> dict[str, str]:
     return TEAM if what == "policies" else TENANCY
 
 
 @pytest.fixture
-def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
-    session_sandbox.kubernetes.reset()
-    monkeypatch.setenv(kubernetes.WATCH, "0")
-    with provider_world(session_sandbox, tmp_path, Both) as made:
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[Oci]:
+    with beside_a_cluster(session_sandbox, tmp_path, Oci) as made:
         yield made
 
 
-def deploy(world: Both, *links: dict[str, Any]) -> None:
+def deploy(world: Oci, *links: dict[str, Any]) -> None:
     world.deploy(LS, bucket("files", "shop-files"), bucket("others", "other-files"), workload("shop", *links))
-    come_to_rest(world)
-
-
-def may(act: Any, **asked: Any) -> bool:
-    try:
-        act(**asked)
-    except ClientError as refusal:
-        if refusal.response["ResponseMetadata"]["HTTPStatusCode"] not in (403, 404):
-            raise
-        return False
-    return True
+    world.come_to_rest()
 
 
 @pytest.mark.rule("L3", "L8", "L9", "L10", "L17")
-def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(world: Both) -> None:
+def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(world: Oci) -> None:
     deploy(world, link())
     (secret,) = world.secrets()
-    s3 = world.s3(secret)
+    s3 = world.s3(LS, secret)
     s3.put_object(Bucket="shop-files", Key="a/b c.txt", Body=b"hello")
     assert s3.get_object(Bucket="shop-files", Key="a/b c.txt")["Body"].read() == b"hello"
     assert [one["Key"] for one in s3.list_objects_v2(Bucket="shop-files")["Contents"]] == ["a/b c.txt"]
     s3.delete_object(Bucket="shop-files", Key="a/b c.txt")
     assert not may(s3.put_object, Bucket="other-files", Key="x", Body=b"")
     assert not may(s3.list_objects_v2, Bucket="other-files")
-    forged = world.s3({**secret, "secretAccessKey": "another"})
+    forged = world.s3(LS, {**secret, "secretAccessKey": "another"})
     assert not may(forged.list_objects_v2, Bucket="shop-files")
 
     assert secret["secretAccessKey"] not in world.api.get(f"/livesystems/{LS}").text
@@ -126,10 +89,10 @@ def test_the_key_opens_that_bucket_alone_until_the_link_is_taken_away(world: Bot
 
 
 @pytest.mark.rule("L5", "L10")
-def test_access_is_narrowed_with_the_same_key(world: Both) -> None:
+def test_access_is_narrowed_with_the_same_key(world: Oci) -> None:
     deploy(world, link())
     (secret,) = world.secrets()
-    s3 = world.s3(secret)
+    s3 = world.s3(LS, secret)
     s3.put_object(Bucket="shop-files", Key="x", Body=b"1")
     deploy(world, link(access="read-only"))
     assert world.secrets() == [secret]
@@ -140,7 +103,7 @@ def test_access_is_narrowed_with_the_same_key(world: Both) -> None:
 
 @pytest.mark.rule("L14")
 @pytest.mark.parametrize("lost", ["policy", "rights", "key", "membership"])
-def test_what_a_person_took_away_comes_back(world: Both, lost: str) -> None:
+def test_what_a_person_took_away_comes_back(world: Oci, lost: str) -> None:
     deploy(world, link())
     (before,) = world.secrets()
     (user,), (rights,) = world.listed("users"), world.listed("policies")
@@ -154,16 +117,16 @@ def test_what_a_person_took_away_comes_back(world: Both, lost: str) -> None:
     else:
         (member,) = world.oci.call("GET", "/20160918/userGroupMemberships", **TENANCY, userId=user["id"])
         world.oci.call("DELETE", f"/20160918/userGroupMemberships/{member['id']}")
-    assert not may(world.s3(before).put_object, Bucket="shop-files", Key="x", Body=b"1")
+    assert not may(world.s3(LS, before).put_object, Bucket="shop-files", Key="x", Body=b"1")
     world.cycle()
-    come_to_rest(world)
+    world.come_to_rest()
     (after,) = world.secrets()
-    world.s3(after).put_object(Bucket="shop-files", Key="x", Body=b"1")
+    world.s3(LS, after).put_object(Bucket="shop-files", Key="x", Body=b"1")
     assert (after == before) is (lost != "key"), "a key that is still there is kept"
 
 
 @pytest.mark.rule("L14", "S20")
-def test_a_settled_cycle_asks_for_three_lists_and_writes_nothing(world: Both) -> None:
+def test_a_settled_cycle_asks_for_three_lists_and_writes_nothing(world: Oci) -> None:
     deploy(world, link())
     world.cycle(2)
     world.cloud.calls.clear()
@@ -175,7 +138,7 @@ def test_a_settled_cycle_asks_for_three_lists_and_writes_nothing(world: Both) ->
 
 
 @pytest.mark.rule("L17")
-def test_a_user_of_that_name_that_the_link_did_not_make_is_left_alone(world: Both) -> None:
+def test_a_user_of_that_name_that_the_link_did_not_make_is_left_alone(world: Oci) -> None:
     deploy(world, link())
     (user,) = world.listed("users")
     deploy(world)
@@ -190,7 +153,7 @@ def test_a_user_of_that_name_that_the_link_did_not_make_is_left_alone(world: Bot
 
 
 @pytest.mark.rule("L9")
-def test_buckets_that_policies_cannot_tell_apart_are_not_linked(world: Both) -> None:
+def test_buckets_that_policies_cannot_tell_apart_are_not_linked(world: Oci) -> None:
     world.deploy(LS, bucket("files", "shop-files"), bucket("twin", "Shop-Files"), workload("shop", link()))
     world.cycle(4)
     assert "differs from 'Shop-Files' in case only" in world.component(LS, "files")["message"]
@@ -198,14 +161,14 @@ def test_buckets_that_policies_cannot_tell_apart_are_not_linked(world: Both) -> 
 
 
 @pytest.mark.rule("L5")
-def test_a_tenancy_that_asks_for_addresses_is_given_one(world: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tenancy_that_asks_for_addresses_is_given_one(world: Oci, monkeypatch: pytest.MonkeyPatch) -> None:
     world.cloud.domain.needs_email = True
     world.deploy(LS, bucket("files", "shop-files"), workload("shop", link()))
     world.cycle(3)
     assert f"set {EMAIL}=" in world.component(LS, "files")["message"]
     monkeypatch.setenv(EMAIL, "links@example.com")
     world.deploy(LS, bucket("files", "shop-files"), workload("shop", link(access="read-only")))
-    come_to_rest(world)
+    world.come_to_rest()
     (user,) = world.listed("users")
     assert user["email"] == f"links+{user['name']}@example.com"
 

@@ -116,8 +116,8 @@ def use_bucket(link: AnyLink, secret: Secret) -> dict[str, str]:
 def _to_bucket(target: str) -> OutboundHandler:
     """Every object store is reached as S3 is: by an address, a region, and a key that signs."""
     told = ("bucket", "region", "endpoint")
-    asked = {"link_type": STORAGE_LINK, "settings": StorageLink, "told": told, "version": "accessKeyId"}
-    return into_secret(target=target, **asked)(use_bucket)
+    made = into_secret(target=target, link_type=STORAGE_LINK, settings=StorageLink, told=told, version="accessKeyId")
+    return made(use_bucket)
 
 
 to_s3 = _to_bucket("Storage.PaaS.AwsS3")
