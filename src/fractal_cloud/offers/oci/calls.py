@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from fractal_cloud.model.errors import Denied, NotFound, Unreadable
+from fractal_cloud.model.errors import Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci.faults import HIDDEN
 from fractal_cloud.offers.offer import Cloud
@@ -95,7 +95,10 @@ class Oci(Cloud):
     @property
     def region_key(self) -> str:
         """What policies call this region: three letters."""
-        return self._doors.subscribed()[self.region].key
+        found = self._doors.subscribed().get(self.region)
+        if found is None:
+            raise Invalid(f"the tenancy is not subscribed to {self.region!r}: subscribe it, or declare another region")
+        return found.key
 
     def list(self, service: str, path: str, **query: str) -> Iterator[Item]:
         """Everything of one collection in this compartment, a thousand a call. Raises rather than end early."""
