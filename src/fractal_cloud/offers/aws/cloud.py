@@ -36,6 +36,7 @@ _CURSORS: Final[Mapping[str, tuple[str, str]]] = {
     "s3": ("ContinuationToken", "ContinuationToken"),
     "iam": ("Marker", "Marker"),
     "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
+    "secretsmanager": ("NextToken", "NextToken"),
 }
 _READS: Final = ("describe_", "get_", "list_", "head_")
 

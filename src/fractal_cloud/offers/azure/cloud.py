@@ -17,6 +17,7 @@ from fractal_cloud.offers.azure.arm import VERSION, Azure, next_page
 from fractal_cloud.offers.azure.faults import kind_of, told
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.rest import Answer, Dialect, Door
+from fractal_cloud.offers.secret import Secret
 
 ENDPOINT: Final = "FRACTAL_AZURE_ENDPOINT"
 AUDIENCE: Final = "FRACTAL_AZURE_AUDIENCE"
@@ -29,6 +30,12 @@ CLOUDS: Final[Mapping[str, tuple[str, str]]] = {
     "AZURE_US_GOVERNMENT": ("https://management.usgovcloudapi.net", "login.microsoftonline.us"),
     "AZURE_CHINA_CLOUD": ("https://management.chinacloudapi.cn", "login.chinacloudapi.cn"),
 }
+# For whom a token is made that opens a database, where somebody from Entra administers it.
+DATABASES: Final[Mapping[str, str]] = {
+    "AZURE_US_GOVERNMENT": "https://ossrdbms-aad.database.usgovcloudapi.net",
+    "AZURE_CHINA_CLOUD": "https://ossrdbms-aad.database.chinacloudapi.cn",
+}
+PUBLIC_DATABASES: Final = "https://ossrdbms-aad.database.windows.net"
 
 
 class ArmDialect(Dialect):
@@ -44,16 +51,7 @@ class ArmDialect(Dialect):
     def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
         """Add a token; the library keeps it until shortly before it expires."""
         del method, url, content
-        from azure.core.exceptions import AzureError, ClientAuthenticationError
-
-        try:
-            token = self._credential.get_token(self._scope).token
-        except ClientAuthenticationError as error:
-            cause = str(error).strip().splitlines()[0].rstrip(". ")
-            raise Denied(f"{cause}: give the agent credentials that azure-identity can find") from error
-        except AzureError as error:
-            raise Unreadable(f"no token was to be had: {' '.join(str(error).split())}") from error
-        headers["authorization"] = f"Bearer {token}"
+        headers["authorization"] = f"Bearer {_token(self._credential, self._scope)}"
 
     def said(self, answer: Answer) -> tuple[str, str]:
         """The code and the words of the usual envelope."""
@@ -62,6 +60,18 @@ class ArmDialect(Dialect):
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """By its code, where that says more than the status."""
         return kind_of(answer.status, code, answer.call.method)
+
+
+def _token(credential: Any, scope: str) -> str:
+    from azure.core.exceptions import AzureError, ClientAuthenticationError
+
+    try:
+        return str(credential.get_token(scope).token)
+    except ClientAuthenticationError as error:
+        cause = str(error).strip().splitlines()[0].rstrip(". ")
+        raise Denied(f"{cause}: give the agent credentials that azure-identity can find") from error
+    except AzureError as error:
+        raise Unreadable(f"no token was to be had: {' '.join(str(error).split())}") from error
 
 
 class AzureSession(Session):
@@ -77,6 +87,7 @@ class AzureSession(Session):
         endpoint, authority = _whereabouts()
         credential = DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or authority)
         weakref.finalize(self, credential.close)  # it has connections of its own
+        self._credential = credential
         self._door = Door(endpoint, ArmDialect(credential, os.environ.get(AUDIENCE) or endpoint))
 
     def realms(self) -> Mapping[str, str]:
@@ -100,7 +111,12 @@ class AzureSession(Session):
 
     def at(self, scope: Scope) -> Azure:
         """One resource group of one subscription, or all of it."""
-        return Azure(self._door, scope)
+        return Azure(self._door, scope, self.database_token)
+
+    def database_token(self) -> Secret:
+        """What opens a database whose administrator these credentials are: a token, good for an hour or so."""
+        audience = DATABASES.get(os.environ.get(CLOUD, ""), PUBLIC_DATABASES)
+        return Secret(_token(self._credential, f"{audience}/.default"))
 
 
 def _whereabouts() -> tuple[str, str]:

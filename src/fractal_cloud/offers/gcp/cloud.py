@@ -33,6 +33,7 @@ _SERVICES: Final[Mapping[str, tuple[str, str]]] = {
     "container": ("container", ""),
     "sql": ("sqladmin", ""),
     "cloudresourcemanager": ("cloudresourcemanager", ""),
+    "iam": ("iam", ""),
 }
 
 
@@ -162,6 +163,11 @@ class Gcp(Cloud):
     def is_home(self, number: str) -> bool:
         """Whether a project's number is this project's, as far as it could be asked for."""
         return self._session.numbers.get(self.project, number) == number
+
+    @property
+    def s3_address(self) -> str:
+        """Where Cloud Storage speaks as S3 does, for those who sign with an HMAC key."""
+        return self._session.door("storage").base.removesuffix(_SERVICES["storage"][1])
 
     def find(self, service: str, path: str, **query: str) -> dict[str, Any] | None:
         """One thing; None where Google says that it is not there."""

@@ -12,11 +12,13 @@ from urllib.parse import parse_qsl
 
 from fractal_cloud.sandbox.azure import SUBSCRIPTION, TENANT
 from fractal_cloud.sandbox.calls import Actor
+from fractal_cloud.sandbox.databases import REAL_POSTGRES
 from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request
 
 __all__ = ["actor_of", "is_public", "managed_identity", "metadata", "openid", "service_principal", "subscriptions"]
 
 _SECONDS = 86_400
+_DATABASES = "ossrdbms-aad.database"
 _CALLERS: dict[str, Actor] = {"agent": "agent", "person": "person"}
 
 
@@ -51,20 +53,30 @@ def actor_of(request: Request) -> Actor:
         ) from None
 
 
-def managed_identity(request: Request, _: Draft) -> Reply:
+def managed_identity(request: Request, draft: Draft) -> Reply:
     """A token for the machine's own identity; the header says which one that is here."""
     caller = _CALLERS.get(request.headers.get("x-identity-header", ""))
     if caller is None:
         raise Refused(400, "invalid_request", "X-IDENTITY-HEADER must be what IDENTITY_HEADER says.")
     audience = request.query.get("resource", "")
+    token = _token(caller, audience)
+    if _DATABASES in audience:
+        _let_in(draft, caller, token)
     content = {
-        "access_token": _token(caller, audience),
+        "access_token": token,
         "expires_on": str(int(time.time()) + _SECONDS),
         "resource": audience,
         "token_type": "Bearer",
         "client_id": caller,
     }
     return Reply(200, content)
+
+
+def _let_in(draft: Draft, caller: Actor, token: str) -> None:
+    """Have the real server take a token for the password of whoever is an administrator of servers here."""
+    for _, child in draft.everything("children"):
+        if child["parent"].endswith("/administrators") and child["name"] == caller:
+            REAL_POSTGRES.let_in(str(child["properties"]["principalName"]), token)
 
 
 def service_principal(request: Request, _: Draft) -> Reply:

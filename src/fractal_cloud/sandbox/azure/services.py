@@ -117,6 +117,7 @@ def _complete_server(draft: Draft, body: Body, before: Body | None) -> Body:
     size = properties["storage"].get("storageSizeGB", 0)
     if before is not None and size < old["storage"]["storageSizeGB"]:
         raise Refused(400, "StorageSizeDecreaseNotAllowed", "A server's storage cannot shrink.")
+    _check_administrator(properties, old)
     backup = {"backupRetentionDays": 7, "geoRedundantBackup": "Disabled", **(properties.get("backup") or {})}
     properties |= {
         "backup": backup,
@@ -130,6 +131,19 @@ def _complete_server(draft: Draft, body: Body, before: Body | None) -> Body:
         for name in _SYSTEM_DATABASES:
             _keep_child(draft, f"{body['id']}/databases", name, {})
     return body
+
+
+def _check_administrator(properties: Body, old: Body) -> None:
+    """Whoever lets passwords in names an administrator with one, once; the password is shown to nobody."""
+    password = properties.pop("administratorLoginPassword", None)
+    auth = {"activeDirectoryAuth": "Disabled", "passwordAuth": "Enabled", **(properties.get("authConfig") or {})}
+    properties["authConfig"] = auth
+    login = properties.get("administratorLogin")
+    if old.get("administratorLogin") and login != old["administratorLogin"]:
+        raise Refused(400, "InvalidParameterValue", "The administrator login name cannot be changed.")
+    is_new = login and not old.get("administratorLogin")
+    if auth["passwordAuth"] == "Enabled" and (not login or (is_new and not password)):
+        raise Refused(400, "InvalidParameterValue", "Password authentication needs an administrator and a password.")
 
 
 def _leave_with_children(draft: Draft, body: Body) -> None:
