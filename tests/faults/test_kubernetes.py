@@ -20,7 +20,6 @@ from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, strike_all, strike_whole
 from tests.offers.kubernetes.hands import CASES, example_of
-from tests.offers.kubernetes.real import cluster_world
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 KINDS = {kind.__name__: kind for kind in CASES}
@@ -45,7 +44,7 @@ def strike(session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[
     """Have faults happen at every effect of one type's life, and tell how many that were."""
 
     def run(kind: str, faults: Sequence[Fault]) -> None:
-        with cluster_world(session_sandbox, tmp_path) as world:
+        with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as world:
             example = example_of(KINDS[kind], world.kube)
             offer = installed()[KINDS[kind].type]
             effects = strike_all(lambda number: Life(offer, example, world, number), world, faults)
@@ -69,7 +68,7 @@ def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(kind: 
 def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
     session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    with cluster_world(session_sandbox, tmp_path) as world:
+    with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as world:
         effects = strike_whole(example_of(KINDS["KubernetesService"], world.kube), world, DEADLY)
     points = sum(map(len, effects.values()))
     print(f"a whole LiveSystem: {points} crash points: {effects}")
@@ -165,7 +164,7 @@ def test_a_list_that_ends_before_its_last_page_shows_nothing_at_all(
 @pytest.fixture
 def anywhere(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
     """In the sandbox, or in a real cluster: nothing is asked of it that only a sandbox can do."""
-    with cluster_world(session_sandbox, tmp_path) as made:
+    with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as made:
         yield made
 
 

@@ -10,17 +10,14 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes import hands
 from tests.offers.kubernetes.examples import EXAMPLES
-from tests.offers.kubernetes.real import cluster_world
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 from tests.offers.suites import Case, Stage, Suite
 
 
 @contextmanager
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
-    """One type, in the sandbox, or in a real cluster where ``KUBECONFIG_REAL`` names one.
-
-    `scripts/kube-apiserver` starts such a cluster.
-    """
-    with cluster_world(sandbox, folder) as world:
+    """One type, in the first cluster."""
+    with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
         yield Stage(world, hands.example_of(kind, world.kube))
 
 
