@@ -100,7 +100,11 @@ class Pages(Reading):
             raise gone("The provided continue parameter is too old to display a consistent list result.")
 
     def follows(self, token: str, after: str) -> None:
-        """Note a token that leads on from the page that another one led to."""
+        """Note a token that leads on from the page that another one led to.
+
+        The server gives the same token for the same state, so one given anew is good again.
+        """
+        self._expired.discard(token)
         self._numbers[token] = self.page_number(after) + 1
 
 
