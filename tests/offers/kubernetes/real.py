@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ OF_THE_SERVER: Final = ("default", "kube-node-lease", "kube-public", "kube-syste
 # Whose objects are taken away before each test; a Deployment before what it leaves behind.
 EMPTIED: Final = (
     *("deployments.apps", "replicasets.apps", "services", "networkpolicies.networking.k8s.io", "pods"),
-    *("persistentvolumeclaims", "secrets", *(one["metadata"]["name"] for one in DEFINITIONS)),
+    *("persistentvolumeclaims", "secrets", "configmaps", *(one["metadata"]["name"] for one in DEFINITIONS)),
 )
 STANDARD: Final = {
     "apiVersion": "storage.k8s.io/v1",
@@ -123,16 +124,15 @@ class RealCluster(KubernetesCloud):
         for definition in DEFINITIONS:
             self._await(definition)
         self._kinds = kinds = self._served = self._served or ServedKinds(self._server)
-        self._store = store = ServedStore(self._lock, self._server, kinds)
+        self._store = self._served_store = store = ServedStore(self._lock, self._server, kinds)
         self._controllers = Controllers(store, kinds, self.knobs, Addresses())
         self._writing = DryRun(self._server, store, self._controllers)
         self._reading = self._pages = Pages(store, self._controllers)
         self._watching = Watching(self.monitor, self._writing)
         for resource in EMPTIED:
             for item in store.items(kinds.of(resource)):
-                if item["metadata"]["name"] != "kubernetes":
-                    with suppress(ApiError):  # gone with what it belonged to
-                        store.remove(resource, item)
+                if item["metadata"]["name"] != "kubernetes" and not item["metadata"]["namespace"].startswith("kube-"):
+                    store.remove(resource, item)
         for item in store.items(NAMESPACE):
             if item["metadata"]["name"] not in OF_THE_SERVER:
                 store.remove(NAMESPACE.resource, item)
@@ -153,7 +153,9 @@ class RealCluster(KubernetesCloud):
     def _answer(self, request: KubeRequest) -> tuple[Answer, list[Object]]:
         if request.verb == "watch":
             following = self._server.follow(path_of(request.target), request.query, Accept=request.accept)
-            return (answer_of(following) if isinstance(following, Reply) else Answer(200, Stream(following))), []
+            if isinstance(following, Reply):
+                return answer_of(following), []
+            return Answer(200, Stream(self._ticking(following))), []
         if request.verb == "list":
             return self._listed(request)
         reply = send(self._server, request) if request.verb == "get" else self._written(request)
@@ -167,6 +169,15 @@ class RealCluster(KubernetesCloud):
             if is_hidden:
                 raise not_found(request.target.kind, request.target.name)
         return answer_of(reply), [item]
+
+    def _ticking(self, pieces: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
+        """What only time brings about happens also while somebody watches."""
+        with closing(pieces):
+            for piece in pieces:
+                if not piece:
+                    with self._lock:
+                        self._controllers.settle()
+                yield piece
 
     def _listed(self, request: KubeRequest) -> tuple[Answer, list[Object]]:
         token, limit, cap = request.query.get("continue", ""), request.number("limit"), self.knobs.page_size
@@ -212,6 +223,13 @@ class RealCluster(KubernetesCloud):
         target = request.target
         name = target.name or (reply.json() or request.content())["metadata"]["name"]
         after = self._store.get(target.kind, target.namespace, name)
+        if target.kind == CRD:  # the server itself looks after definitions
+            if after is not None:
+                self._kinds.define(after)
+            return
+        if after is not None and after["metadata"].get("deletionTimestamp"):
+            self._served_store.let_go(target.kind, after)
+            after = self._store.get(target.kind, target.namespace, name)
         if after is None:
             if before is not None:
                 self._controllers.removed(target.kind, before)

@@ -7,7 +7,8 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ import urllib3
 import yaml
 
 from fractal_cloud.sandbox.kubernetes.errors import ApiError
-from fractal_cloud.sandbox.kubernetes.kinds import DEFINITIONS, Kind, Kinds, Object
+from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Kind, Kinds, Object
 from fractal_cloud.sandbox.kubernetes.request import Target
 from fractal_cloud.sandbox.kubernetes.store import Store
 
@@ -74,7 +75,7 @@ class Server:
         answer = self._send(method, path, content, query, headers, timeout=60)
         return Reply(answer.status, answer.headers.get("Content-Type", ""), answer.data)
 
-    def follow(self, path: str, query: Mapping[str, str], **headers: str) -> Reply | Iterator[bytes]:
+    def follow(self, path: str, query: Mapping[str, str], **headers: str) -> Reply | Generator[bytes, None, None]:
         """Send a request whose answer comes piece by piece, with an empty piece now and then; or its refusal."""
         answer = self._send("GET", path, None, query, headers, timeout=None, preload_content=False)
         if answer.status != 200:
@@ -108,7 +109,7 @@ class Server:
         return self._pool.request(method, url, body=content, headers=sent, **more)
 
 
-def _pieces(pieces: queue.Queue[bytes | None], close: Callable[[], None]) -> Iterator[bytes]:
+def _pieces(pieces: queue.Queue[bytes | None], close: Callable[[], None]) -> Generator[bytes, None, None]:
     try:
         while True:
             try:
@@ -120,7 +121,8 @@ def _pieces(pieces: queue.Queue[bytes | None], close: Callable[[], None]) -> Ite
                 return
             yield piece
     finally:
-        close()
+        with suppress(RuntimeError, OSError):  # it came to its end by itself
+            close()
 
 
 def path_of(target: Target) -> str:
@@ -222,16 +224,22 @@ class ServedStore(Store):
         """Delete an object, and let nothing hold it back."""
         kind, metadata = self._kinds.of(resource), item["metadata"]
         target = Target(kind, metadata.get("namespace", ""), metadata["name"])
-        self._good(self._server.ask("DELETE", path_of(target), {"gracePeriodSeconds": 0}))
-        if kind.resource == "namespaces":
-            dying = self.get(kind, "", target.name) or item
-            emptied = {**dying, "spec": {"finalizers": []}}
-            self._good(self._server.ask("PUT", f"{path_of(target)}/finalize", emptied))
+        self._server.ask("DELETE", path_of(target), {"gracePeriodSeconds": 0})
         deadline = time.monotonic() + 20
-        while self.get(kind, target.namespace, target.name) is not None:
+        while (dying := self.get(kind, target.namespace, target.name)) is not None:
             assert time.monotonic() < deadline, f"{path_of(target)} does not go"
+            self.let_go(kind, dying)
             time.sleep(0.02)
         return item
+
+    def let_go(self, kind: Kind, dying: Object) -> None:
+        """Take away what holds back an object that is being deleted; of definitions the server itself takes care."""
+        metadata = dying["metadata"]
+        where = path_of(Target(kind, metadata.get("namespace", ""), metadata["name"]))
+        if kind == NAMESPACE:
+            self._server.ask("PUT", f"{where}/finalize", {**dying, "spec": {"finalizers": []}})
+        elif kind != CRD and metadata.get("finalizers"):
+            self._server.ask("PUT", where, {**dying, "metadata": {**metadata, "finalizers": []}})
 
     def _good(self, reply: Reply) -> Object:
         if not reply.is_good:
