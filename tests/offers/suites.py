@@ -53,7 +53,8 @@ class Suite:
 
     ``effects``: how many effects the life of each type has at least (by class name): what is struck must not shrink
     unnoticed; a provider without them has crashes of its own elsewhere. ``always``: the types that are struck in the
-    quick run too. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
+    quick run too. ``whole``: the type whose example comes and goes as a whole LiveSystem, whatever effect is struck, and
+    how many effects that has at least. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
     knob ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
     """
@@ -63,6 +64,7 @@ class Suite:
     stage: Callable[[Sandbox, Path, type[Component]], AbstractContextManager[Stage]]
     effects: Mapping[str, int] = field(default_factory=dict)
     always: tuple[str, ...] = ()
+    whole: tuple[str, int] | None = None
     machine: str = ""
     refusals: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: REFUSALS)
     lists: str = "list*"

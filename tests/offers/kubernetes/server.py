@@ -211,12 +211,12 @@ class ServedStore(Store):
         shown = self.get(kind, target.namespace, target.name)
         assert shown is not None
         if shown.get("spec") != item.get("spec") or not kind.has_status:
-            shown = self._put(target, shown, item)
+            shown = self._send(target, shown, item)
         if kind.has_status:
-            shown = self._put(Target(kind, target.namespace, target.name, "status"), shown, item)
+            shown = self._send(Target(kind, target.namespace, target.name, "status"), shown, item)
         return shown
 
-    def _put(self, target: Target, shown: Object, item: Object) -> Object:
+    def _send(self, target: Target, shown: Object, item: Object) -> Object:
         metadata = {**item["metadata"], "resourceVersion": shown["metadata"]["resourceVersion"]}
         return self._good(self._server.ask("PUT", path_of(target), {**item, "metadata": metadata}))
 

@@ -33,5 +33,15 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
+    effects={
+        "KubernetesWorkload": 20,
+        "KubernetesService": 20,
+        "KubernetesNetworkPolicy": 20,
+        "KubernetesPersistentVolumeClaim": 16,
+        "KubernetesVirtualMachine": 20,
+        "Ambassador": 20,
+    },
+    # One of each way of being: changed freely, and growing only.
     always=("KubernetesWorkload", "KubernetesPersistentVolumeClaim"),
+    whole=("KubernetesService", 12),
 )
