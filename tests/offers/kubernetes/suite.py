@@ -13,12 +13,19 @@ from tests.offers.kubernetes.examples import EXAMPLES
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 from tests.offers.suites import Case, Stage, Suite
 
+KINDS = {kind.type: kind for kind in hands.CASES}
+
 
 @contextmanager
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type, in the first cluster."""
     with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
-        yield Stage(world, hands.example_of(kind, world.kube))
+        example = hands.example_of(kind, world.kube)
+        yield Stage(
+            world,
+            example,
+            {str(one["id"]): hands.example_of(KINDS[one["type"]], world.kube) for one in example.parents},
+        )
 
 
 SUITE = Suite(
@@ -44,4 +51,5 @@ SUITE = Suite(
     # One of each way of being: changed freely, and growing only.
     always=("KubernetesWorkload", "KubernetesPersistentVolumeClaim"),
     whole=("KubernetesService", 12),
+    machine="KubernetesService",
 )
