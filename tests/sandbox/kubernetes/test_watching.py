@@ -15,6 +15,7 @@ import pytest
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.kubernetes import PERSON_TOKEN
 from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from tests.offers.kubernetes.real import KUBECONFIG
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, MACHINES, Api, deployment, machine
 
 ON_A_REAL_SERVER = True
@@ -93,6 +94,8 @@ def test_what_no_longer_fits_the_selector_is_deleted_to_the_watch(person: Api, w
 
 
 def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api, watches: Any) -> None:
+    if KUBECONFIG:
+        pytest.skip("a real server forgets old versions only after some minutes")
     kind, status = watches(CONFIG_MAPS, resourceVersion="1").next()
     assert (kind, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
 
