@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from fractal_cloud.sandbox import Sandbox
 from tests import proofs
 from tests.at_rest import nobody_missed
+from tests.offers.kubernetes.real import over_a_real_server
 from tests.world import World
 from tests.world import world as make_world
 
@@ -86,7 +87,7 @@ def everybody_judged() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def session_sandbox() -> Iterator[Sandbox]:
     """One sandbox for all tests of a worker; every world resets it."""
-    with Sandbox(port=0) as sandbox:
+    with over_a_real_server(Sandbox(port=0)) as sandbox:
         yield sandbox
 
 

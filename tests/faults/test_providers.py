@@ -1,7 +1,7 @@
 """On every cloud: the agent dies, loses an answer, cannot read, or has forgotten all, at whatever effect (S17, S0, C2).
 
 The quick run lets the faults take turns over a type or two of each provider; the long run has all of them everywhere.
-AWS and Kubernetes, which came first, have files of their own beside this one.
+AWS, which came first, has files of its own beside this one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from tests.faults.effects import Fault
-from tests.faults.lives import Life, strike_all
+from tests.faults.lives import Effects, Life, strike_all, strike_whole
 from tests.offers.suites import Stage, Suite, suites
 
 DEADLY = (Fault.KILLED_AFTER, Fault.ANSWER_LOST)
@@ -46,10 +46,14 @@ def _strike(
     with suite.stage(sandbox, folder, kind) as stage:
         world, offer = stage.world, installed()[kind.type]
         effects = strike_all(lambda number: Life(offer, stage.example, world, number), world, faults)
+    _tell(name, effects, suite.effects[name], tell)
+
+
+def _tell(name: str, effects: Effects, at_least: int, tell: Callable[[str, object], None]) -> None:
     points = sum(map(len, effects.values()))
     print(f"{name}: {points} crash points: {effects}")
     tell("crash points", points)
-    assert points >= suite.effects[name]
+    assert points >= at_least
 
 
 @pytest.mark.timeout(300)
@@ -65,6 +69,25 @@ def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(
     record_property: Callable[[str, object], None],
 ) -> None:
     _strike(session_sandbox, tmp_path, suites()[provider], kind, DEADLY, record_property)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.rule("S17", "O10")
+@pytest.mark.parametrize(
+    ("provider", "kind"), _types(lambda suite, kind: suite.whole is not None and kind == suite.whole[0])
+)
+def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
+    provider: str,
+    kind: str,
+    session_sandbox: Sandbox,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    suite = suites()[provider]
+    assert suite.whole is not None
+    with suite.stage(session_sandbox, tmp_path, suite.kinds()[kind]) as stage:
+        effects = strike_whole(stage.example, stage.world, DEADLY)
+    _tell(f"a whole LiveSystem of {provider}", effects, suite.whole[1], record_property)
 
 
 @pytest.mark.soak
