@@ -147,7 +147,7 @@ def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memor
 
 
 def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
-    settings, registry = AgentSettings(providers=("aws",)), installed()
+    settings, registry = AgentSettings(providers=("aws",)), installed("aws")
     offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
     reader = Reader(
         {name: facts.offer for name, facts in offers.items()},
@@ -184,7 +184,7 @@ class Bench:
         self.heap: Heap = beside.heap if beside else Heap()
         scope = Scope.from_key(work.scope)
         if session is None:
-            session = installed().provider("aws").connect()
+            session = installed("aws").provider("aws").connect()
             assert session.realms() == {"": scope.realm}
         self.held = HeldScope(scope, session.at(scope))
         self.take(work)

@@ -20,6 +20,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.aws.answers import Expected, expecting, leave_out_known
 from fractal_cloud.offers.aws.faults import Answer, error_of
+from fractal_cloud.offers.aws.models import Models
 from fractal_cloud.offers.offer import Cloud, Look, Session
 from fractal_cloud.offers.recall import Recall
 
@@ -59,6 +60,7 @@ class AwsSession(Session):
             ) from missing
         core = botocore.session.get_session()
         self._session = boto3.Session(botocore_session=core)
+        core.get_component("data_loader").file_loader = Models()
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, bool], Any] = {}
         self._partitions: dict[str, str] = {}
