@@ -10,8 +10,8 @@ Memory first, cloud last (S17): nothing is written to the cloud before the contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -251,7 +251,7 @@ class Cycle:
             return error
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
-        planned = self._publish_intents(wave, judgements)
+        """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
         around = self._around
 
         def carry_out(step: Planned) -> Outcome:
@@ -264,7 +264,17 @@ class Cycle:
                 back_off(self._held, step.tracked.type, around.now(), outcome.error.after_seconds)
             return outcome
 
-        return list(around.pool.map(carry_out, planned))
+        futures: list[Future[Outcome]] = []
+        try:
+            for part in _parts(wave, judgements, around.settings.concurrency):
+                planned = self._publish_intents(part, judgements)
+                futures.extend(around.pool.submit(carry_out, step) for step in planned)
+            wait(futures, return_when=FIRST_EXCEPTION)  # woken for each, this thread would take turns with the writers
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)  # whatever failed here: nothing is being written any more when the cycle is over
 
     def _is_unopposed(self, planned: Planned) -> bool:
         """Whether the control plane, told of a write once more right before it, still has nothing against it.
@@ -295,7 +305,8 @@ class Cycle:
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
-            if replace(memory, message=tracked.memory.message) != tracked.memory or used is not None:
+            is_new = step.verb is Verb.CREATE or used is not None
+            if is_new or replace(memory, message=tracked.memory.message) != tracked.memory:
                 changes.append(to_change(tracked.uid, memory, used_request=used))
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
@@ -474,6 +485,18 @@ class Cycle:
         living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
         found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
         return frozenset(found) if can_be_told_apart(held) else None
+
+
+def _parts(wave: list[Tracked], judgements: dict[str, Judgement], concurrency: int) -> Iterator[list[Tracked]]:
+    """A wave, or, where all of it is created, its parts: two calls for every thread first, then ever more.
+
+    Only creations: nothing is read or judged for them right before the call, while this thread goes on with the rest.
+    """
+    are_creations = all(_verb(judgements[tracked.uid]) is Verb.CREATE for tracked in wave)
+    begin, size = 0, 2 * concurrency if are_creations else len(wave)
+    while begin < len(wave):
+        yield wave[begin : begin + size]
+        begin, size = begin + size, 4 * size
 
 
 def _signature(step: Step) -> str:

@@ -18,6 +18,7 @@ import structlog
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.deadline import Deadline, moment, steady
+from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
@@ -107,9 +108,18 @@ class _Search:
 
 
 class Agent:
-    """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it."""
+    """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it.
 
-    def __init__(self, settings: AgentSettings, control: ControlPlane, registry: Registry | None = None) -> None:
+    ``heap``: the objects of this process, where the agent has it to itself.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        control: ControlPlane,
+        registry: Registry | None = None,
+        heap: Heap | None = None,
+    ) -> None:
         self.settings = settings
         self._control = control
         self._registry = registry or installed(*sorted(settings.providers))
@@ -131,6 +141,7 @@ class Agent:
         self._calls = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="cloud")
         self._cycles = ThreadPoolExecutor(SCOPES_AT_ONCE, thread_name_prefix="scope")
         self._around = self._surroundings()
+        self._heap = heap
 
     def _surroundings(self) -> Surroundings:
         found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
@@ -394,6 +405,8 @@ class Agent:
             _wait_for_any(running, 0.5)
             self._collect()
             return
+        if self._heap is not None:
+            self._heap.set_aside(sum(len(turn.held.tracked) for turn in self._turns.values()))
         now = time.monotonic()
         next_due = min((self._due(turn) for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
         next_beat = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
@@ -497,7 +510,7 @@ def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
 def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:
     """Run an agent in this process until SIGTERM or SIGINT; ``RegistrationError`` where a type contradicts itself."""
     with ControlPlane(settings.url, settings.token) as control:
-        agent = Agent(settings, control)
+        agent = Agent(settings, control, heap=Heap())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: agent.stop())
         if on_ready is not None:

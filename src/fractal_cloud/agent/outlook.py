@@ -277,13 +277,13 @@ class Outlook:
         named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
         named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
         named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
-        left = {known.resource_id for known in self.held.known.values() if known.left_by is not None}
+        named |= {known.resource_id or "" for known in self.held.known.values() if known.left_by is not None}
         live_systems = {component.live_system_id for component in tracked}
         orphans: dict[tuple[str, str], Sighting | None] = {}
         for of_type in self.picture.sightings.values():
             for sighting in of_type.values():
                 owner = sighting.protocol.owner
-                if owner in live_systems and sighting.resource_id not in named | left:
+                if owner in live_systems and sighting.resource_id not in named:
                     orphans.setdefault((owner, sighting.type), sighting)
         return orphans
 
