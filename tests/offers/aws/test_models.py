@@ -21,11 +21,14 @@ def _without_documentation(value: Any) -> Any:
     return [_without_documentation(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", ["sts/2011-06-15/service-2", "ecs/2014-11-13/service-2", "endpoints"])
-def test_a_description_is_read_whole_but_for_its_documentation(path: str) -> None:
-    own = JSONFileLoader().load_file(str(DATA / path))
+@pytest.mark.parametrize("name", ["sts/2011-06-15/service-2", "ecs/2014-11-13/service-2", "endpoints"])
+def test_a_description_is_read_whole_but_for_its_documentation(name: str, tmp_path: Path) -> None:
+    (found,) = DATA.glob(f"{name}.json*")
+    path = str(tmp_path / "model")  # read for this test alone: the SDK changes some of what it is handed
+    Path(path + found.name.removeprefix(Path(name).name)).write_bytes(found.read_bytes())
+    own = JSONFileLoader().load_file(path)
     assert own is not None
-    assert Models().load_file(str(DATA / path)) == _without_documentation(own)
+    assert Models().load_file(path) == _without_documentation(own)
 
 
 def test_a_member_that_is_called_documentation_stays(tmp_path: Path) -> None:
