@@ -55,7 +55,8 @@ class Circumstances:
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
     ``waits_for``: dependencies that must come first. ``dependents``: components of the same LiveSystem that need this
-    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here.
+    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here;
+    ``lodgers``: those that live in it in another scope, and are found through what it publishes until they are gone.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``known_as``: the other name under which a vanished resource was found (S19).
@@ -69,6 +70,7 @@ class Circumstances:
     declared: Mapping[str, Any] = field(default_factory=dict)
     waits_for: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
+    lodgers: tuple[str, ...] = ()
     left_dependents: tuple[str, ...] = ()
     orphan: Sighting | None = None
     rival: str | None = None
@@ -363,6 +365,8 @@ def _deletion(
             return waiting(words.window(tracked))
         case Fate.GONE:
             return ended(words.gone(tracked))
+        case Fate.DROP | Fate.LEAVE if around.lodgers:
+            return waiting(words.deletion_waits(around.lodgers))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
             return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)

@@ -56,7 +56,8 @@ def ask(
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
     generation = 1 if standing is None else standing.generation + 1
     rows = records_of(tx, declaration.id)
-    merged = merge(rows, Target(declaration, identities, realms(tx), generation, tx.now))
+    reached = realms(tx, also=livesystems.host_names(declaration, identities))
+    merged = merge(rows, Target(declaration, identities, reached, generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
     recall_overrides(tx, merged.added)
