@@ -320,9 +320,7 @@ class Agent:
 
     def _claim(self) -> None:
         held = {key: turn.held.version for key, turn in self._turns.items()}
-        asked = Claim(
-            agent_id=self.settings.agent_id, held=held, hosts=self._hosts.number, unreached=self._unreached
-        )
+        asked = Claim(agent_id=self.settings.agent_id, held=held, hosts=self._hosts.number, unreached=self._unreached)
         claimed = self._control.claim(asked)
         self._clock.set(claimed.now)
         self._wake = claimed.wake

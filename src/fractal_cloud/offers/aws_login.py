@@ -27,7 +27,8 @@ class EksTokens:
             import boto3
         except ModuleNotFoundError as missing:
             raise Denied(
-                f"{missing.name!r} is not installed, which EKS clusters need: `pip install 'fractal-cloud[aws]'` brings it"
+                f"{missing.name!r} is not installed, which EKS clusters need: "
+                "`pip install 'fractal-cloud[aws]'` brings it"
             ) from missing
         self._cluster = cluster
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ class GoogleTokens:
         import google.auth
 
         self._auth: Any = google.auth
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._credentials: Any = None
         self._transport = _transport()
         self.default_project = ""
@@ -34,15 +34,19 @@ class GoogleTokens:
 
     def found(self) -> Any:
         """The credentials themselves."""
-        if self._credentials is None:
-            from google.auth.exceptions import GoogleAuthError
+        with self._lock:
+            if self._credentials is None:
+                self._credentials, self.default_project = self._find()
+            return self._credentials
 
-            try:
-                found, project = self._auth.default(scopes=[SCOPE], request=self._transport)
-            except (GoogleAuthError, ValueError) as error:
-                raise _no_credentials(error) from error
-            self._credentials, self.default_project = found, project or ""
-        return self._credentials
+    def _find(self) -> tuple[Any, str]:
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            found, project = self._auth.default(scopes=[SCOPE], request=self._transport)
+        except (GoogleAuthError, ValueError) as error:
+            raise _no_credentials(error) from error
+        return found, project or ""
 
     def _refresh(self, credentials: Any) -> None:
         from google.auth.exceptions import GoogleAuthError, TransportError

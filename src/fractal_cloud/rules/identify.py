@@ -75,9 +75,7 @@ def _in_their_hosts(
         host = found.get(identity.realm) if identity is not None else None
         if facts is None or identity is None or host is None or types[identity.realm] not in facts.hosts():
             continue
-        realm = HostName(
-            declaration.id, identity.realm, types[identity.realm], host.place, host.parent, host.name
-        )
+        realm = HostName(declaration.id, identity.realm, types[identity.realm], host.place, host.parent, host.name)
         named[component.id] = replace(identity, realm=str(realm))
     return named
 

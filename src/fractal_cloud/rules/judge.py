@@ -358,6 +358,8 @@ def _deletion(
         status = None if view.presence is Presence.UNREADABLE else Status.DELETING
         return Judgement(rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer)
 
+    if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
+        return waiting(words.deletion_waits(around.lodgers))
     match fate:
         case Fate.WAIT if view.error is not None:
             return waiting(words.unreadable(view.error))
@@ -365,8 +367,6 @@ def _deletion(
             return waiting(words.window(tracked))
         case Fate.GONE:
             return ended(words.gone(tracked))
-        case Fate.DROP | Fate.LEAVE if around.lodgers:
-            return waiting(words.deletion_waits(around.lodgers))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
             return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)

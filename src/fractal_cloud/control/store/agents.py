@@ -100,7 +100,9 @@ def described(agent: Agent, now: datetime) -> Json:
     return {
         "id": agent.id,
         "environment": agent.environment,
-        "reaches": [{"provider": p, "name": name, "realm": realm} for (p, name), realm in sorted(agent.realms.items()) if realm],
+        "reaches": [
+            {"provider": p, "name": name, "realm": realm} for (p, name), realm in sorted(agent.realms.items()) if realm
+        ],
         "cycleSeconds": agent.cycle_seconds,
         "lastSeen": agent.last_seen,
         "alive": agent.deadline > now,

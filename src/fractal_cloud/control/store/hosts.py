@@ -134,9 +134,7 @@ _VERSIONS = select(scopes.c.version).where(among(scopes.c.key, "keys"))
 def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
     """All hosts that agents of these providers are to reach."""
     found = {
-        (provider, host.name): Host(
-            provider=provider, name=host.name, type=host.host.type, outputs=dict(host.outputs)
-        )
+        (provider, host.name): Host(provider=provider, name=host.name, type=host.host.type, outputs=dict(host.outputs))
         for provider in sorted(providers)
         for host in standing(tx, provider, declared(tx, environment, provider)).values()
         if host.name is not None
@@ -145,20 +143,22 @@ def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
 
 
 def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, str, str]]:
-    """Where those are found that live in these components: uid, LiveSystem, and what the keys of their scopes begin with."""
-    by_environment: dict[str, list[ComponentRecord]] = defaultdict(list)
+    """Where those are found that live in these components: uid, LiveSystem, and the beginning of their scopes' keys."""
+    needed: dict[str, dict[str, dict[str, list[str]]]] = {}
     for record in records:
-        by_environment[record.environment].append(record)
-    for environment, of_it in by_environment.items():
-        query = select(scopes.c.provider).where(scopes.c.realm == "", scopes.c.place == environment)
-        for provider in tx.connection.execute(query).scalars().all():
-            needed = types.hosts(tx, provider)
-            for record in of_it:
-                name = reach_name(record.type, record.output_fields, needed.get(record.type, ()))
-                realm = tx.connection.execute(
-                    select(reaches.c.realm).where(
-                        reaches.c.environment == environment, reaches.c.provider == provider, reaches.c.name == name
-                    )
-                ).scalar() if name is not None else None
-                if realm is not None:
-                    yield record.uid, record.live_system_id, Scope(provider, str(realm), "").key
+        environment = record.environment
+        if environment not in needed:
+            rooms = select(scopes.c.provider).where(scopes.c.realm == "", scopes.c.place == environment)
+            providers = tx.connection.execute(rooms).scalars().all()
+            needed[environment] = {provider: types.hosts(tx, provider) for provider in providers}
+        for provider, outputs in needed[environment].items():
+            name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))
+            realm = _realm(tx, environment, provider, name) if name is not None else None
+            if realm is not None:
+                yield record.uid, record.live_system_id, Scope(provider, realm, "").key
+
+
+def _realm(tx: Tx, environment: str, provider: str, name: str) -> str | None:
+    c = reaches.c
+    query = select(c.realm).where(c.environment == environment, c.provider == provider, c.name == name)
+    return tx.connection.execute(query).scalar()

@@ -328,8 +328,7 @@ def warnings(tx: Tx, wanted: Deploy) -> list[str]:
     unserved = {(c.provider, _asked(wanted.identities[c.id].realm)) for c in declaration.components} - served
     told = sorted({(provider, realm if provider in providers else "") for provider, realm in unserved})
     return [
-        unserved_message(provider, declaration.environment, "" if name == ANY_HOST else name)
-        for provider, name in told
+        unserved_message(provider, declaration.environment, "" if name == ANY_HOST else name) for provider, name in told
     ]
 
 

@@ -6,7 +6,7 @@ never because nobody reaches it (S0).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -87,10 +87,13 @@ def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[Componen
             why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
             is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now
             fails = is_late and _was_never_dealt_with(record)
-            if record.message != why or fails:
-                change = {"status": Status.FAILED.value, "dealt_generation": record.generation} if fails else {}
-                waits = [host.host.component_id] if record.realm is None and not fails else []
-                found.append(replace(record, message=why, waits_for=waits, **change))
+            if record.message == why and not fails:
+                continue
+            record.message = why
+            record.waits_for = [host.host.component_id] if record.realm is None and not fails else []
+            if fails:
+                record.status, record.dealt_generation = Status.FAILED.value, record.generation
+            found.append(record)
     return found
 
 

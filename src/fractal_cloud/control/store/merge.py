@@ -102,8 +102,8 @@ def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[Fault]:
         if other is not record and other.realm_name != record.realm_name:
             yield Fault(
                 f"components[{record.component_id}]",
-                f"speaks of the same resource as components[{other.component_id}], because {called(other.realm_name)!r} and "
-                f"{called(record.realm_name)!r} are both {record.realm!r}: declare it once",
+                f"speaks of the same resource as components[{other.component_id}], because "
+                f"{called(other.realm_name)!r} and {called(record.realm_name)!r} are both {record.realm!r}: declare it once",
             )
 
 

@@ -147,8 +147,8 @@ def foreign_message(environment: str, provider: str, realm: str, realm_now: str,
     host = host_of(name)
     if host is not None:
         return (
-            f"it is in {provider} {realm!r}, but {host.component_id!r} is {realm_now!r} now: nothing is read or written "
-            "there for it; take it out of the declaration, deploy, and declare it again"
+            f"it is in {provider} {realm!r}, but {host.component_id!r} is {realm_now!r} now: nothing is read "
+            "or written there for it; take it out of the declaration, deploy, and declare it again"
         )
     now = f"{realm_now!r}" + (f" as {name!r}" if name else "")
     return (

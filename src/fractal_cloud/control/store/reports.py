@@ -79,7 +79,9 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     known = standing.records
     speaking = _speaking(sent, known)
     heard = listeners(tx, speaking)
-    held = _check_leases(tx, agent, sent.scopes, also=heard.scope_keys | heard.room_keys | _destinations(tx, known.values()))
+    held = _check_leases(
+        tx, agent, sent.scopes, also=heard.scope_keys | heard.room_keys | _destinations(tx, known.values())
+    )
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:

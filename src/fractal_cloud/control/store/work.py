@@ -215,7 +215,9 @@ def _left_inside(tx: Tx, keys: Iterable[str]) -> dict[str, list[str]]:
     c = components.c
     going: list[ComponentRecord] = []
     for some in chunks(keys):
-        going += [to_record(row) for row in tx.connection.execute(select_records().where(c.deleting, c.scope_key.in_(some)))]
+        going += [
+            to_record(row) for row in tx.connection.execute(select_records().where(c.deleting, c.scope_key.in_(some)))
+        ]
     if not going:
         return {}
     found: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The session at Azure: the one file that knows azure-identity, and so who calls, where, and which subscriptions.
+"""The session at Azure: who calls, where, and which subscriptions are reached.
 
 Credentials are found as every tool of the vendor's finds them: a service principal in the environment, a workload's or
 a machine's own identity, or somebody who has logged in with ``az``.

@@ -1,4 +1,4 @@
-"""The session at Google Cloud: the one file that knows google-auth, and the doors through which every call goes.
+"""The session at Google Cloud: who calls, and the doors through which every call goes.
 
 Credentials are those Google's own tools find (application default credentials). What is asked of Google, and why, does
 not belong here.
@@ -76,8 +76,7 @@ class GcpSession(Session):
         return self._missing
 
     def _named(self) -> tuple[list[str], str]:
-        with self._lock:
-            self._login.found()
+        self._login.found()
         listed = [name.strip() for name in os.environ.get(PROJECTS, "").split(",") if name.strip()]
         meant = self._login.default_project or os.environ.get("CLOUDSDK_CORE_PROJECT", "")
         if not listed and not meant:
@@ -106,12 +105,11 @@ class GcpSession(Session):
         with self._lock:
             door = self._doors.get(service)
             if door is None:
-                self._login.found()
-                door = self._doors[service] = Door(_address(service, self._credentials), self._dialect())
+                door = self._doors[service] = Door(_address(service, self._login.found()), self._dialect())
         return door
 
     def _dialect(self) -> GoogleDialect:
-        paying = getattr(self._credentials, "quota_project_id", None)
+        paying = getattr(self._login.found(), "quota_project_id", None)
         return GoogleDialect(self._login.token, {"x-goog-user-project": paying} if paying else {})
 
 
