@@ -119,6 +119,8 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
         return _act_on_request(tracked, view, answer, drift)
     if tracked.deleting:
         rule, fate = decide_deletion(situation, window_over=around.window_over)
+        if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
+            return _kept_for_lodgers(tracked, around, rule, answer)
         return _deletion(tracked, view, around, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
@@ -358,8 +360,6 @@ def _deletion(
         status = None if view.presence is Presence.UNREADABLE else Status.DELETING
         return Judgement(rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer)
 
-    if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
-        return waiting(words.deletion_waits(around.lodgers))
     match fate:
         case Fate.WAIT if view.error is not None:
             return waiting(words.unreadable(view.error))
@@ -382,6 +382,12 @@ def _deletion(
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
+
+
+def _kept_for_lodgers(tracked: Tracked, around: Circumstances, rule: str, answer: Answer | None) -> Judgement:
+    """What is let go stays known until those are gone that are found through it."""
+    message = words.deletion_waits(around.lodgers)
+    return Judgement(rule, Status.DELETING, tracked.memory.stance, message, in_progress=True, answer=answer)
 
 
 def _is_busy(sighting: Sighting) -> bool:

@@ -103,7 +103,8 @@ def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[Fault]:
             yield Fault(
                 f"components[{record.component_id}]",
                 f"speaks of the same resource as components[{other.component_id}], because "
-                f"{called(other.realm_name)!r} and {called(record.realm_name)!r} are both {record.realm!r}: declare it once",
+                f"{called(other.realm_name)!r} and {called(record.realm_name)!r} are both {record.realm!r}: "
+                "declare it once",
             )
 
 

@@ -52,8 +52,8 @@ class ObjectComponent(Component):
         immutable=True,
         hosts=HOSTS,
         description=(
-            "The cluster it lies in: an EKS, AKS, GKE or KaaS cluster of the same LiveSystem, by its id, else a context "
-            "of the agent's kubeconfig; the current context if not given."
+            "The cluster it lies in: an EKS, AKS, GKE or KaaS cluster of the same LiveSystem, by its id, else a "
+            "context of the agent's kubeconfig; the current context if not given."
         ),
     )
     namespace: Namespace = parameter(
