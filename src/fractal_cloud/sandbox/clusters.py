@@ -1,4 +1,4 @@
-"""The clusters that the sandbox's vendors keep for people (EKS, AKS, GKE, KaaS): each a Kubernetes API server of its own.
+"""The clusters that the sandbox's vendors keep for people (EKS, AKS, GKE, KaaS), each an API server of its own.
 
 A vendor opens one when a cluster is made, with its own way of telling callers apart, and closes it when it is deleted:
 from then on nobody answers at its address. All are reached over TLS, below one path of the sandbox's port.

@@ -93,7 +93,7 @@ def _local(body: Body, actor: Actor) -> str:
 
 
 def user_credential(arm: Arm, request: Request, draft: Draft) -> Reply:
-    """The kubeconfig of those who may use a cluster: with an account of its own, or by what `kubelogin` gets of Entra."""
+    """The kubeconfig of a cluster's users: with an account of its own, or by what `kubelogin` gets of Entra."""
     words = request.words
     found = draft.peek(
         arm.kind.plural,

@@ -55,7 +55,7 @@ class KubernetesCloud:
     """The API server of one cluster, with its knobs, its monitor and the record of its calls.
 
     `without` names custom resource definitions that this cluster does not have, as `mappings.getambassador.io`.
-    `authenticate` tells who a bearer token says it is, where a vendor keeps the cluster; nobody is then named in a path.
+    `authenticate` tells who a bearer token says it is, where a vendor keeps the cluster: paths then name nobody.
     `beside`: knobs and calls that it shares with others.
     """
 
