@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLUSTERS", "PATH", "Clusters", "address", "certificate", "kubeconfig"]
 
-PATH: Final = "/clusters"
+PATH: Final = "/api-servers"
 Authenticate = Callable[[str], Actor | None]
 """Who a bearer token says it is; None where the vendor would refuse it."""
 

@@ -27,6 +27,7 @@ from fractal_cloud.control.store.schema import components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import HOST_NAMES, host_of
 from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.rules.words import waits_for
 
 BY: Final = "control plane"
 PATIENCE: Final = 1.5
@@ -38,6 +39,40 @@ def place(database: Database, agent: Agent) -> None:
     with database.write() as tx:
         reached = {name: realm for name, realm in agent.realms.items() if realm}
         place_newly_reached(tx, agent.environment, hosts.names_of(tx, agent.environment, reached))
+        for provider in agent.hosted:
+            _let_wait(tx, agent, provider)
+
+
+def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
+    """Nobody served those who wait for a host, and now somebody does: it is no failure any more."""
+    c = components.c
+    waiting = select_records().where(
+        *(c.environment == agent.environment, c.provider == provider, c.realm.is_(None)),
+        *(c.status == Status.FAILED.value, c.stance == Stance.NONE.value, ~c.established, ~c.deleting),
+        c.realm_name.startswith(HOST_NAMES, autoescape=True),
+    )
+    found = records(tx, waiting)
+    lock_live_systems(tx, (record.live_system_id for record in found))
+    for record in found:
+        host = host_of(record.realm_name)
+        record.waits_for = [host.component_id] if host is not None else []
+        record.status, record.message = Status.INSTANTIATING.value, waits_for(record.waits_for)
+        record.last_updated = tx.now
+        tx.record(_changed(record, agent.id, Status.FAILED.value))
+    update_records(tx, found, ("status", "message", "waits_for", "last_updated"))
+    livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in found}))
+
+
+def _changed(record: ComponentRecord, by: str, before: str) -> Happening:
+    return Happening(
+        record.live_system_id,
+        EventKind.STATUS_CHANGED,
+        by,
+        record.component_id,
+        record.message,
+        before,
+        record.status,
+    )
 
 
 # --- an agent cannot reach it
@@ -59,17 +94,7 @@ def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str
         for record in told:
             record.last_updated = tx.now
             if record.status == Status.FAILED.value:
-                tx.record(
-                    Happening(
-                        record.live_system_id,
-                        EventKind.STATUS_CHANGED,
-                        agent.id,
-                        record.component_id,
-                        record.message,
-                        Status.INSTANTIATING.value,
-                        Status.FAILED.value,
-                    )
-                )
+                tx.record(_changed(record, agent.id, Status.INSTANTIATING.value))
         update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "last_updated"))
         livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in told}))
 
@@ -139,17 +164,7 @@ def end_without_host(database: Database) -> None:
         newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
         for record in ended:
             before, record.status = record.status, Status.DELETED.value
-            tx.record(
-                Happening(
-                    record.live_system_id,
-                    EventKind.STATUS_CHANGED,
-                    BY,
-                    record.component_id,
-                    record.message,
-                    before,
-                    record.status,
-                )
-            )
+            tx.record(_changed(record, BY, before))
             mutations.keep(tx, newest[record.live_system_id].id, [record])
         delete_records(tx, (record.uid for record in ended))
         livesystems.end_if_gone(tx, newest)
