@@ -44,6 +44,14 @@ class WithClusters(TwoClouds):
         """What is said of a component."""
         return str(self.component(live_system, component)["message"])
 
+    def until_gone(self, path: str, at_most: int = 40) -> None:
+        """Cycles until there is no such LiveSystem, or component, any more."""
+        for _ in range(at_most):
+            if self.api.get(f"/livesystems/{path}").status_code == 404:
+                return
+            self.cycle()
+        raise AssertionError(f"{path} is still there: {self.api.get(f'/livesystems/{path}').text}")
+
     def assert_safe(self) -> None:
         """SAFETY in the clusters, too."""
         super().assert_safe()

@@ -54,7 +54,8 @@ class Session(ABC):
     def realms(self) -> Mapping[str, str]:
         """The accounts (or the like) really reached, by the names declarations call them; asked of the cloud.
 
-        The empty name is the one that is meant where a declaration names none. Raises where none is reached.
+        The empty name is the one that is meant where a declaration names none. Raises where none is reached, unless the
+        session can be told of hosts.
         """
 
     def missing(self) -> Mapping[str, str]:

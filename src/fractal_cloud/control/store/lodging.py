@@ -102,12 +102,13 @@ def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str
 def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
     """Those whom no agent tends because of it, with the words in their message, where they are news."""
     found: list[ComponentRecord] = []
+    alive = _alive(tx)
     for provider in agent.hosted:
         known = hosts.standing(tx, provider, hosts.declared(tx, agent.environment, provider))
         failing = {name: host for name, host in known.items() if host.name in unreached}
         for record in _guests(tx, agent.environment, provider, failing):
             host = failing[record.realm_name]
-            if record.realm is not None and (provider, record.realm) in _alive(tx):
+            if record.realm is not None and (provider, record.realm) in alive:
                 continue  # somebody else reaches it
             why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
             is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now

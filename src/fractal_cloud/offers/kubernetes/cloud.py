@@ -224,6 +224,10 @@ def _cause(error: BaseException) -> str:
     return str(reason if isinstance(reason, Exception) else error) or type(error).__name__
 
 
+class _NoneNamed(Denied):
+    """There is no kubeconfig: that is no fault where all clusters are declared."""
+
+
 class KubernetesSession(Session):
     """All clusters these credentials name. Safe to share by threads."""
 
@@ -244,12 +248,13 @@ class KubernetesSession(Session):
     def realms(self) -> Mapping[str, str]:
         """The clusters that answer, by their contexts; the empty name is the current one.
 
-        A cluster that does not answer keeps nobody waiting for the others: see ``missing``.
+        A cluster that does not answer keeps nobody waiting for the others: see ``missing``. None at all is no fault:
+        clusters may be declared later.
         """
         missing: dict[str, str] = {}
         try:
             named, current = self._named()
-        except Denied as error:
+        except _NoneNamed as error:
             named, current = {}, ""
             missing[""] = error.message
         with self._lock:
@@ -351,7 +356,7 @@ class KubernetesSession(Session):
         try:
             contexts, current = self._sdk.config.list_kube_config_contexts(config_file=paths)
         except (ConfigException, OSError) as error:
-            raise Denied(f"no cluster is named: {error}; set KUBECONFIG, or run the agent in a cluster") from error
+            raise _NoneNamed(f"no cluster is named: {error}; set KUBECONFIG, or run the agent in a cluster") from error
         names = [str(context["name"]) for context in contexts]
         wanted = [name.strip() for name in os.environ.get(CONTEXTS, "").split(",") if name.strip()] or names
         unknown = sorted(set(wanted) - set(names))
