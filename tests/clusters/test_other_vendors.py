@@ -16,7 +16,7 @@ from fractal_cloud.offers.kubernetes import declared
 from fractal_cloud.sandbox import Sandbox, sandbox_env
 from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
 from fractal_cloud.sandbox.aws.eks_tokens import caller
-from tests.clusters.worlds import OnAruba, OnAzure, OnGoogle, WithClusters, web, with_clusters
+from tests.clusters.worlds import OnAruba, OnAzure, OnGoogle, web, with_clusters
 from tests.glass.printed import commands, terminal
 from tests.offers.aruba.examples import POOL, SUBNET, VPC
 from tests.offers.azure.person import AzurePerson

@@ -64,5 +64,5 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
 MOUNTS = (
     Mount("kubernetes", "kubernetes", "Kubernetes", CLUSTERS["sandbox"], _load, environment),
     Mount("kubernetes-2", "kubernetes", "Kubernetes", CLUSTERS["sandbox-2"], _load, nothing),
-    Mount("clusters", "kubernetes", "Clusters that vendors keep", "/api-servers", _load_clusters, nothing),
+    Mount("clusters", "kubernetes", "Kubernetes", "/api-servers", _load_clusters, nothing),
 )
