@@ -11,12 +11,14 @@ import pytest
 
 from fractal_cloud.model.errors import Denied, Unreadable
 from fractal_cloud.model.wire import Host
+from fractal_cloud.offers.aws.eks import AwsEks
 from fractal_cloud.offers.aws_login import EksTokens
 from fractal_cloud.offers.kubernetes import declared
+from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.sandbox import Sandbox, sandbox_env
 from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
 from fractal_cloud.sandbox.aws.eks_tokens import caller
-from tests.clusters.worlds import OnAruba, OnAzure, OnGoogle, web, with_clusters
+from tests.clusters.worlds import ROLE, OnAruba, OnAzure, OnGoogle, web, with_clusters
 from tests.glass.printed import commands, terminal
 from tests.offers.aruba.examples import POOL, SUBNET, VPC
 from tests.offers.azure.person import AzurePerson
@@ -149,3 +151,8 @@ def test_what_is_missing_to_enter_a_cluster_is_named(monkeypatch: pytest.MonkeyP
     outputs = {"id": "1", "kaasUri": "/projects/p/providers/Aruba.Container/kaas/1", "managementIp": "203.0.113.1"}
     with pytest.raises(Denied, match="ACLOUD_CLIENT_ID"):
         declared.access(Host(provider="kubernetes", name="declared:1", type=declared.KAAS, outputs=outputs))
+
+
+def test_in_python_the_cluster_itself_is_named() -> None:
+    cluster = AwsEks(id="prod", role_arn=ROLE, subnets=["left", "right"])
+    assert KubernetesWorkload(id="web", image="web:1", cluster=cluster).parameters()["cluster"] == "prod"
