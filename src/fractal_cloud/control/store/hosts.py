@@ -142,6 +142,14 @@ def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
     return Hosts(number=number(tx, environment, providers), hosts=[found[key] for key in sorted(found)])
 
 
+def are_any(tx: Tx) -> bool:
+    """Whether any component lives, or ever lived, in a host."""
+    return tx.connection.execute(_ROOMS).first() is not None
+
+
+_ROOMS = select(scopes.c.key).where(scopes.c.realm == "").limit(1)
+
+
 def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, str, str]]:
     """Where those are found that live in these components: uid, LiveSystem, and the beginning of their scopes' keys."""
     needed: dict[str, dict[str, dict[str, list[str]]]] = {}
