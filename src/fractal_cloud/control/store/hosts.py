@@ -142,12 +142,12 @@ def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
     return Hosts(number=number(tx, environment, providers), hosts=[found[key] for key in sorted(found)])
 
 
-def are_any(tx: Tx) -> bool:
-    """Whether any component lives, or ever lived, in a host."""
-    return tx.connection.execute(_ROOMS).first() is not None
+def rooms(tx: Tx) -> list[tuple[str, str]]:
+    """Provider and environment wherever components live, or ever lived, in a host."""
+    return [(row.provider, row.place) for row in tx.connection.execute(_ROOMS)]
 
 
-_ROOMS = select(scopes.c.key).where(scopes.c.realm == "").limit(1)
+_ROOMS = select(scopes.c.provider, scopes.c.place).where(scopes.c.realm == "")
 
 
 def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, str, str]]:
@@ -156,8 +156,7 @@ def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, s
     for record in records:
         environment = record.environment
         if environment not in needed:
-            rooms = select(scopes.c.provider).where(scopes.c.realm == "", scopes.c.place == environment)
-            providers = tx.connection.execute(rooms).scalars().all()
+            providers = [provider for provider, place in rooms(tx) if place == environment]
             needed[environment] = {provider: types.hosts(tx, provider) for provider in providers}
         for provider, outputs in needed[environment].items():
             name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))

@@ -173,8 +173,11 @@ def end_without_host(database: Database) -> None:
 
 def _without_host(tx: Tx) -> list[ComponentRecord]:
     c = components.c
-    query = select_records().where(c.deleting, c.realm_name.startswith(HOST_NAMES, autoescape=True))
-    going = records(tx, query)
+    going: list[ComponentRecord] = []
+    for provider, environment in hosts.rooms(tx):
+        here = (c.environment == environment, c.provider == provider)
+        in_hosts = c.realm_name.startswith(HOST_NAMES, autoescape=True)
+        going += records(tx, select_records().where(*here, in_hosts, c.deleting))
     if not going:
         return []
     alive = _alive(tx)
