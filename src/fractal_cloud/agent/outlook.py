@@ -239,6 +239,7 @@ class Outlook:
             declared=self.declared(tracked),
             waits_for=self.waits_for(tracked) if absent else (),
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
+            lodgers=tuple(self.held.lodgers.get(tracked.uid, ())) if tracked.deleting else (),
             left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
             orphan=self._orphan(tracked) if absent else None,
             rival=self.rivals.get(tracked.uid),
@@ -253,7 +254,8 @@ class Outlook:
 
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
-        return tuple(sorted(other.component_id for other in here if other.uid in self.left))
+        left = {other.component_id for other in here if other.uid in self.left}
+        return tuple(sorted({*left, *self.held.left_inside.get(tracked.uid, ())}))
 
     def _is_window_over(self, tracked: Tracked) -> bool:
         intent = tracked.memory.intent

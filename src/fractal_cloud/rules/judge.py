@@ -55,7 +55,8 @@ class Circumstances:
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
     ``waits_for``: dependencies that must come first. ``dependents``: components of the same LiveSystem that need this
-    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here.
+    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here;
+    ``lodgers``: those that live in it in another scope, and are found through what it publishes until they are gone.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``known_as``: the other name under which a vanished resource was found (S19).
@@ -69,6 +70,7 @@ class Circumstances:
     declared: Mapping[str, Any] = field(default_factory=dict)
     waits_for: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
+    lodgers: tuple[str, ...] = ()
     left_dependents: tuple[str, ...] = ()
     orphan: Sighting | None = None
     rival: str | None = None
@@ -117,6 +119,8 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
         return _act_on_request(tracked, view, around, answer, drift)
     if tracked.deleting:
         rule, fate = decide_deletion(situation, window_over=around.window_over)
+        if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
+            return _kept_for_lodgers(tracked, around, rule, answer)
         return _deletion(tracked, view, around, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
@@ -408,6 +412,12 @@ def _deletion(
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
+
+
+def _kept_for_lodgers(tracked: Tracked, around: Circumstances, rule: str, answer: Answer | None) -> Judgement:
+    """What is let go stays known until those are gone that are found through it."""
+    message = words.deletion_waits(around.lodgers)
+    return Judgement(rule, Status.DELETING, tracked.memory.stance, message, in_progress=True, answer=answer)
 
 
 def _is_busy(sighting: Sighting) -> bool:

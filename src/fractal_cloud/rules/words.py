@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest
@@ -126,7 +127,7 @@ def _moved(tracked: Tracked) -> Drift:
         ("name", there.name, here.name),
         ("place", there.scope.place, here.scope.place),
         ("parent", there.parent, here.parent),
-        ("realm", tracked.realm_names[1], tracked.realm_names[0]),
+        ("realm", called(tracked.realm_names[1]), called(tracked.realm_names[0])),
     )
     return {name: Difference(declared, actual) for name, declared, actual in pairs if declared != actual}
 

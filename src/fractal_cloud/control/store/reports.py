@@ -79,7 +79,9 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     known = standing.records
     speaking = _speaking(sent, known)
     heard = listeners(tx, speaking)
-    held = _check_leases(tx, agent, sent.scopes, also=heard.scope_keys | _destinations(tx, known.values()))
+    held = _check_leases(
+        tx, agent, sent.scopes, also=heard.scope_keys | heard.room_keys | _destinations(tx, known.values())
+    )
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:
@@ -93,7 +95,8 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     if taken.news:
         if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
             # Asked again, now that the scopes are held: a link may have been declared since.
-            heard.listeners += listeners(tx, speaking).listeners
+            again = listeners(tx, speaking)
+            heard.listeners += again.listeners
         _tell_listeners(tx, taken.news, heard)
     livesystems.end_if_gone(tx, {name: standing.newest[name] for name in taken.progressed})
     return Reported(at=tx.now)
@@ -321,7 +324,7 @@ def _settle_moves(tx: Tx, taken: _Taken) -> None:
     moving = [r for r in taken.changed if not r.established and not r.is_where_declared and not r.deleting]
     if not moving:
         return
-    reached = realms(tx)
+    reached = realms(tx, also=_names(moving))
     for record in moving:
         left = str(record.scope_key)
         realm = _declared_realm(record, reached)
@@ -331,6 +334,10 @@ def _settle_moves(tx: Tx, taken: _Taken) -> None:
         else:
             record.unsettle()
         taken.moved.append((left, record.uid, record))
+
+
+def _names(moving: Iterable[ComponentRecord]) -> set[tuple[str, str, str]]:
+    return {(record.environment, record.provider, record.declared_realm_name) for record in moving}
 
 
 def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, str], str]) -> str | None:
@@ -356,7 +363,7 @@ def _write(tx: Tx, taken: _Taken, newest: Mapping[str, mutations.Newest]) -> Non
 def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
     """The scopes to which reported components may move; made where they are missing."""
     moving = [record for record in reported if not record.is_where_declared]
-    reached = realms(tx) if moving else {}
+    reached = realms(tx, also=_names(moving)) if moving else {}
     keys: set[str] = set()
     for record in moving:
         realm = _declared_realm(record, reached)
@@ -370,3 +377,4 @@ def _tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> No
     """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {record.uid for record in news}
     scopes.tell_news_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
+    scopes.renew_held(tx, {key for key, of in heard.rooms if of in fresh})

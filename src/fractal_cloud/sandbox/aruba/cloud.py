@@ -37,6 +37,7 @@ class ArubaCloud(RestCloud):
             Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, is_write=False),
             Route("GET", "/projects", "project", "listProjects", self._projects),
         ]
+        found.append(Route("GET", clusters.DOWNLOAD, "container", "downloadKubeconfig", clusters.download, "id"))
         for collection in _COLLECTIONS:
             found += collection.routes(self.knobs)
         return found

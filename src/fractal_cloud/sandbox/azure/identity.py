@@ -15,7 +15,16 @@ from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.databases import REAL_POSTGRES
 from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request
 
-__all__ = ["actor_of", "is_public", "managed_identity", "metadata", "openid", "service_principal", "subscriptions"]
+__all__ = [
+    "actor_of",
+    "caller",
+    "is_public",
+    "managed_identity",
+    "metadata",
+    "openid",
+    "service_principal",
+    "subscriptions",
+]
 
 _SECONDS = 86_400
 _DATABASES = "ossrdbms-aad.database"
@@ -38,19 +47,26 @@ def is_public(path: str) -> bool:
     return path.startswith(("/msi/", "/metadata/")) or "/oauth2/" in path or "/.well-known/" in path
 
 
-def actor_of(request: Request) -> Actor:
-    """Who a token was made for; refuses any other."""
-    token = request.headers.get("authorization", "").removeprefix("Bearer ")
+def caller(token: str, audience: str) -> Actor | None:
+    """Who a token was made for; None where it is none, or for somebody else than that audience (any, if empty)."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return _CALLERS[claims["oid"]]
+        return _CALLERS[claims["oid"]] if audience in ("", claims["aud"]) else None
     except (IndexError, KeyError, ValueError, TypeError):
+        return None
+
+
+def actor_of(request: Request) -> Actor:
+    """Who a token was made for; refuses any other."""
+    actor = caller(request.headers.get("authorization", "").removeprefix("Bearer "), "")
+    if actor is None:
         raise Refused(
             401,
             "InvalidAuthenticationToken",
             "The access token is missing or none of the sandbox's: `fractal sandbox env` says where to get one.",
-        ) from None
+        )
+    return actor
 
 
 def managed_identity(request: Request, draft: Draft) -> Reply:

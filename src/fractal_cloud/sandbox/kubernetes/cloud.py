@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
@@ -58,13 +58,22 @@ class KubernetesCloud:
     """The API server of one cluster, with its knobs, its monitor and the record of its calls.
 
     `without` names custom resource definitions that this cluster does not have, as `mappings.getambassador.io`.
+    `authenticate` tells who a bearer token says it is, where a vendor keeps the cluster: paths then name nobody.
+    `beside`: knobs and calls that it shares with others.
     """
 
     name = "kubernetes"
 
-    def __init__(self, *, without: Iterable[str] = ()) -> None:
-        self.knobs = Knobs()
-        self.calls = CallLog()
+    def __init__(
+        self,
+        *,
+        without: Iterable[str] = (),
+        authenticate: Callable[[str], Actor | None] | None = None,
+        beside: tuple[Knobs, CallLog] | None = None,
+    ) -> None:
+        self.knobs, self.calls = beside or (Knobs(), CallLog())
+        self._is_alone = beside is None
+        self._authenticate = authenticate
         self.monitor = Monitor()
         self._without = frozenset(without)
         self._lock = threading.RLock()
@@ -74,8 +83,9 @@ class KubernetesCloud:
     def reset(self) -> None:
         """Remove all objects, calls, judgements, knobs and hooks; what a cluster has from the start comes back."""
         with self._lock:
-            self.knobs.reset()
-            self.calls.clear()
+            if self._is_alone:
+                self.knobs.reset()
+                self.calls.clear()
             self.monitor.reset()
             self._empty()
 
@@ -110,9 +120,9 @@ class KubernetesCloud:
             return self._store.items(kind, namespace)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        named, path = split_actor(environ["PATH_INFO"])
+        named, path = split_actor(environ["PATH_INFO"]) if self._authenticate is None else (None, environ["PATH_INFO"])
         try:
-            actor = actor_of(environ) or named
+            actor = self._caller(environ) or named
             if actor is None and path not in _OPEN_TO_ALL:
                 raise unauthorized()
             answer = self._route(environ, path, actor or "person")
@@ -126,6 +136,15 @@ class KubernetesCloud:
             f"{answer.status} {HTTPStatus(answer.status).phrase}", [("Content-Type", content_type), *answer.headers]
         )
         return body
+
+    def _caller(self, environ: Environ) -> Actor | None:
+        if self._authenticate is None:
+            return actor_of(environ)
+        scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+        actor = self._authenticate(token.strip()) if scheme.lower() == "bearer" else None
+        if actor is None:
+            raise unauthorized()
+        return actor
 
     def _route(self, environ: Environ, path: str, actor: Actor) -> Answer:
         if is_about_itself(path):
