@@ -21,7 +21,8 @@ from benchmarks.stock import REGION, VPC, Declared, cidr_of
 CACHE: Final = Path(__file__).parent.parent / ".cache" / "benchmarks"
 CUSTODIAN: Final = "c7n==0.9.53"
 ANSIBLE: Final = "ansible==12.3.0"
-LONGEST: Final = 900.0
+LONGEST: Final = 240.0
+"""Seconds an installation may take."""
 
 
 # A small process between: Linux counts to a program's peak what its parent held when it started it.
@@ -75,6 +76,8 @@ def environment(requirement: str, *more: str) -> Path:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=LONGEST)
             pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", requirement, *more]
             subprocess.run(pip, check=True, capture_output=True, timeout=LONGEST)
+        except subprocess.TimeoutExpired as error:
+            raise NotHere(f"{requirement} cannot be installed here within {LONGEST:.0f} s: try again") from error
         except (subprocess.SubprocessError, OSError) as error:
             told = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
             raise NotHere(f"{requirement} cannot be installed here: {told[-1] if told else error}") from error
