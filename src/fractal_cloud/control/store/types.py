@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import select
 
@@ -14,7 +14,7 @@ from fractal_cloud.model.catalog import TypeFacts
 
 def register(tx: Tx, facts: Iterable[TypeFacts]) -> None:
     """Remember the types an agent has."""
-    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json()} for f in facts]
+    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json(), "linked": f.linked()} for f in facts]
     upsert(tx.connection, types, rows)
 
 
@@ -23,11 +23,3 @@ def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
     query = select(types.c.type, types.c.facts).where(types.c.type.not_in(list(installed)))
     brought = {row.type: TypeFacts.model_validate(row.facts) for row in tx.connection.execute(query)}
     return {**brought, **installed}
-
-
-def linked(tx: Tx, names: Collection[str]) -> dict[str, list[str]]:
-    """Of these types, the parameters that only links set, as the agents that have them told."""
-    if not names:
-        return {}
-    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
-    return {row.type: TypeFacts.model_validate(row.facts).linked() for row in tx.connection.execute(query)}
