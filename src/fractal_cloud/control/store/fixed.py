@@ -47,9 +47,8 @@ class _Written:
         self._text: str = compiled.string
         self._order: list[str] | None = compiled.positiontup
         self._given: dict[str, Any] = compiled.params
-        self._binding = _only(
-            (name, bind.type.dialect_impl(dialect).bind_processor(dialect)) for name, bind in compiled.binds.items()
-        )
+        named = compiled.bind_names.items()
+        self._binding = _only((name, bind.type.dialect_impl(dialect).bind_processor(dialect)) for bind, name in named)
         self._dialect = dialect
         self._columns: list[Any] = list(getattr(statement, "exported_columns", ()))
         self._row: Any = namedtuple("Row", [column.name for column in self._columns], rename=True)
