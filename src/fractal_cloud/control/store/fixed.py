@@ -51,7 +51,7 @@ class _Written:
         self._binding = _only((name, bind.type.dialect_impl(dialect).bind_processor(dialect)) for bind, name in named)
         self._dialect = dialect
         self._columns: list[Any] = list(getattr(statement, "exported_columns", ()))
-        self._row: Any = namedtuple("Row", [column.name for column in self._columns], rename=True)
+        self._row = _row_of([column.name for column in self._columns])
         self._reading: list[tuple[int, _Processor]] | None = None
 
     def send(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
@@ -92,6 +92,10 @@ class _Written:
             (at, kind.result_processor(self._dialect, code))
             for at, (kind, code) in enumerate(zip(kinds, codes, strict=True))
         )
+
+
+def _row_of(names: list[str]) -> Any:
+    return namedtuple("Row", names, rename=True)
 
 
 def _only(processors: Any) -> list[tuple[Any, _Processor]]:
