@@ -13,12 +13,9 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
-from benchmarks import control_fill
+from benchmarks.control_fill import Held
 from fractal_cloud.agent.main import LONGEST_WAIT
-from fractal_cloud.model.wire import Reach, Registration
-from fractal_cloud.offers.registry import installed
 
-CYCLE_SECONDS: Final = 180.0
 BEAT_SECONDS: Final = 120.0
 """A third of the lease of two cycles."""
 
@@ -68,68 +65,43 @@ class Connection:
 
 
 class Agent:
-    """One agent of one account. ``parts``: the components of each of its scopes, as they were claimed."""
+    """One agent of one account, which has claimed what it holds already."""
 
-    def __init__(self, number: int, url: str, token: str, times: Times) -> None:
+    def __init__(self, number: int, url: str, held: Held, times: Times) -> None:
         self.id = f"agent-{number}"
         self._number = number
-        self._talk, self._poll = Connection(url, token), Connection(url, token)
+        self._held = held
+        self._talk, self._poll, self._tell = (Connection(url, held.secret) for _ in range(3))
         self._times = times
-        self._tokens: dict[str, int] = {}
-        self._versions: dict[str, int] = {}
-        self._wake = 0
-        self.parts: list[tuple[str, list[dict[str, Any]]]] = []
+        self._wake = -1
         self._turn = 0
 
-    async def _say(self, path: str, body: dict[str, Any], since: float | None = None) -> Any:
+    async def _say(self, path: str, body: dict[str, Any], by: Connection, since: float | None = None) -> Any:
         started = time.perf_counter() if since is None else since
-        talk = self._poll if path == "/agent/wait" else self._talk
-        status, answer = await talk.post(path, {"agentId": self.id, **body})
+        status, answer = await by.post(path, {"agentId": self.id, **body})
         self._times.taken[path].append((time.perf_counter() - started) * 1000)
         if status >= 400:
             self._times.refused += 1
             raise RuntimeError(f"{path} answers {status}: {answer[:300]!r}")
         return from_json(answer)
 
-    async def settle(self) -> None:
-        """Register, claim everything, and beat once."""
-        types = [facts for facts in installed().catalog().values() if facts.provider == "aws"]
-        account = control_fill.account(self._number)
-        introduced = Registration(
-            agent_id=self.id,
-            environment=control_fill.environment(self._number),
-            reaches=[Reach(provider="aws", realm=account)],
-            types=types,
-            cycle_seconds=CYCLE_SECONDS,
-        )
-        await self._say("/agent/register", introduced.to_json())
-        await self.claim()
-        await self.claim()
-        await self.beat()
-
     async def claim(self) -> None:
         """What an agent asks after every wait."""
-        claimed = await self._say("/agent/claim", {"held": self._versions, "limit": 1000})
+        claimed = await self._say("/agent/claim", {"held": self._held.versions, "limit": 1000}, self._talk)
         self._wake = claimed["wake"]
         for lease in claimed["leases"]:
-            self._tokens[lease["scope"]] = lease["token"]
             if lease["work"] is not None:
-                self._versions[lease["scope"]] = lease["work"]["version"]
-                if lease["work"]["full"]:
-                    parts = [
-                        {"uid": c["uid"], "liveSystemId": c["liveSystemId"], "generation": c["generation"]}
-                        for c in lease["work"]["components"]
-                    ]
-                    self.parts.append((lease["scope"], parts))
+                self._held.versions[lease["scope"]] = lease["work"]["version"]
 
     async def beat(self) -> None:
         """What an agent says three times per lease."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        await self._say("/agent/heartbeat", {"held": self._tokens, "readAt": dict.fromkeys(self._tokens, now)})
+        held = self._held.tokens
+        await self._say("/agent/heartbeat", {"held": held, "readAt": dict.fromkeys(held, now)}, self._talk)
 
     async def wait(self, seconds: float) -> None:
         """The long poll."""
-        woken = await self._say("/agent/wait", {"wake": self._wake, "seconds": seconds})
+        woken = await self._say("/agent/wait", {"wake": self._wake, "seconds": seconds}, self._poll)
         self._wake = woken["wake"]
 
     async def report(self, many: int, since: float) -> None:
@@ -139,16 +111,18 @@ class Agent:
         """
         turn, is_gone = divmod(self._turn, 2)
         self._turn += 1
-        scope, parts = self.parts[turn % len(self.parts)]
-        start = turn // len(self.parts) * many % len(parts)
+        scopes = list(self._held.parts)
+        scope = scopes[turn % len(scopes)]
+        parts = self._held.parts[scope]
+        start = turn // len(scopes) * many % len(parts)
         chosen = (parts + parts)[start : start + many]
         sent = {
             "scope": scope,
-            "token": self._tokens[scope],
-            "version": self._versions[scope],
+            "token": self._held.tokens[scope],
+            "version": self._held.versions[scope],
             "changes": [_changed(part, drifts=not is_gone) for part in chosen],
         }
-        await self._say("/agent/report", {"scopes": [sent]}, since)
+        await self._say("/agent/report", {"scopes": [sent]}, self._tell, since)
 
     async def idle(self, until: float) -> None:
         """The life of an agent to which nothing happens: wait, claim, and a heartbeat from time to time."""
@@ -165,8 +139,8 @@ class Agent:
 
     def close(self) -> None:
         """Let the connections go."""
-        self._talk.close()
-        self._poll.close()
+        for connection in (self._talk, self._poll, self._tell):
+            connection.close()
 
 
 def _changed(part: dict[str, Any], *, drifts: bool) -> dict[str, Any]:
@@ -187,15 +161,21 @@ def _changed(part: dict[str, Any], *, drifts: bool) -> dict[str, Any]:
     }
 
 
-async def settle_all(agents: list[Agent], at_once: int = 4) -> None:
-    """Let all agents register and claim, a few at a time."""
+async def begin(agents: list[Agent], at_once: int = 8) -> None:
+    """Let every agent claim once, a few at a time: its connections stand then, and it knows what to wait for."""
     places = asyncio.Semaphore(at_once)
 
     async def one(agent: Agent) -> None:
         async with places:
-            await agent.settle()
+            await agent.claim()
 
     await asyncio.gather(*(one(agent) for agent in agents))
+
+
+async def live_on(agents: list[Agent], seconds: float) -> None:
+    """Let all agents be idle for so long."""
+    until = time.perf_counter() + seconds
+    await asyncio.gather(*(agent.idle(until) for agent in agents))
 
 
 async def report_steadily(agents: list[Agent], per_second: float, seconds: float, many: int) -> None:

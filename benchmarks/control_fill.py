@@ -1,16 +1,37 @@
 """Fills a control plane's database with as many components as asked for, as if they had been deployed and settled.
 
 One LiveSystem is really deployed, claimed and reported on; its rows are then copied inside the database, each copy
-under names of its own. So every row has the shape that the product gives it, and a million take a minute or two.
+under names of its own. So every row has the shape that the product gives it, and a million take a minute or two. The
+agents that hold all this are made in the same way: as if each had registered and claimed its account.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import JSON, Column, Table, Text, text
+from sqlalchemy import (
+    JSON,
+    Column,
+    Connection,
+    Integer,
+    Table,
+    Text,
+    cast,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+    update,
+)
 
 from fractal_cloud.control.store import Store, agents, claims, livesystems, reports, schema, tokens
+from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
@@ -26,6 +47,7 @@ from fractal_cloud.model.wire import (
     WorkComponent,
 )
 
+CYCLE_SECONDS: Final = 180.0
 PER_LIVE_SYSTEM: Final = 100
 REGIONS: Final = 4
 VPC: Final = "NetworkAndCompute.IaaS.AwsVpc"
@@ -47,27 +69,86 @@ def environment(number: int) -> str:
 def fill(store: Store, components: int, accounts: int) -> None:
     """Put so many components, a hundred per LiveSystem, evenly into so many accounts of four regions each."""
     _settle_one(store)
+    is_sqlite = _is_sqlite(store)
     with store.write() as tx:
-        if not _is_sqlite(store):
+        if not is_sqlite:
             tx.connection.execute(text("SET LOCAL statement_timeout = 0"))
-        for table in _COPIED:
-            tx.connection.execute(_copy(table, is_sqlite=_is_sqlite(store), accounts=accounts), _series(components))
-        scoped = _copy(schema.scopes, is_sqlite=_is_sqlite(store), accounts=0)
-        tx.connection.execute(scoped, {"many": accounts})
-    if not _is_sqlite(store):
+            tx.connection.execute(text("SET LOCAL maintenance_work_mem = '256MB'"))
+        with _without_indexes(tx.connection):
+            for table in _COPIED:
+                copy = _copy(table, is_sqlite=is_sqlite, accounts=accounts)
+                tx.connection.execute(copy, {"many": components // PER_LIVE_SYSTEM})
+            tx.connection.execute(_copy(schema.scopes, is_sqlite=is_sqlite, accounts=0), {"many": accounts})
+    if not is_sqlite:
         with store.read() as tx:
             tx.connection.execute(text("SET statement_timeout = 0"))
             tx.connection.execute(text("VACUUM ANALYZE"))
 
 
-def give_tokens(store: Store, agents_count: int) -> list[str]:
-    """A token of its own for every agent."""
+@dataclass(slots=True)
+class Held:
+    """What one agent has: its token of access, the leases of its scopes, the versions of their work, and components."""
+
+    secret: str
+    tokens: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+
+
+def lease(store: Store, accounts: int) -> list[Held]:
+    """Let an agent of its own hold every account, from now on for as long as a lease lasts."""
     with store.write() as tx:
-        return [tokens.create(tx, f"agent-{number}", "agent", ["aws"])[0] for number in range(1, agents_count + 1)]
+        connection = tx.connection
+        first = connection.execute(select(schema.agents).where(schema.agents.c.id == _AGENT)).mappings().one()
+        secrets = [tokens.new_secret() for _ in range(accounts)]
+        connection.execute(delete(schema.tokens))
+        insert_rows(connection, schema.tokens, [_token(n, secret, tx.now) for n, secret in enumerate(secrets, 1)])
+        alive = {"last_seen": tx.now, "deadline": tx.now + timedelta(seconds=2 * CYCLE_SECONDS)}
+        upsert(connection, schema.agents, [{**first, **_agent(n), **alive} for n in range(1, accounts + 1)])
+        number = func.substr(schema.scopes.c.realm, len(_ACCOUNT) - 6)
+        whose = literal("agent-") + cast(cast(number, Integer), Text)
+        theirs = schema.scopes.c.realm != _ACCOUNT
+        connection.execute(update(schema.scopes).where(theirs).values(holder=whose, token=schema.scopes.c.token + 1))
+        return _held(connection, secrets)
 
 
-def _series(components: int) -> dict[str, int]:
-    return {"many": components // PER_LIVE_SYSTEM}
+def _token(number: int, secret: str, now: datetime) -> dict[str, Any]:
+    known = {"id": f"token-{number}", "hash": tokens.hashed(secret), "name": f"agent-{number}", "created_at": now}
+    return {**known, "role": "agent", "providers": ["aws"]}
+
+
+def _agent(number: int) -> dict[str, Any]:
+    reach = Reach(provider="aws", realm=account(number)).to_json()
+    return {
+        "id": f"agent-{number}",
+        "environment": environment(number),
+        "token_id": f"token-{number}",
+        "reaches": [reach],
+    }
+
+
+def _held(connection: Connection, secrets: list[str]) -> list[Held]:
+    """What stands, by agent; of each scope a hundred components, which is more than anybody reports on here."""
+    found = {f"agent-{number}": Held(secret) for number, secret in enumerate(secrets, 1)}
+    table = schema.components.c
+    some = select(table.uid, table.live_system_id, table.generation).limit(100)
+    for row in connection.execute(select(schema.scopes).where(schema.scopes.c.holder.in_(found))):
+        held = found[row.holder]
+        held.tokens[row.key], held.versions[row.key] = row.token, row.version
+        for uid, live_system_id, generation in connection.execute(some.where(table.scope_key == row.key)):
+            held.parts[row.key].append({"uid": uid, "liveSystemId": live_system_id, "generation": generation})
+    return list(found.values())
+
+
+@contextmanager
+def _without_indexes(connection: Connection) -> Iterator[None]:
+    """Drop the indexes of what is copied, and build them when all is there: that takes half as long."""
+    indexes = [index for table in _COPIED for index in table.indexes]
+    for index in indexes:
+        index.drop(connection)
+    yield
+    for index in indexes:
+        index.create(connection)
 
 
 def _is_sqlite(store: Store) -> bool:
@@ -85,7 +166,7 @@ def _settle_one(store: Store) -> None:
     with store.write() as tx:
         reach = Reach(provider="aws", realm=_ACCOUNT)
         wanted = Registration(
-            agent_id=_AGENT, environment=environment(0), reaches=[reach], types=types, cycle_seconds=180
+            agent_id=_AGENT, environment=environment(0), reaches=[reach], types=types, cycle_seconds=CYCLE_SECONDS
         )
         agents.register(tx, wanted, "admin")
         livesystems.deploy(tx, Deploy(declaration, identities, "ann"))

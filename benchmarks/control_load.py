@@ -1,6 +1,7 @@
 """What one control plane carries: a hundred thousand and a million components, reports, and a thousand idle agents.
 
 The servers are `fractal serve` in processes of their own, the agents coroutines in this one; all share the machine.
+Databases are filled once and shared by the jobs.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import uvloop
+
 from benchmarks import control_fill
-from benchmarks.control_agents import CYCLE_SECONDS, Agent, Times, report_steadily, settle_all
-from benchmarks.control_planes import Planes, database, serving
+from benchmarks.control_agents import Agent, Times, begin, live_on, report_steadily
+from benchmarks.control_fill import CYCLE_SECONDS, Held
+from benchmarks.control_planes import Planes, database, rows_written, serving
 from benchmarks.jobs import Job, Stage
 from benchmarks.result import Bar, Result
 from fractal_cloud.control.store import open_store
 
 CHANGES_PER_SECOND: Final = 2_000
 PER_REPORT: Final = 10
-IDLE_AGENTS: Final = 1_000
-REPORT: Final = "/agent/report"
+PER_AGENT: Final = 1_000
+REPORT, CLAIM, BEAT = "/agent/report", "/agent/claim", "/agent/heartbeat"
 SECONDS: Final = float(os.environ.get("FRACTAL_BENCH_SECONDS", "30"))
 Work = Callable[[list[Agent]], Coroutine[Any, Any, None]]
 
@@ -52,18 +58,68 @@ class Run:
             "agents' cores": round(self.agents, 3),
         }
 
+    def cpu_of_one(self, path: str) -> dict[str, float]:
+        """What one request to a path costs, where these are all there are."""
+        each = 1000 * self.seconds / len(self.times.taken[path])
+        return {"server ms each": round(self.servers * each, 2), "PostgreSQL ms each": round(self.postgres * each, 2)}
 
-def _measured(planes: Planes, agents: int, tokens: list[str], work: Work) -> Run:
-    """Let agents settle, and measure what some work of theirs takes."""
-    return asyncio.run(_run(planes, agents, tokens, work))
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A database with so many components, a thousand for each agent."""
+
+    kind: str
+    url: str
+    components: int
+    filling_seconds: float
+
+    @property
+    def agents(self) -> int:
+        """How many agents hold it."""
+        return self.components // PER_AGENT
 
 
-async def _run(planes: Planes, count: int, tokens: list[str], work: Work) -> Run:
-    times = Times()
-    agents = [Agent(n + 1, planes.urls[n % len(planes.urls)], tokens[n], times) for n in range(count)]
-    await settle_all(agents)
+@contextmanager
+def _filling(kind: str, components: int) -> Iterator[Filled]:
+    with TemporaryDirectory() as folder, database(kind, Path(folder)) as url:
+        started = time.perf_counter()
+        store = open_store(url)
+        try:
+            control_fill.fill(store, components, components // PER_AGENT)
+        finally:
+            store.close()
+        yield Filled(kind, url, components, round(time.perf_counter() - started, 1))
+
+
+def _filled(stage: Stage, kind: str, components: int) -> Filled:
+    return stage.shared(f"{kind}, {components}", lambda: _filling(kind, components))
+
+
+def _leased(filled: Filled) -> list[Held]:
+    store = open_store(filled.url)
+    try:
+        return control_fill.lease(store, filled.agents)
+    finally:
+        store.close()
+
+
+def _measured(filled: Filled, processes: int, held: list[Held], work: Work) -> Run:
+    """Measure what some work of the agents that hold a database takes of the servers on it."""
+    with (
+        TemporaryDirectory() as folder,
+        serving(filled.url, processes, Path(folder)) as planes,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        times = Times()
+        urls = planes.urls
+        agents = [Agent(n + 1, urls[n % len(urls)], has, times) for n, has in enumerate(held)]
+        return runner.run(_run(planes, agents, times, work))
+
+
+async def _run(planes: Planes, agents: list[Agent], times: Times, work: Work) -> Run:
+    await begin(agents)
     times.taken.clear()
-    servers, database_used = planes.cpu_seconds()
+    servers, postgres = planes.cpu_seconds()
     own, started = time.process_time(), time.perf_counter()
     await work(agents)
     seconds = time.perf_counter() - started
@@ -74,93 +130,70 @@ async def _run(planes: Planes, count: int, tokens: list[str], work: Work) -> Run
         times,
         seconds,
         (after[0] - servers) / seconds,
-        (after[1] - database_used) / seconds,
+        (after[1] - postgres) / seconds,
         (time.process_time() - own) / seconds,
     )
 
 
-def _filled(url: str, components: int, accounts: int) -> tuple[list[str], float]:
-    """Fill a database; the agents' tokens, and how long it took."""
-    store = open_store(url)
-    try:
-        started = time.perf_counter()
-        control_fill.fill(store, components, accounts)
-        return control_fill.give_tokens(store, accounts), time.perf_counter() - started
-    finally:
-        store.close()
-
-
 def _reporting(per_second: float) -> Work:
     """So many reports a second, for as long as a measurement takes."""
-
-    async def work(agents: list[Agent]) -> None:
-        await report_steadily(agents, per_second, SECONDS, PER_REPORT)
-
-    return work
+    return partial(report_steadily, per_second=per_second, seconds=SECONDS, many=PER_REPORT)
 
 
-def reports(_stage: Stage) -> Iterator[Result]:
+async def _working(agents: list[Agent]) -> None:
+    """The life of agents of whose components 1 % change in a cycle: a report of ten from each."""
+    per_second = len(agents) * PER_AGENT * 0.01 / CYCLE_SECONDS / PER_REPORT
+    await asyncio.gather(live_on(agents, SECONDS), report_steadily(agents, per_second, SECONDS, PER_REPORT))
+
+
+def reports(stage: Stage) -> Iterator[Result]:
     """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two."""
-    agents = 100
-    with TemporaryDirectory() as folder, database("postgresql", Path(folder)) as url:
-        tokens, _ = _filled(url, 100_000, agents)
-        for processes in (1, 2):
-            with serving(url, processes, Path(folder)) as planes:
-                run = _measured(planes, agents, tokens, _reporting(CHANGES_PER_SECOND / PER_REPORT))
-            p99 = run.times.percentile(REPORT, 0.99)
-            yield Result(
-                "control-reports",
-                f"{processes} server{'s' if processes > 1 else ''}, PostgreSQL",
-                CHANGES_PER_SECOND,
-                run.figures(REPORT),
-                (
-                    Bar(
-                        "p99 of a report of 10 at 2,000 changes a second",
-                        p99,
-                        50.0,
-                        "ms",
-                        most=1.0 if processes > 1 else None,
-                    ),
-                ),
-                "every change is a new status, drift and an output field, and raises two events",
-            )
-
-
-def rows(_stage: Stage) -> Iterator[Result]:
-    """1 % of all components change in every cycle of 180 s: SQLite and PostgreSQL, 100,000 and 1,000,000 components."""
-    for kind in ("sqlite", "postgresql"):
-        for components in _sizes():
-            with TemporaryDirectory() as folder, database(kind, Path(folder)) as url:
-                agents = min(100, components // 1_000)
-                tokens, filling = _filled(url, components, agents)
-                per_second = components * 0.01 / CYCLE_SECONDS / PER_REPORT
-                with serving(url, 1, Path(folder)) as planes:
-                    run = _measured(planes, agents, tokens, _reporting(per_second))
-                figures = {**run.figures(REPORT), "filling s": round(filling, 1)}
-                yield Result("control-rows", f"1 server, {kind}", components, figures, note="1 % change in a cycle")
-
-
-def idle(_stage: Stage) -> Iterator[Result]:
-    """1,000 agents with 1,000 components each, and nothing happens."""
-    components = IDLE_AGENTS * 1_000
-    with TemporaryDirectory() as folder, database("postgresql", Path(folder)) as url:
-        tokens, filling = _filled(url, components, IDLE_AGENTS)
-        with serving(url, 1, Path(folder)) as planes:
-            run = _measured(planes, IDLE_AGENTS, tokens, lambda all_: _idle(all_, 2 * SECONDS))
-        used = run.servers + run.postgres
+    filled = _filled(stage, "postgresql", min(_sizes()))
+    for processes in (1, 2):
+        run = _measured(filled, processes, _leased(filled), _reporting(CHANGES_PER_SECOND / PER_REPORT))
+        p99 = run.times.percentile(REPORT, 0.99)
+        most = 1.0 if processes > 1 else None
         yield Result(
-            "control-idle",
-            "1 server, PostgreSQL",
-            components,
-            {**run.figures("/agent/claim"), "filling s": round(filling, 1)},
-            (Bar("cores used by server and PostgreSQL, 1,000 idle agents", used, 0.5, "cores", most=1.0),),
-            "1,000 agents",
+            "control-reports",
+            f"{processes} server{'s' if processes > 1 else ''}, PostgreSQL",
+            CHANGES_PER_SECOND,
+            {**run.figures(REPORT), **run.cpu_of_one(REPORT)},
+            (Bar("p99 of a report of 10 at 2,000 changes a second", p99, 50.0, "ms", most=most),),
+            "every change is a new status, drift and an output field, and raises two events",
         )
 
 
-async def _idle(agents: list[Agent], seconds: float) -> None:
-    until = time.perf_counter() + seconds
-    await asyncio.gather(*(agent.idle(until) for agent in agents))
+def rows(stage: Stage) -> Iterator[Result]:
+    """1 % of all components change in every cycle of 180 s: SQLite and PostgreSQL, 100,000 and 1,000,000 components."""
+    for kind in ("sqlite", "postgresql"):
+        for components in _sizes():
+            filled = _filled(stage, kind, components)
+            run = _measured(filled, 1, _leased(filled), _working)
+            figures = {**run.figures(REPORT), "filling s": filled.filling_seconds}
+            note = f"1 % change in a cycle; {filled.agents:,} agents, each with its polls, claims and heartbeats"
+            yield Result("control-rows", f"1 server, {kind}", components, figures, note=note)
+
+
+def idle(stage: Stage) -> Iterator[Result]:
+    """1,000 agents with 1,000 components each, and nothing happens."""
+    filled = _filled(stage, "postgresql", max(_sizes()))
+    held = _leased(filled)
+    before = rows_written(filled.url)
+    run = _measured(filled, 1, held, lambda agents: live_on(agents, 2 * SECONDS))
+    written, beats = rows_written(filled.url) - before, len(run.times.taken[BEAT])
+    used = run.servers + run.postgres
+    share = 100 * used / 2
+    yield Result(
+        "control-idle",
+        "1 server, PostgreSQL",
+        filled.components,
+        {**run.figures(CLAIM), "% of two cores": round(share, 1), "rows written": written, "heartbeats": beats},
+        (
+            Bar("cores used by server and PostgreSQL, 1,000 idle agents", used, 0.5, "cores", most=1.0),
+            Bar("one row written per heartbeat, and none besides", written, beats, exact=True),
+        ),
+        f"{filled.agents:,} agents",
+    )
 
 
 def _sizes() -> list[int]:

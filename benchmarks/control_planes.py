@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sqlalchemy import text
+
+from fractal_cloud.control.store.dialect import connect
 from tests import postgres
 
 TOKEN: Final = "benchmark"
@@ -64,6 +67,19 @@ def _postgres_cpu(url: str) -> float:
             children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
             return _cpu_of(main, with_ended=True) + sum(_cpu_of(int(child)) for child in children)
     return 0.0
+
+
+def rows_written(url: str) -> int:
+    """How many rows were ever written to a PostgreSQL database, as it counts them; asked while nobody is connected.
+
+    Without ``counters``, in which a server notes its own turns at keeping house.
+    """
+    engine = connect(url)
+    with engine.connect() as connection:
+        counted = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE relname <> 'counters'"
+        written = int(connection.execute(text(counted)).scalar_one())
+    engine.dispose()
+    return written
 
 
 @contextmanager

@@ -8,17 +8,20 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
+from typing import Any, TypeVar
 
 import benchmarks
 from benchmarks.result import Result
 from benchmarks.rig import Canned, canned_cloud, settled_work
 from benchmarks.stock import VPC, Declared
+
+T = TypeVar("T")
 
 
 class Stage:
@@ -27,6 +30,7 @@ class Stage:
     def __init__(self) -> None:
         self._open = ExitStack()
         self._works: dict[int, Path] = {}
+        self._shared: dict[str, Any] = {}
 
     def __enter__(self) -> Stage:
         return self
@@ -52,6 +56,13 @@ class Stage:
     def folder(self) -> Path:
         """A folder that goes with the run."""
         return Path(self._open.enter_context(TemporaryDirectory()))
+
+    def shared(self, name: str, make: Callable[[], AbstractContextManager[T]]) -> T:
+        """What was entered under this name, or is now; it ends with the run."""
+        if name not in self._shared:
+            self._shared[name] = self._open.enter_context(make())
+        found: T = self._shared[name]
+        return found
 
     def work(self, count: int) -> Path:
         """The work of a scope at rest with so many VPCs, as a file: children take it from there as from the wire."""

@@ -35,9 +35,10 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store, open_store
 from fractal_cloud.control.store.tokens import new_secret
 
+# A path is held against all routes before its own: who asks most often comes first.
 ROUTED = (
-    *(livesystems, plans, mutations, components, requests, events, resources),
-    *(offers, scopes, tokens, agents, health, dashboard),
+    *(agents, livesystems, plans, mutations, components, requests, events, resources),
+    *(offers, scopes, tokens, health, dashboard),
 )
 
 

@@ -1,4 +1,7 @@
-"""What agents say to the control plane: the models of ``model.wire``, one route each. Only the long poll is async."""
+"""What agents say to the control plane: the models of ``model.wire``, one route each. Only the long poll is async.
+
+What agents say often is answered ready-made: FastAPI would check our own answer once more, on another thread.
+"""
 
 from __future__ import annotations
 
@@ -74,18 +77,20 @@ def claim(wanted: Claim, store: TheStore, who: Who) -> Response:
     return answer(claims.claim(store.database, wanted, who.id))
 
 
-@router.post("/heartbeat")
-def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Beat:
+@router.post("/heartbeat", responses={200: {"model": Beat}})
+def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Response:
     """The agent is alive; its leases live on."""
     with store.write() as tx:
-        return agents.heartbeat(tx, beat, who.id)
+        beaten = agents.heartbeat(tx, beat, who.id)
+    return answer(beaten)
 
 
-@router.post("/report")
-def report(sent: Report, store: TheStore, who: Who) -> Reported:
+@router.post("/report", responses={200: {"model": Reported}})
+def report(sent: Report, store: TheStore, who: Who) -> Response:
     """All that changed in a cycle, or is about to be written; refused whole where a lease is lost."""
     with store.write() as tx:
-        return reports.report(tx, sent, who.id)
+        taken = reports.report(tx, sent, who.id)
+    return answer(taken)
 
 
 @router.post("/release", status_code=204)
@@ -108,13 +113,13 @@ def answer_plan(
         plans.answer(tx, task_id, result, who.providers or None)
 
 
-@router.post("/wait")
-async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Woken:
+@router.post("/wait", responses={200: {"model": Woken}})
+async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Response:
     """Return as soon as there is news for the agent, else after so many seconds."""
     mark = store.signals.mark()
     now, reaches = await run_in_threadpool(_wake_number, store, wanted, who)
     if now != wanted.wake:
-        return Woken(wake=now, woken=True)
+        return answer(Woken(wake=now, woken=True))
     topics = [reach_topic(*reach) for reach in reaches]
     with store.signals.subscribe(topics) as subscription:
         # What was committed before the subscription stood is news, too: looked at again where something was.
@@ -123,7 +128,7 @@ async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Wok
             is_woken = await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
         if is_woken:
             now, _ = await run_in_threadpool(again, lambda: _wake_number(store, wanted, who))
-    return Woken(wake=now, woken=now != wanted.wake)
+    return answer(Woken(wake=now, woken=now != wanted.wake))
 
 
 def _wake_number(store: Store, wanted: Wait, who: Principal) -> tuple[int, frozenset[tuple[str, str]]]:

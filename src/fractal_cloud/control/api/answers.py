@@ -106,12 +106,12 @@ async def _document(request: Request) -> object:
     return document
 
 
-def _store(request: Request) -> Store:
+async def _store(request: Request) -> Store:
     store: Store = request.app.state.store
     return store
 
 
-def _principal(request: Request) -> Principal:
+async def _principal(request: Request) -> Principal:
     principal: Principal = request.state.principal
     return principal
 
@@ -123,11 +123,11 @@ def known_id(kind: str, value: str) -> str:
     return value
 
 
-def _live_system_id(live_system_id: Annotated[str, Path(alias="id")]) -> str:
+async def _live_system_id(live_system_id: Annotated[str, Path(alias="id")]) -> str:
     return known_id("LiveSystem", live_system_id)
 
 
-def _component_id(component_id: Annotated[str, Path(alias="componentId")]) -> str:
+async def _component_id(component_id: Annotated[str, Path(alias="componentId")]) -> str:
     return known_id("component", component_id)
 
 

@@ -16,6 +16,7 @@ from fractal_cloud.control.store import hosts, scopes, types
 from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import Forbidden, NotFound
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.placement import place_newly_reached
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agents, reaches
@@ -69,7 +70,7 @@ _COLUMNS = (
 )
 
 
-_ONE: Final = select(*_COLUMNS).where(agents.c.id == bindparam("agent"))
+_ONE: Final = Fixed(select(*_COLUMNS).where(agents.c.id == bindparam("agent")))
 
 
 def all_agents(tx: Tx) -> list[Agent]:
@@ -111,10 +112,10 @@ def described(agent: Agent, now: datetime) -> Json:
 
 def get(tx: Tx, agent_id: str, token_id: str | None = None) -> Agent:
     """An agent that has registered; with a token, only if it registered with that one."""
-    row = tx.connection.execute(_ONE, {"agent": agent_id}).first()
-    if row is None:
+    found = _ONE.rows(tx.connection, {"agent": agent_id})
+    if not found:
         raise NotFound(f"agent {agent_id!r} is not known here: register it first")
-    agent = _agent(row)
+    agent = _agent(found[0])
     if token_id is not None and agent.token_id != token_id:
         raise Forbidden(f"agent {agent_id!r} registered with another token: use that one, or register again")
     return agent
@@ -206,7 +207,7 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     as lost.
     """
     agent = get(tx, beat.agent_id, token_id)
-    known = tx.connection.execute(_OWN, {"agent": agent.id}).scalar_one()
+    known = _OWN.rows(tx.connection, {"agent": agent.id})[0].read_at
     held = scopes.held_by(tx, agent.id)
     news = beat.to_json()
     alive = {
@@ -216,14 +217,14 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
         "read_at": {key: at for key, at in {**known, **news["readAt"]}.items() if key in held},
         "swept_since": {key: at for key, at in news["sweptSince"].items() if key in held},
     }
-    tx.connection.execute(_BEAT, alive)
+    _BEAT.run(tx.connection, alive)
     lost = set(beat.read_at) - set(held)
     lost |= {key for key, token in beat.held.items() if key not in held or held[key].token != token}
     return Beat(now=tx.now, lost=sorted(lost))
 
 
-_OWN: Final = select(agents.c.read_at).where(agents.c.id == bindparam("agent")).with_for_update()
-_BEAT: Final = (
+_OWN: Final = Fixed(select(agents.c.read_at).where(agents.c.id == bindparam("agent")).with_for_update())
+_BEAT: Final = Fixed(
     update(agents)
     .where(agents.c.id == bindparam("agent"))
     .values({name: bindparam(name) for name in ("last_seen", "deadline", "read_at", "swept_since")})

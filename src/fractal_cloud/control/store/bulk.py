@@ -15,14 +15,12 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 from sqlalchemy import (
-    ARRAY,
     BindParameter,
     ColumnElement,
     Connection,
     Dialect,
     Table,
     Text,
-    TextClause,
     bindparam,
     insert,
     text,
@@ -32,7 +30,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
-from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
+from sqlalchemy.types import NullType, TypeDecorator
+
+from fractal_cloud.control.store.fixed import Fixed
 
 Row = Mapping[str, Any]
 _ROWS: Final = "rows"
@@ -44,14 +44,15 @@ class _Texts(TypeDecorator[Any]):
     impl = Text
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """PostgreSQL has lists; SQLite reads them from JSON."""
-        return dialect.type_descriptor(ARRAY(Text()) if dialect.name == "postgresql" else Text())
+    def process_bind_param(self, value: Iterable[str] | None, dialect: Dialect) -> str:
+        """Any collection will do; PostgreSQL reads it as an array, SQLite as JSON."""
+        texts = value or ()
+        return _as_array(texts) if dialect.name == "postgresql" else to_json(list(texts)).decode()
 
-    def process_bind_param(self, value: Iterable[str] | None, dialect: Dialect) -> Any:
-        """Any collection will do."""
-        texts = list(value or ())
-        return texts if dialect.name == "postgresql" else to_json(texts).decode()
+
+def _as_array(texts: Iterable[str]) -> str:
+    """Texts as PostgreSQL writes an array of them; the driver would look at every element twice before."""
+    return "{" + ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
 
 
 class _Among(FunctionElement[Any]):
@@ -67,7 +68,7 @@ class _Among(FunctionElement[Any]):
 @compiles(_Among, "postgresql")
 def _any(element: _Among, compiler: Any, **how: Any) -> str:
     column, values = element.clauses
-    return f"{compiler.process(column, **how)} = ANY ({compiler.process(values, **how)})"
+    return f"{compiler.process(column, **how)} = ANY (CAST({compiler.process(values, **how)} AS text[]))"
 
 
 @compiles(_Among)
@@ -197,51 +198,51 @@ def _append(connection: Connection, to: Numbered, rows: Sequence[Row]) -> bool:
     asked = {"counter": to.counter, "count": len(rows)}
     if connection.dialect.name == "postgresql":
         document = to_json(rows, inf_nan_mode="null").decode()
-        return connection.execute(_appending(to, tuple(rows[0])), {**asked, _ROWS: document}).rowcount > 0
-    last = connection.execute(_advancing(to), asked).scalar()
-    if last is None:
+        return _appending(to, tuple(rows[0])).run(connection, {**asked, _ROWS: document}) > 0
+    last = _advancing(to).rows(connection, asked)
+    if not last:
         return False
-    before = last - len(rows)
+    before = last[0].value - len(rows)
     insert_rows(connection, to.table, [{**row, to.column: before + row[to.column]} for row in rows])
     return True
 
 
 @lru_cache(16)
-def _appending(to: Numbered, names: tuple[str, ...]) -> TextClause:
+def _appending(to: Numbered, names: tuple[str, ...]) -> Fixed:
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join(f"last.value - :count + new.{name}" if name == to.column else f'new."{name}"' for name in names)
     rows = f"json_populate_recordset(NULL::{to.table.name}, CAST(:{_ROWS} AS json)) AS new"
     counters, table = to.counters.name, to.table.name
     advanced = f"UPDATE {counters} SET value = value + :count WHERE name = :counter RETURNING value"  # noqa: S608
     inserted = f"INSERT INTO {table} ({columns}) SELECT {values} FROM last, {rows}"  # noqa: S608 (our names)
-    return text(f"WITH last AS ({advanced}) {inserted}")
+    return Fixed(text(f"WITH last AS ({advanced}) {inserted}"))
 
 
 @lru_cache(16)
-def _advancing(to: Numbered) -> Any:
+def _advancing(to: Numbered) -> Fixed:
     table = to.counters.c
     here = update(to.counters).where(table.name == bindparam("counter"))
-    return here.values(value=table.value + bindparam("count")).returning(table.value)
+    return Fixed(here.values(value=table.value + bindparam("count")).returning(table.value))
 
 
-def _send(connection: Connection, statement: TextClause, rows: Sequence[Row]) -> None:
-    connection.execute(statement, {_ROWS: to_json(rows, inf_nan_mode="null").decode()})
+def _send(connection: Connection, statement: Fixed, rows: Sequence[Row]) -> None:
+    statement.run(connection, {_ROWS: to_json(rows, inf_nan_mode="null").decode()})
 
 
 @lru_cache(256)
-def _inserting(table: Table, names: tuple[str, ...], way: str) -> TextClause:
+def _inserting(table: Table, names: tuple[str, ...], way: str) -> Fixed:
     columns = ", ".join(f'"{name}"' for name in names)
     rows = f"json_populate_recordset(NULL::{table.name}, CAST(:{_ROWS} AS json))"
-    return text(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {rows} {way}")  # noqa: S608 (our names)
+    return Fixed(text(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {rows} {way}"))  # noqa: S608 (our names)
 
 
 @lru_cache(256)
-def _updating(table: Table, names: tuple[str, ...]) -> TextClause:
+def _updating(table: Table, names: tuple[str, ...]) -> Fixed:
     (key,) = (column.name for column in table.primary_key)
     changed = ", ".join(f'"{name}" = new."{name}"' for name in names if name != key)
     rows = f"json_populate_recordset(NULL::{table.name}, CAST(:{_ROWS} AS json)) AS new"
     there = f"{table.name}.{key} = new.{key}"
-    return text(f"UPDATE {table.name} SET {changed} FROM {rows} WHERE {there}")  # noqa: S608 (our names)
+    return Fixed(text(f"UPDATE {table.name} SET {changed} FROM {rows} WHERE {there}"))  # noqa: S608 (our names)
 
 
 @lru_cache(256)

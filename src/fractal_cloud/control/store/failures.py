@@ -121,9 +121,13 @@ def _is_cut(error: DBAPIError) -> bool:
 
 def again(work: Callable[[], T]) -> T:
     """Run work, and run it again as a whole, a few times, where the database surely undid it."""
-    return stamina.RetryingCaller(**_HOW).on(Undone)(work)
+    return _AGAIN(work)
 
 
 async def again_async(work: Callable[[], Awaitable[T]]) -> T:
     """As ``again``, for what is awaited."""
-    return await stamina.AsyncRetryingCaller(**_HOW).on(Undone)(work)
+    return await _AGAIN_ASYNC(work)
+
+
+_AGAIN: Final = stamina.RetryingCaller(**_HOW).on(Undone)
+_AGAIN_ASYNC: Final = stamina.AsyncRetryingCaller(**_HOW).on(Undone)

@@ -14,6 +14,7 @@ from sqlalchemy import Select, and_, literal, select, union_all
 
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.hosts import room
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, refers
@@ -109,9 +110,11 @@ def _references(side: str) -> Select[Any]:
     )
 
 
-_AROUND: Final = union_all(
-    _references(_FROM).where(among(_source.c.uid, "uids")),
-    _references(_TO).where(among(_target.c.identity_key, "identities")),
+_AROUND: Final = Fixed(
+    union_all(
+        _references(_FROM).where(among(_source.c.uid, "uids")),
+        _references(_TO).where(among(_target.c.identity_key, "identities")),
+    )
 )
 _DECLARING: Final = select(
     components.c.uid, components.c.scope_key, components.c.identity_key, components.c.live_system_id
@@ -128,7 +131,7 @@ def listeners(tx: Tx, speaking: Speaking) -> Heard:
             by_identity[record.identity_key].append(record)
     imported: dict[tuple[str | None, str], list[str]] = defaultdict(list)
     asked = {"uids": list(speaking.records), "identities": list(by_identity)}
-    for row in tx.connection.execute(_AROUND, asked):
+    for row in _AROUND.rows(tx.connection, asked):
         if row.live_system_id not in held:
             found.is_sure = False
         _neighbour(row, speaking, found)

@@ -20,6 +20,7 @@ import structlog
 from sqlalchemy import URL, Connection, text
 
 from fractal_cloud.control.store.dialect import PATIENCE
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.signals import LocalSignals
 
 log = structlog.get_logger()
@@ -30,6 +31,7 @@ MOST_BYTES = 7_900
 PROBE_SECONDS = 15.0
 """A connection that says nothing for so long is asked whether it still stands."""
 LONGEST_PAUSE = 5.0
+_NOTIFY = Fixed(text("SELECT pg_notify(:channel, :payload)"))
 
 
 class PostgresSignals(LocalSignals):
@@ -52,7 +54,7 @@ class PostgresSignals(LocalSignals):
         payload = json.dumps([self._origin, named])
         if len(payload.encode()) > MOST_BYTES:
             payload = json.dumps([self._origin, None])
-        connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": CHANNEL, "payload": payload})
+        _NOTIFY.run(connection, {"channel": CHANNEL, "payload": payload})
 
     def close(self) -> None:
         """End every wait, and stop listening."""

@@ -11,6 +11,7 @@ from sqlalchemy import String, cast, delete, insert, literal, select, text, upda
 from fractal_cloud.control.store.bulk import among, update_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.control.store.schema import UNSETTLED, components, live_systems, mutation_components, mutations
 from fractal_cloud.model.link import LinkStates
@@ -113,16 +114,18 @@ def freeze(tx: Tx, live_system_id: str) -> None:
     )
 
 
-_UNSETTLED: Final = select(
-    *(components.c[name] for name in ("live_system_id", "component_id", "status", "generation")),
-    *(components.c[name] for name in ("observed_generation", "dealt_generation", "deleting", "waits_for")),
-).where(among(components.c.live_system_id, "ids"), text(UNSETTLED))
+_UNSETTLED: Final = Fixed(
+    select(
+        *(components.c[name] for name in ("live_system_id", "component_id", "status", "generation")),
+        *(components.c[name] for name in ("observed_generation", "dealt_generation", "deleting", "waits_for")),
+    ).where(among(components.c.live_system_id, "ids"), text(UNSETTLED))
+)
 
 
 def _unsettled(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, list[Progress]]:
     """The components that keep a mutation from being completed, by LiveSystem: few, however many there are."""
     found: dict[str, list[Progress]] = {}
-    for row in tx.connection.execute(_UNSETTLED, {"ids": list(live_system_ids)}):
+    for row in _UNSETTLED.rows(tx.connection, {"ids": list(live_system_ids)}):
         progress = Progress(
             component_id=row.component_id,
             status=Status(row.status),

@@ -14,6 +14,7 @@ from fractal_cloud.control.store import scopes
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
 from fractal_cloud.model.host import host_of
@@ -49,10 +50,10 @@ _HOLD: Final = (
 
 def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> set[str]:
     """As ``lock_live_systems``, of those that have the components with these uids; their ids."""
-    return set(tx.connection.execute(_HOLD_OF, {"uids": uids}).scalars())
+    return {row.id for row in _HOLD_OF.rows(tx.connection, {"uids": uids})}
 
 
-_HOLD_OF: Final = (
+_HOLD_OF: Final = Fixed(
     select(live_systems.c.id)
     .where(live_systems.c.id.in_(select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
     .order_by(live_systems.c.id)

@@ -114,12 +114,17 @@ class ComponentRecord:
         found = {(target, "dependency") for target in self.declaration.get("dependencies", ())}
         return found | {(link["target"], "link") for link in self.declaration.get("links", ())}
 
+    def copy(self) -> ComponentRecord:
+        """Another one like it; ``dataclasses.replace`` takes four times as long for so many fields."""
+        return ComponentRecord(*_values(self))
+
     def values(self) -> Json:
         """The row to write."""
-        return {name: getattr(self, name) for name in _NAMES}
+        return dict(zip(_NAMES, _values(self), strict=True))
 
 
 _NAMES: Final = tuple(item.name for item in fields(ComponentRecord))
+_values: Final = operator.attrgetter(*_NAMES)
 _COLUMNS: Final = tuple(components.c[name] for name in _NAMES)
 
 

@@ -24,7 +24,7 @@ from fractal_cloud.control.store.records import (
     iso,
     update_records,
 )
-from fractal_cloud.control.store.standing import hold_components
+from fractal_cloud.control.store.standing import Standing, hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
@@ -74,22 +74,21 @@ class _Taken:
 
 def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
-    agent = agents.get(tx, sent.agent_id, token_id)
     standing = hold_components(tx, _uids(sent))
     known = standing.records
     speaking = _speaking(sent, known)
     heard = listeners(tx, speaking)
-    held = _check_leases(
-        tx, agent, sent.scopes, also=heard.scope_keys | heard.room_keys | _destinations(tx, known.values())
-    )
+    named = _scope_keys(sent) | heard.scope_keys | heard.room_keys
+    held = scopes.hold(tx, named | _destinations(tx, known.values()))
+    _check_leases(tx, sent, token_id, held)
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:
-        _take_changes(tx, agent.id, scope, known, taken)
+        _take_changes(tx, sent.agent_id, scope, standing, taken)
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
-        journal.write(tx, agent.id, scope.journal, known)
-    _tell_races(tx, agent.id, sent.scopes, known)
+        journal.write(tx, sent.agent_id, scope.journal, known)
+    _tell_races(tx, sent.agent_id, sent.scopes, known)
     _settle_moves(tx, taken)
     _write(tx, taken, standing.newest)
     if taken.news:
@@ -120,18 +119,24 @@ def _uids(sent: Report) -> set[str]:
     return found
 
 
-def _check_leases(
-    tx: Tx, agent: agents.Agent, sent: Sequence[ScopeReport], also: set[str]
-) -> dict[str, scopes.ScopeRow]:
-    """Hold the scopes reported on, and with them those that may hear of it: all at once, in one order."""
-    held = scopes.hold(tx, {scope.scope for scope in sent} | also)
-    for scope in sent:
+def _scope_keys(sent: Report) -> set[str]:
+    return {scope.scope for scope in sent.scopes}
+
+
+def _check_leases(tx: Tx, sent: Report, token_id: str, held: Mapping[str, scopes.ScopeRow]) -> None:
+    """Refuse a report of somebody who is not the living holder of every scope in it."""
+    speaker = sent.agent_id, token_id
+    if sent.scopes and all(
+        scope.scope in held and held[scope.scope].is_leased(scope.token, speaker, tx.now) for scope in sent.scopes
+    ):
+        return
+    agent = agents.get(tx, *speaker)
+    for scope in sent.scopes:
         row = held.get(scope.scope)
         if row is None or row.holder != agent.id or row.token != scope.token:
             raise LeaseLost(f"the lease of scope {scope.scope!r} went to another holder: claim again")
     if agent.deadline <= tx.now:
         raise LeaseLost(f"agent {agent.id!r} was not heard of in time: send a heartbeat, then claim again")
-    return held
 
 
 def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
@@ -168,11 +173,10 @@ def _take_changes(
     tx: Tx,
     agent_id: str,
     scope: ScopeReport,
-    known: Mapping[str, ComponentRecord],
+    standing: Standing,
     taken: _Taken,
 ) -> None:
-    told = _told(scope.events)
-    linked = types.linked(tx, _differing(scope.changes, known))
+    known, told = standing.records, _told(scope.events)
     for change in scope.changes:
         before = known.get(change.uid)
         if before is None or before.scope_key != scope.scope:
@@ -191,7 +195,7 @@ def _take_changes(
             taken.republished.append(after)
         if change.finished or _progress(before) != _progress(after):
             taken.progressed.add(before.live_system_id)
-        events = _events(before, after, change, linked.get(before.type, ()))
+        events = _events(before, after, change, standing.linked[before.type])
         tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
 
@@ -205,26 +209,25 @@ def _told(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
 
 def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) -> ComponentRecord:
     """The row with the observed half as reported, stamped with the time of this report where the report says so."""
-    is_used = before.request is not None and before.request["id"] == change.used_request
-    return replace(
-        before,
-        stance=change.stance.value,
-        status=change.status.value,
-        message=change.message,
-        owner=change.owner,
-        resource_id=change.resource_id,
-        output_fields=change.output_fields,
-        observed_generation=change.observed_generation,
-        established=change.established,
-        absent_since=(before.absent_since or now) if change.absent else None,
-        noticed_since=(before.noticed_since or now) if change.noticed else None,
-        intent=None if change.intent is None else change.intent.to_json(),
-        override=_override(before.override, change, now),
-        waits_for=change.waits_for,
-        links=change.links.to_json(),
-        request=None if is_used else before.request,
-        overdue=before.overdue and change.overridden and _same_until(before, change),
-    )
+    after = before.copy()
+    after.stance = change.stance.value
+    after.status = change.status.value
+    after.message = change.message
+    after.owner = change.owner
+    after.resource_id = change.resource_id
+    after.output_fields = change.output_fields
+    after.observed_generation = change.observed_generation
+    after.established = change.established
+    after.absent_since = (before.absent_since or now) if change.absent else None
+    after.noticed_since = (before.noticed_since or now) if change.noticed else None
+    after.intent = None if change.intent is None else change.intent.to_json()
+    after.override = _override(before.override, change, now)
+    after.waits_for = change.waits_for
+    after.links = change.links.to_json()
+    after.overdue = before.overdue and change.overridden and _same_until(before, change)
+    if before.request is not None and before.request["id"] == change.used_request:
+        after.request = None
+    return after
 
 
 def _begun_anew(before: ComponentRecord, change: ComponentChange) -> ComponentRecord:
@@ -281,12 +284,6 @@ def _published(record: ComponentRecord) -> Published:
         override_by=override.get("by"),
         override_reason=override.get("reason"),
     )
-
-
-def _differing(changes: Iterable[ComponentChange], known: Mapping[str, ComponentRecord]) -> set[str]:
-    """The types of components of which a difference is told, or was until now."""
-    both = ((known[change.uid], change) for change in changes if change.uid in known)
-    return {old.type for old, new in both if "drift" in new.output_fields or "drift" in old.output_fields}
 
 
 def _events(

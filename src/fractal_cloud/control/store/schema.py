@@ -221,12 +221,14 @@ reaches: Final = Table(
     _text("realm"),
 )
 
+# ``linked``: of the facts, what every report needs: the parameters that only links set.
 types: Final = Table(
     "types",
     metadata,
     Column("type", Text, primary_key=True),
     _text("provider"),
     _json("facts"),
+    _json("linked", nullable=True),
 )
 
 mutations: Final = Table(

@@ -33,6 +33,7 @@ from fractal_cloud.control.store import shares
 from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import CHUNK, chunks
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
 from fractal_cloud.control.store.shares import Pool, Realm
 from fractal_cloud.control.store.signals import reach_topic
@@ -45,7 +46,8 @@ Json = dict[str, Any]
 class ScopeRow:
     """A scope as it stands: its holder, the token of the holder's lease, and the version of its work.
 
-    ``public_key``: the one that values for its agent are sealed to.
+    ``public_key``: the one that values for its agent are sealed to. ``holder_token_id``: the token of access with which
+    its holder registered; ``deadline``: until when it counts as alive.
     """
 
     key: str
@@ -55,12 +57,21 @@ class ScopeRow:
     token: int
     version: int
     public_key: str
+    holder_token_id: str | None
+    deadline: datetime | None
+
+    def is_leased(self, token: int, to: tuple[str, str], now: datetime) -> bool:
+        """Whether this lease is the one that stands, and its holder (agent and token of access) the one who speaks."""
+        is_same = (self.holder, self.holder_token_id) == to and self.token == token
+        return is_same and self.deadline is not None and self.deadline > now
 
 
 _COLUMNS = (
     *(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder),
     *(scopes.c.token, scopes.c.version, scopes.c.public_key),
+    *(agents.c.token_id.label("holder_token_id"), agents.c.deadline),
 )
+_ROWS = select(*_COLUMNS).outerjoin_from(scopes, agents, agents.c.id == scopes.c.holder)
 
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
@@ -82,10 +93,10 @@ def make(tx: Tx, keys: Iterable[str]) -> None:
 
 def hold(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
     """As ``lock``, of scopes that are there: those that have or had components, or a holder."""
-    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HOLD, {"keys": set(keys)})}
+    return {row.key: ScopeRow(*row) for row in _HOLD.rows(tx.connection, {"keys": set(keys)})}
 
 
-_HOLD = select(*_COLUMNS).where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update()
+_HOLD = Fixed(_ROWS.where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update(of=scopes))
 
 
 def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
@@ -94,12 +105,12 @@ def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
 
 
 def _renew(tx: Tx, held: Iterable[str]) -> dict[str, int]:
-    rows = tx.connection.execute(_RENEW, {"keys": list(held)}).all()
+    rows = _RENEW.rows(tx.connection, {"keys": list(held)})
     tx.wake(reach_topic(row.provider, row.realm) for row in rows)
     return {row.key: row.version for row in rows}
 
 
-_RENEW = (
+_RENEW = Fixed(
     update(scopes)
     .where(among(scopes.c.key, "keys"))
     .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
@@ -158,11 +169,11 @@ def wake_number(tx: Tx, reaches: Iterable[tuple[str, str]]) -> int:
     pairs = list(reaches)
     if not pairs:
         return 0
-    return int(tx.connection.execute(_WAKE_NUMBER, {"realms": pairs}).scalar_one())
+    return int(_WAKE_NUMBER.rows(tx.connection, {"realms": pairs})[0].sum)
 
 
 _IN_REALMS = pair_among(scopes.c.provider, scopes.c.realm, "realms")
-_WAKE_NUMBER = select(func.coalesce(func.sum(scopes.c.wake_seq), 0)).where(_IN_REALMS)
+_WAKE_NUMBER = Fixed(select(func.coalesce(func.sum(scopes.c.wake_seq), 0).label("sum")).where(_IN_REALMS))
 
 
 def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
@@ -173,10 +184,10 @@ def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int])
 
 def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
     """The scopes an agent holds."""
-    return {row.key: ScopeRow(*row) for row in tx.connection.execute(_HELD_BY, {"agent": agent_id})}
+    return {row.key: ScopeRow(*row) for row in _HELD_BY.rows(tx.connection, {"agent": agent_id})}
 
 
-_HELD_BY = select(*_COLUMNS).where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key)
+_HELD_BY = Fixed(_ROWS.where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key))
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:

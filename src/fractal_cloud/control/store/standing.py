@@ -9,23 +9,28 @@ from typing import Final
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.mutations import Newest
 from fractal_cloud.control.store.placement import lock_live_systems_of
 from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
-from fractal_cloud.control.store.schema import components, live_systems, mutations, scopes
+from fractal_cloud.control.store.schema import components, live_systems, mutations, scopes, types
 
 
 @dataclass(slots=True)
 class Standing:
-    """Components by uid, the mutations their LiveSystems are in, and the versions their scopes' work had when read."""
+    """Components by uid, the mutations their LiveSystems are in, and the versions their scopes' work had when read.
+
+    ``linked``: of their types, the parameters that only links set, as the agents that have them told.
+    """
 
     records: dict[str, ComponentRecord] = field(default_factory=dict)
     newest: dict[str, Newest] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    linked: dict[str, list[str]] = field(default_factory=dict)
 
 
 # The time is told here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
-_STANDING: Final = (
+_STANDING: Final = Fixed(
     select_records()
     .add_columns(
         Now().label("now"),
@@ -33,11 +38,13 @@ _STANDING: Final = (
         mutations.c.id.label("mutation_id"),
         mutations.c.status.label("mutation_status"),
         scopes.c.version.label("scope_version"),
+        types.c.linked,
     )
     .join(live_systems, live_systems.c.id == components.c.live_system_id)
     .join(mutations, mutations.c.id == live_systems.c.mutation_id)
     .outerjoin(scopes, scopes.c.key == components.c.scope_key)
-    .where(among(components.c.uid, "uids"), among(components.c.live_system_id, "held"))
+    .outerjoin(types, types.c.type == components.c.type)
+    .where(among(components.c.uid, "uids"))
 )
 
 
@@ -45,10 +52,13 @@ def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
     """Hold the LiveSystems of components, and read these; none of them changes any more until the transaction ends."""
     found = Standing()
     held = lock_live_systems_of(tx, uids)
-    for row in tx.connection.execute(_STANDING, {"uids": uids, "held": held}):
+    for row in _STANDING.rows(tx.connection, {"uids": uids}):
+        if row.live_system_id not in held:
+            continue  # deployed since the others were held
         tx.is_told(row.now)
         record = found.records[row.uid] = to_record(row)
         found.newest[record.live_system_id] = Newest(row.mutation_id, row.mutation_status, row.is_ending)
         if record.scope_key is not None:
             found.versions[record.scope_key] = row.scope_version
+        found.linked[record.type] = row.linked or []
     return found

@@ -14,7 +14,7 @@ from fractal_cloud.model.catalog import TypeFacts
 
 def register(tx: Tx, facts: Iterable[TypeFacts]) -> None:
     """Remember the types an agent has."""
-    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json()} for f in facts]
+    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json(), "linked": f.linked()} for f in facts]
     upsert(tx.connection, types, rows)
 
 
@@ -39,11 +39,3 @@ def hosts(tx: Tx, provider: str) -> dict[str, list[str]]:
     for facts in tx.connection.execute(select(types.c.facts).where(types.c.provider == provider)).scalars():
         found |= TypeFacts.model_validate(facts).hosts()
     return found
-
-
-def linked(tx: Tx, names: Collection[str]) -> dict[str, list[str]]:
-    """Of these types, the parameters that only links set, as the agents that have them told."""
-    if not names:
-        return {}
-    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
-    return {row.type: TypeFacts.model_validate(row.facts).linked() for row in tx.connection.execute(query)}
