@@ -31,6 +31,7 @@ _CALLS: Final[Mapping[Verb, str]] = {
     Verb.PUSH: "tag",
     Verb.FINISH: "tag",
     Verb.UNTAG: "tag",
+    Verb.TAG: "tag",
 }
 
 
@@ -119,6 +120,8 @@ class Writer:
         tracked = planned.tracked
         if planned.step.request is not None and tracked.request is None:
             tracked = replace(tracked, request=planned.step.request)
+        if planned.step.verb is Verb.TAG:
+            tracked = _before_tagging(tracked)
         again = self._outlook.judge(tracked, view)
         allowed = again.step is not None and again.step.verb is planned.step.verb
         return view.sighting, again.step if allowed else None
@@ -148,7 +151,7 @@ class Writer:
                 self._offer.update(cloud, fresh, self._wanted(tracked), frozenset(step.drift))
             case Verb.DELETE:
                 self._offer.delete(cloud, fresh)
-            case Verb.STAMP | Verb.PUSH:
+            case Verb.STAMP | Verb.PUSH | Verb.TAG:
                 self._offer.tag(cloud, fresh, add=step.add, remove=NO_TAGS)
             case Verb.FINISH | Verb.UNTAG:
                 self._offer.tag(cloud, fresh, add=NO_TAGS, remove=step.remove)
@@ -165,3 +168,11 @@ class Writer:
             component.name = tracked.identity.name
         parent_id = self._outlook.parent_id(tracked)
         return Wanted(component, tracked.live_system_id, parent_id, token)
+
+
+def _before_tagging(tracked: Tracked) -> Tracked:
+    """A component as it was judged: that its tagging is begun was published meanwhile, by this very step."""
+    intent = tracked.memory.intent
+    assert intent is not None, "tags are owed by an open creation alone"
+    owed = intent.model_copy(update={"tagging": "owed"})
+    return replace(tracked, memory=replace(tracked.memory, intent=owed))

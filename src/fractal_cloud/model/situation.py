@@ -43,7 +43,8 @@ class Situation:
 
     ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
     ``untouchable``: the type cannot carry tags, or the component is ``importOnly``.
-    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
+    ``owes_tags``: it is what this component's own creation made, which could not carry tags, and nobody has begun to
+    put any on it. ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
     settled cycle ago.
     """
 
@@ -62,6 +63,7 @@ class Situation:
     readoption_by_tag: bool = False
     noticed: bool = False
     drifted: bool = False
+    owes_tags: bool = False
 
 
 class Action(StrEnum):
@@ -69,6 +71,7 @@ class Action(StrEnum):
 
     NOTHING = "nothing"
     CREATE = "create"
+    TAG = "tag"
     NOTICE = "notice"
     RECONCILE = "reconcile"
     READOPT = "readopt"

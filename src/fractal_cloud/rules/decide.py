@@ -45,6 +45,8 @@ def _decide_present(s: Situation) -> Decision:
         return Decision("S5", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
     if s.owner is Party.OTHER:
         return Decision("S6", Status.EXTERNALLY_MANAGED, Action.NOTHING, Stance.IMPORTED)
+    if s.owes_tags:
+        return Decision("S17", Status.INSTANTIATING, Action.TAG, Stance.MANAGED)
     if s.manager is not Manager.OURS:
         keeps_import = s.owner is Party.NOBODY and s.stance is Stance.IMPORTED
         stance = Stance.IMPORTED if keeps_import else Stance.OVERRIDE

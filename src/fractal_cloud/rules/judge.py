@@ -35,6 +35,7 @@ class Verb(StrEnum):
     PUSH = "push"
     UNTAG = "untag"
     DELETE = "delete"
+    TAG = "tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Circumstances:
     one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
-    ``known_as``: the other name under which a vanished resource was found (S19).
+    ``known_as``: the other name under which a vanished resource was found (S19). ``mark``: whether what was seen bears
+    the mark of the component's own creation; None where that does not show yet.
     """
 
     compared: ComparedType
@@ -74,6 +76,7 @@ class Circumstances:
     rival: str | None = None
     window_over: bool = True
     known_as: str | None = None
+    mark: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class Judgement:
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
+    if around.mark is None:
+        return _hidden(tracked, _sighted(view))
     drift = _drift(tracked, view, around)
     situation = situate(
         tracked,
@@ -111,6 +116,7 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
         drifted=bool(mutable(around.compared, drift)),
         now=around.now,
         cycle=around.cycle,
+        is_marked=around.mark,
     )
     answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
     if answer is not None and answer.acts:
@@ -122,12 +128,28 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     match decision.action:
         case Action.CREATE:
             return _creation(tracked, around, decision, answer)
+        case Action.TAG:
+            return _tagging(tracked, decision, answer)
         case Action.READOPT:
             return _readoption(tracked, _sighted(view), around, decision, drift, answer)
         case Action.RECONCILE | Action.NOTICE:
             return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
         case _:
             return _standstill(tracked, view, around, decision, drift, answer)
+
+
+def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:
+    """Nothing is decided about what may be the component's own creation until its mark shows (S17)."""
+    status = Status.DELETING if tracked.deleting else Status.INSTANTIATING
+    return Judgement("S17", status, tracked.memory.stance, words.at_work(sighting), in_progress=True)
+
+
+def _tagging(tracked: Tracked, decision: Decision, answer: Answer | None) -> Judgement:
+    """The second half of a creation whose call could not carry tags."""
+    step = Step(Verb.TAG, "tagging", add=stamp(tracked.live_system_id))
+    return Judgement(
+        decision.rule, decision.status, decision.stance, words.tagging(), step=step, in_progress=True, answer=answer
+    )
 
 
 def _sighted(view: View) -> Sighting:

@@ -27,6 +27,7 @@ class MachineHands:
         return [
             Found(one.config.instanceUuid, _told(self._person.tags(one)), one.config.instanceUuid)
             for one in self._person.named(name)
+            if one.config is not None  # else it is being made, and not to be had yet
         ]
 
     def edit(self, resource_id: str, parameter: str, value: Any) -> None:
