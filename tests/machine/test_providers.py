@@ -301,7 +301,7 @@ class Histories(RuleBasedStateMachine):
 @pytest.mark.hypothesis
 @pytest.mark.timeout(600)
 @pytest.mark.rule("S7", "S9", "S11", "S12", "S15", "S16", "S20", "G1", "G7", "G10", "O1", "O3", "T1", "T3", "T4")
-@pytest.mark.parametrize("provider", [pytest.param(s.provider, marks=s.marks()) for s in RUN])
+@pytest.mark.parametrize("provider", [pytest.param(s.key, marks=s.marks()) for s in RUN])
 def test_whatever_people_do_nothing_forbidden_is_written_and_all_comes_to_rest(
     provider: str, session_sandbox: Sandbox, tmp_path: Path
 ) -> None:

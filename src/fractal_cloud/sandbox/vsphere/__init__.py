@@ -44,6 +44,6 @@ MOUNTS = (
         _load,
         environment,
         clears=("GOVC_", "VSPHERE_"),
-        also=("/rest/com/vmware/cis",),
+        also=("/rest/com/vmware",),
     ),
 )
