@@ -1,6 +1,7 @@
 """What every provider brings for the suites that run over the whole registry: found by walking this folder.
 
-A provider's folder has a ``suite.py`` with a ``SUITE``, and ``VARIANTS`` of it if there are any. There is no list to add one to.
+A provider's folder has a ``suite.py`` with a ``SUITE``, and ``VARIANTS`` of it if there are any. There is no list to
+add one to.
 """
 
 from __future__ import annotations
@@ -56,8 +57,7 @@ class Suite:
     quick run too. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
     knob ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
-    ``variant``: what tells it from the provider's other suites, all of which run in the long run only but for the first,
-    which has none.
+    ``variant``: what tells it from the provider's other suites; those with one run in the long run only.
     """
 
     provider: str

@@ -351,11 +351,11 @@ class Cycle:
         if step.verb is Verb.CREATE:
             self._take_in_creation(outcome)
             return
-        if step.verb is Verb.TAG and (not outcome.written or _is_refused(outcome.error)):
+        is_tagging = step.verb is Verb.TAG
+        if is_tagging and (not outcome.written or _is_refused(outcome.error)):
             self._book.take_back_tagging(tracked)
-        if step.verb is Verb.TAG and outcome.error is not None:
-            self._troubles.add(tracked, step.verb, outcome.error, self._outlook.now)
-        elif outcome.error is not None and not was_taken_over(outcome):
+        # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
+        if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
             self._troubles.add(tracked, step.verb, outcome.error, self._outlook.now)
         else:
             self._troubles.forget(tracked)

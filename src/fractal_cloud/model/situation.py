@@ -42,10 +42,10 @@ class Situation:
     """Everything a decision may depend on.
 
     ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
-    ``untouchable``: the type cannot carry tags, or the component is ``importOnly``.
-    ``owes_tags``: it is what this component's own creation made, which could not carry tags, and nobody has begun to
-    put any on it. ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
-    settled cycle ago.
+    ``untouchable``: the type cannot carry tags, or the component is ``importOnly``. ``owes_tags``: it is what this
+    component's own creation made, which could not carry tags, and the agent has not begun to put any on it.
+    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one settled
+    cycle ago.
     """
 
     presence: Presence

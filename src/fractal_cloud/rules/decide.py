@@ -45,7 +45,7 @@ def _decide_present(s: Situation) -> Decision:
         return Decision("S5", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
     if s.owner is Party.OTHER:
         return Decision("S6", Status.EXTERNALLY_MANAGED, Action.NOTHING, Stance.IMPORTED)
-    if s.owes_tags:
+    if _awaits_tags(s):
         return Decision("S17", Status.INSTANTIATING, Action.TAG, Stance.MANAGED)
     if s.manager is not Manager.OURS:
         keeps_import = s.owner is Party.NOBODY and s.stance is Stance.IMPORTED
@@ -54,6 +54,12 @@ def _decide_present(s: Situation) -> Decision:
     if s.owner is Party.NOBODY:
         return _decide_unowned(s)
     return _decide_owned(s)
+
+
+def _awaits_tags(s: Situation) -> bool:
+    """Whether an own creation is still to be tagged: who put any of the three on it has said whose it is (S17)."""
+    is_bare = s.manager is Manager.NOBODY and s.owner is Party.NOBODY and not s.reconcile
+    return is_bare and s.owes_tags and s.intent_open and s.stance is Stance.MANAGED
 
 
 def _decide_unowned(s: Situation) -> Decision:

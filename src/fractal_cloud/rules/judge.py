@@ -7,7 +7,7 @@ returns differs. The table itself is in ``decide``; here its verbs become steps 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -116,8 +116,8 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
         drifted=bool(mutable(around.compared, drift)),
         now=around.now,
         cycle=around.cycle,
-        is_marked=around.mark,
     )
+    situation = replace(situation, owes_tags=around.mark and _is_tagging_owed(tracked))
     answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
     if answer is not None and answer.acts:
         return _act_on_request(tracked, view, answer, drift)
@@ -136,6 +136,11 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
             return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
         case _:
             return _standstill(tracked, view, around, decision, drift, answer)
+
+
+def _is_tagging_owed(tracked: Tracked) -> bool:
+    intent = tracked.memory.intent
+    return intent is not None and intent.tagging == "owed"
 
 
 def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Manager, Party, Presence, Situation
-from fractal_cloud.model.status import Stance
-from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
-from fractal_cloud.model.tracked import Remembered, Tracked
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tracked import Tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +98,10 @@ class TypeTraits:
 
 
 def situate(
-    tracked: Tracked,
-    view: View,
-    claims: Claims,
-    traits: TypeTraits,
-    *,
-    drifted: bool,
-    now: datetime,
-    cycle: timedelta,
-    is_marked: bool = False,
+    tracked: Tracked, view: View, claims: Claims, traits: TypeTraits, *, drifted: bool, now: datetime, cycle: timedelta
 ) -> Situation:
-    """The situation of one component, at one moment; ``is_marked``: what was seen bears the mark of its creation."""
-    tags = view.sighting.protocol if view.sighting is not None else NO_TAGS
+    """The situation of one component, at one moment."""
+    tags = view.sighting.protocol if view.sighting is not None else ProtocolTags()
     memory = tracked.memory
     return Situation(
         presence=view.presence,
@@ -128,9 +119,4 @@ def situate(
         readoption_by_tag=tracked.readoption_by_tag,
         noticed=memory.noticed_since is not None and now - memory.noticed_since >= cycle,
         drifted=drifted,
-        owes_tags=is_marked and tags == NO_TAGS and _is_tagging_owed(memory),
     )
-
-
-def _is_tagging_owed(memory: Remembered) -> bool:
-    return memory.stance is Stance.MANAGED and memory.intent is not None and memory.intent.tagging == "owed"

@@ -1,4 +1,4 @@
-"""A vCenter below 9.1 takes no tags in the create call: they are put on afterwards, at most once, and only on our own."""
+"""A vCenter below 9.1 takes no tags in the create call: they are put on afterwards, at most once, on our own alone."""
 
 from __future__ import annotations
 

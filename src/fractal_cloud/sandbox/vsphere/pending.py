@@ -57,7 +57,9 @@ class Pending:
         if asked.service != "vim":
             return None
         if asked.machine in self._hidden:
-            return fault("ManagedObjectNotFound", "The object has already been deleted or has not been completely created")
+            return fault(
+                "ManagedObjectNotFound", "The object has already been deleted or has not been completely created"
+            )
         if asked.machine in self._making and asked.kind in ("modify", "delete"):
             return fault("TaskInProgress", "The operation is not allowed in the current state: a task is in progress.")
         return None

@@ -96,8 +96,8 @@ def read_soap(body: bytes) -> Asked:
         return Asked("vim", name, "read")
     if name == "Fetch":
         kind = this.get("type") if this is not None else ""
-        about = {"VirtualMachine": {"machine": target}, "Task": {"task": target}}.get(kind or "", {})
-        return Asked("vim", name, "read", name=_text(method, "prop"), **about)
+        machine, task = (target if kind == one else "" for one in ("VirtualMachine", "Task"))
+        return Asked("vim", name, "read", machine, name=_text(method, "prop"), task=task)
     if name == "ContinueRetrievePropertiesEx":
         return Asked("vim", "listMachinesContinued", "read", name=_text(method, "token"))
     return Asked("vim", "getMachineByUuid" if name == "FindByUuid" else name, "read")
