@@ -57,6 +57,7 @@ class Pending:
         if asked.service != "vim":
             return None
         if asked.machine in self._hidden:
+            self._hidden[asked.machine].count_read()
             return fault(
                 "ManagedObjectNotFound", "The object has already been deleted or has not been completely created"
             )
