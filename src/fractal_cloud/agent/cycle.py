@@ -352,7 +352,7 @@ class Cycle:
             self._take_in_creation(outcome)
             return
         is_tagging = step.verb is Verb.TAG
-        if is_tagging and (not outcome.written or _is_refused(outcome.error)):
+        if is_tagging and outcome.had_no_effect:
             self._book.take_back_tagging(tracked)
         # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
         if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
@@ -491,11 +491,6 @@ def _with_tagging(memory: Remembered) -> Remembered:
     if intent is None or intent.tagging != "owed":
         return memory
     return replace(memory, intent=intent.model_copy(update={"tagging": "begun"}))
-
-
-def _is_refused(error: CloudError | None) -> bool:
-    """Whether a write certainly had no effect: the cloud said so."""
-    return error is not None and not isinstance(error, Transient)
 
 
 def _verb(judgement: Judgement) -> Verb | None:

@@ -13,7 +13,7 @@ from typing import Final
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, Transient
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
@@ -47,7 +47,10 @@ class Planned:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one step. ``view``: what the last read of the resource showed; None if it was not read."""
+    """What came of one step. ``view``: what the last read of the resource showed; None if it was not read.
+
+    ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the look afterwards.
+    """
 
     planned: Planned
     view: View | None = None
@@ -56,8 +59,15 @@ class Outcome:
     abandoned: bool = False
     race_lost: bool = False
     written: bool = False
+    is_done: bool = False
     request_ids: list[str] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def had_no_effect(self) -> bool:
+        """Whether certainly nothing was written: it was not sent, or the cloud refused it."""
+        is_refused = self.error is not None and not isinstance(self.error, Transient)
+        return not self.written or (is_refused and not self.is_done)
 
 
 class Writer:
@@ -104,6 +114,7 @@ class Writer:
             return
         outcome.written = True
         self._write(planned.tracked, fresh, step)
+        outcome.is_done = True
         outcome.view = self._read(planned)
         after = outcome.view.sighting
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id

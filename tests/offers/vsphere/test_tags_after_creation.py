@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.rules import words
+from fractal_cloud.sandbox.calls import RecordedCall
 from fractal_cloud.testing import Found
 from tests.faults.effects import Fault, Killed
 from tests.offers.vsphere.examples import declaration
@@ -194,6 +195,24 @@ def test_tagging_that_was_refused_is_tried_again_because_no_tag_was_put_on(warm:
     assert warm.status(LIVE_SYSTEM, "box") == "Active"
     assert dict(_found(warm, "box").tags) == OURS
     warm.assert_safe()
+
+
+@pytest.mark.rule("S17", "S0", "S7")
+def test_tagging_that_could_not_be_looked_at_afterwards_is_not_taken_for_refused(warm: VsphereWorld) -> None:
+    knobs = warm.cloud.knobs
+
+    def spoil(_: RecordedCall) -> None:
+        knobs.fail(operation="get*", status=500, code="error", times=None, actor="agent")
+        knobs.fail(operation="list*", status=500, code="error", times=None, actor="agent")
+
+    knobs.after_call(spoil, times=1, operation="attach*", actor="agent")
+    _begin(warm, "box")
+    warm.cycle(2)
+    knobs.reset()
+    found = _found(warm, "box")
+    assert dict(found.tags) == OURS
+    _hands(warm).untag(found, *OURS)
+    _is_left_alone(warm, "box", len(warm.writes()))
 
 
 @pytest.mark.rule("S17", "S16")
