@@ -12,6 +12,7 @@ import pytest
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.vsphere.simulator import govc as built
 from fractal_cloud.sandbox.vsphere.simulator import why_not
+from tests.glass.night import Night, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.vsphere.examples import DATASTORE, POOL, declaration
 from tests.offers.vsphere.worlds import VsphereWorld, vsphere_world
@@ -64,37 +65,30 @@ def test_a_machine_is_let_go_and_handed_back_by_the_printed_commands(world: Vsph
     world.assert_safe()
 
 
-@pytest.mark.rule("G1", "G3", "G8", "G11", "G12", "S17")
-def test_a_night_on_one_machine(world: VsphereWorld, govc: Run) -> None:
-    world.deploy("ls-a", declaration("machine"))
-    world.settle()
-    path = world.output("ls-a", "machine", "inventoryPath")
-    break_glass, readopt = commands(world, "machine")
-    govc(break_glass[0])
-    govc(f"govc vm.power -off {path}")
-    govc(f"govc vm.change -vm {path} -c 4")
-    govc(f"govc vm.power -on {path}")
-    world.cycle()
-    assert world.drift("ls-a", "machine") == {"numCpus": {"declared": 2, "actual": 4}}
-    assert world.status("ls-a", "machine") == "ManualOverride"
+@pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
+def test_a_whole_night_on_one_machine(world: VsphereWorld, govc: Run) -> None:
+    path = "/DC0/vm/mine"
+    make = f"govc vm.create -on=false -ds {DATASTORE} -pool /{POOL} -net 'VM Network' -disk 10GB -c 2 -m 1024"
 
-    world.deploy("ls-a", declaration("machine", numCpus=4))
-    world.cycle()
-    before = len(world.writes())
-    for command in readopt:
-        govc(command)
-    world.settle()
-    assert world.status("ls-a", "machine") == "Active"
-    assert [write.reason for write in world.writes()[before:]] == ["handshake"], "only the reconcile tag goes (G8)"
+    def label(_: str) -> None:
+        govc("govc tags.category.create -t VirtualMachine team")
+        govc("govc tags.create -c team payments")
+        govc(f"govc tags.attach -c team payments {path}")
 
-    made = f"-on=false -ds {DATASTORE} -pool /{POOL} -net 'VM Network' -disk 1GB -c 2 -m 1024 -g otherGuest64"
-    govc(f"govc vm.create {made} legacy")
-    world.deploy("ls-a", declaration("machine", numCpus=4), declaration("legacy"))
-    world.cycle()
-    assert world.status("ls-a", "legacy") == "ManualOverride"
-    for command in commands(world, "legacy")[1]:
-        govc(command)
-    world.settle()
-    assert "fractal-cloud-owner:ls-a" in _tags(govc, "/DC0/vm/legacy")
-    assert world.status("ls-a", "legacy") == "Active"
-    world.assert_safe()
+    night = Night(
+        declare=declaration,
+        parameter="numCpus",
+        declared=2,
+        edited=4,
+        third=8,
+        edit=lambda _: [
+            f"govc vm.power -off {path}",
+            f"govc vm.change -vm {path} -c 4",
+            f"govc vm.power -on {path}",
+        ],
+        delete=lambda _: [f"govc vm.destroy {path}"],
+        create=[f"{make} -g otherGuest64 legacy"],
+        label=label,
+        others=lambda _: {one: "" for one in _tags(govc, path) if ":" not in one},
+    )
+    spend(world, govc, night)
