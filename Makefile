@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-clis check bench soak rules docs format lock system-packages
+.PHONY: help setup up test test-clis test-kubernetes check bench soak rules docs format lock system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -43,6 +43,14 @@ test-clis: setup ## the tests that run az and other big command lines, which are
 	scripts/clis install
 	PATH="$$(scripts/clis path):$$PATH" FRACTAL_CLIS=1 $(BIN)/python -m pytest -m clis -n $(PYTEST_WORKERS) \
 		--dist loadgroup -rs $(PYTEST_ARGS)
+
+# What a cluster is part of, by the names of tests, files and folders.
+KUBERNETES := kubernetes or ambassador or kubectl or in_a_cluster or across_clouds or gcp_database or postgres_server
+
+# On one worker: there is one server, and every test empties it.
+test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, which is built, started and stopped for it
+	scripts/kube-apiserver run $(BIN)/python -m pytest -rs tests/offers tests/sandbox/kubernetes tests/faults tests/machine \
+		tests/glass tests/linking -k "$(KUBERNETES)" $(PYTEST_ARGS)
 
 check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
 	$(BIN)/ruff format --check .

@@ -9,21 +9,27 @@ import json
 import logging
 import os
 import platform
+import signal
 import sys
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import boto3
 import structlog
 
 from benchmarks import report
 from benchmarks.jobs import Job, Stage, all_jobs
-from benchmarks.result import Result
+from benchmarks.result import Bar, Result
 from benchmarks.table import table
 
-RESULTS = report.RESULTS
+RESULTS: Final = report.RESULTS
+LONGEST_JOB: Final = 600.0
+LONGEST_RUN: Final = 1740.0
+"""Seconds after which a job, and all of them together, are given up: what is left then is told as not run."""
 
 
 def _machine() -> dict[str, Any]:
@@ -44,18 +50,51 @@ def _chosen(jobs: list[Job], names: Sequence[str]) -> list[Job]:
     return [job for job in jobs if job.name in names or not names]
 
 
-def _run(job: Job, stage: Stage, started: float) -> list[Result]:
+class Overdue(Exception):
+    """A job that takes longer than it may."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise ``Overdue`` in the block once the time is over, whatever it waits for."""
+
+    def give_up(*_: object) -> None:
+        raise Overdue(f"given up after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run(job: Job, stage: Stage, started: float) -> list[Result]:
+    """What a job shows. One that fails or hangs is told as a missed bar, and the others begin on an empty stage."""
     results = []
-    for result in job.run(stage):
-        results.append(result)
-        verdict = "" if not result.bars else "kept" if result.is_kept else "MISSED"
-        told = f"{job.name}: {result.subject}, {result.count:,} {verdict}".rstrip()
-        print(f"[{time.monotonic() - started:5.0f} s] {told}", file=sys.stderr, flush=True)
+    try:
+        with limited(min(LONGEST_JOB, started + LONGEST_RUN - time.monotonic())):
+            for result in job.run(stage):
+                results.append(result)
+                _tell(result, started)
+    except Exception as error:  # noqa: BLE001  # whatever it is: the other jobs are run, and the exit code says it
+        traceback.print_exc()
+        stage.clear()
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        results.append(Result(job.name, "the job itself", 0, bars=(Bar("run to its end", 0, 1, exact=True),), note=why))
+        _tell(results[-1], started)
     return results
 
 
+def _tell(result: Result, started: float) -> None:
+    verdict = "" if not result.bars else "kept" if result.is_kept else "MISSED"
+    told = f"{result.job}: {result.subject}, {result.count:,} {verdict}".rstrip()
+    print(f"[{time.monotonic() - started:5.0f} s] {told}", file=sys.stderr, flush=True)
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for; 1 if a bar is missed."""
+    """Run what is asked for; 1 if a bar is missed or a job did not come to its end."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     jobs = all_jobs()
     if "--list" in arguments:
@@ -66,7 +105,7 @@ def main(arguments: Sequence[str]) -> int:
     with Stage() as stage:
         for job in _chosen(jobs, arguments):
             begun = time.monotonic()
-            found = _run(job, stage, started)
+            found = run(job, stage, started)
             stored = {
                 "job": job.name,
                 "title": job.title,

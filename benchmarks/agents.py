@@ -35,9 +35,11 @@ def _shared_by(stage: Stage, count: int, scopes: int, per_scope: int, rounds: in
     bounds = [scopes * number // count for number in range(count + 1)]
     with ExitStack() as open_now:
         agents = [
-            open_now.enter_context(Child(work, str(first), str(last), module="benchmarks.scopes"))
+            open_now.enter_context(Child(work, str(first), str(last), module="benchmarks.scopes", is_awaited=False))
             for first, last in pairwise(bounds)
         ]
+        for agent in agents:
+            agent.answer()  # they claim their scopes at the same time
         turns = [_round(agents) for _ in range(rounds)]
         weights = [agent.ask("go")["resident"] for agent in agents]
     return {

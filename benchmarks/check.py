@@ -132,41 +132,41 @@ def _changing(stage: Stage, agent: Child, bare: Child, declared: Declared, round
     yield Result(JOB, "agent, all judged anew", declared.count, figures, (told,), "as after a deploy")
 
 
-def _peer(subject: str, count: int, run: Callable[[Path], tuple[Spent, float]], agent: Result, most: float) -> Result:
-    """One peer with its start, which it takes for every check; per resource, the agent may take ``most`` of that."""
+def _peer(subject: str, few: int, many: int, run: Callable[[Path, int], Spent], agent: Result, most: float) -> Result:
+    """One peer with few resources and with many: as it is run, with its start, and what each further resource takes.
+
+    Per resource, the agent may take ``most`` of the whole process. The rest, without the start, is told beside it.
+    """
     with TemporaryDirectory() as folder:
         try:
-            spent, start = run(Path(folder))
+            start, spent = run(Path(folder), few), run(Path(folder), many)
         except NotHere as reason:
-            return Result(JOB, subject, count, note=str(reason))
+            return Result(JOB, subject, many, note=str(reason))
     ours = agent.figures["CPU s"] / agent.count * 1e6
-    theirs = spent.cpu / count * 1e6
-    bar = Bar(f"the agent's CPU per resource ({agent.count:,}) by its own", ours, theirs, "µs", most=most)
-    note = f"the whole process; {start:.2f} s of its CPU are its start"
-    return Result(JOB, subject, count, spent.figures(), (bar,), note)
+    whole, further = spent.cpu / many * 1e6, (spent.cpu - start.cpu) / (many - few) * 1e6
+    about = f"the agent's CPU per resource ({agent.count:,})"
+    bars = (
+        Bar(f"{about} by its whole process'", ours, whole, "µs", most=most),
+        Bar(f"{about} by its own, without its start", ours, further, "µs"),
+    )
+    note = f"{start.cpu:.2f} s of CPU with {few:,} {'resource' if few == 1 else 'resources'}: its start"
+    return Result(JOB, subject, many, spent.figures(), bars, note)
 
 
-def _custodian(stage: Stage, folder: Path) -> tuple[Spent, float]:
-    runs = []
-    for count in (1, OF_PEERS):
-        stage.canned.stock(Declared(VPC, count).lots)
-        runs.append(min((peers.custodian(folder) for _ in range(2)), key=lambda spent: spent.cpu))
-    return runs[1], runs[0].cpu
+def _custodian(stage: Stage, folder: Path, count: int) -> Spent:
+    stage.canned.stock(Declared(VPC, count).lots)
+    return min((peers.custodian(folder) for _ in range(2)), key=lambda spent: spent.cpu)
 
 
-def _ansible(stage: Stage, folder: Path) -> tuple[Spent, float]:
+def _ansible(stage: Stage, folder: Path, count: int) -> Spent:
     stage.canned.stock(Declared(VPC, OF_ANSIBLE).lots)
-    start = peers.ansible(folder, 0, check=True).cpu
-    return peers.ansible(folder, OF_ANSIBLE, check=True), start
+    return peers.ansible(folder, count, check=True)
 
 
-def _terraform(folder: Path) -> tuple[Spent, float]:
-    runs = []
-    for count in (1, OF_PEERS):
-        engine = Terraform(folder, count)
-        engine.create(concurrency=16)
-        runs.append(engine.check())
-    return runs[1], runs[0].cpu
+def _terraform(folder: Path, count: int) -> Spent:
+    engine = Terraform(folder, count)
+    engine.create(concurrency=16)
+    return engine.check()
 
 
 def measure(stage: Stage, rounds: int = ROUNDS) -> Iterator[Result]:
@@ -177,9 +177,9 @@ def measure(stage: Stage, rounds: int = ROUNDS) -> Iterator[Result]:
             first = agents.setdefault(count, result)
             yield _with_base(result, agents[SIZES[0]]) if result is first else result
     custodian, ansible = partial(_custodian, stage), partial(_ansible, stage)
-    yield _peer(f"Cloud Custodian ({peers.CUSTODIAN})", OF_PEERS, custodian, agents[OF_PEERS], 1 / 20)
-    yield _peer("Terraform's engine alone", OF_PEERS, _terraform, agents[OF_PEERS], 1 / 20)
-    yield _peer(f"Ansible ({peers.ANSIBLE}, amazon.aws)", OF_ANSIBLE, ansible, agents[OF_ANSIBLE], 1 / 5000)
+    yield _peer(f"Cloud Custodian ({peers.CUSTODIAN})", 1, OF_PEERS, custodian, agents[OF_PEERS], 1 / 20)
+    yield _peer(peers.terraform_subject(), 1, OF_PEERS, _terraform, agents[OF_PEERS], 1 / 20)
+    yield _peer(f"Ansible ({peers.ANSIBLE}, amazon.aws)", 0, OF_ANSIBLE, ansible, agents[OF_ANSIBLE], 1 / 5000)
 
 
 JOBS: Final = (Job(JOB, "checking N resources of which nothing changed", measure, 40),)

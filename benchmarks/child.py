@@ -28,9 +28,11 @@ CYCLES_BEFORE = 2
 
 
 class Child:
-    """A child process, seen from its parent."""
+    """A child process, seen from its parent; ready when made, unless it is told to get ready beside others."""
 
-    def __init__(self, *arguments: str, traced: bool = False, module: str = "benchmarks.child") -> None:
+    def __init__(
+        self, *arguments: str, traced: bool = False, module: str = "benchmarks.child", is_awaited: bool = True
+    ) -> None:
         options = ["-X", "tracemalloc=1"] if traced else []
         self._process = subprocess.Popen(
             [sys.executable, *options, "-m", module, *arguments],
@@ -38,7 +40,8 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.answer()
+        if is_awaited:
+            self.answer()
 
     def __enter__(self) -> Child:
         return self

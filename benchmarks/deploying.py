@@ -83,7 +83,7 @@ def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[
     told = Bar("wall time by the ideal", min(bare), best, "s")
     note = "what the machine could do meanwhile"
     yield Result("deploying", "the same calls by boto3 and threads alone", count, {"wall s": min(bare)}, (told,), note)
-    yield _peer("Terraform's engine alone", count, concurrency, _terraform)
+    yield _peer(peers.terraform_subject(), count, concurrency, _terraform)
     yield _peer(f"Ansible ({peers.ANSIBLE}, amazon.aws)", OF_ANSIBLE, concurrency, partial(_ansible, stage))
 
 

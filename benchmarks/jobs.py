@@ -34,6 +34,13 @@ class Stage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of everything: whoever comes next begins on an empty stage."""
+        self._works.clear()
+        for made in ("canned", "folder"):
+            self.__dict__.pop(made, None)
         self._open.close()
 
     @cached_property

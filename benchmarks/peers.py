@@ -109,6 +109,15 @@ def ansible(folder: Path, count: int, *, check: bool) -> Spent:
     return spend([program / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", python, "play.json"], folder)
 
 
+def terraform_subject() -> str:
+    """Terraform's engine with its version, where it is on this machine."""
+    program = shutil.which("terraform")
+    if program is None:
+        return "Terraform's engine alone"
+    told: dict[str, Any] = json.loads(subprocess.check_output([program, "version", "-json"]))
+    return f"Terraform's engine alone ({told['terraform_version']})"
+
+
 @dataclass(frozen=True, slots=True)
 class Terraform:
     """Terraform's engine alone: so many ``terraform_data``, which no provider and no cloud stands behind."""
@@ -116,11 +125,6 @@ class Terraform:
     folder: Path
     count: int
     pause: float = 0.0
-
-    def version(self) -> str:
-        """What is on this machine."""
-        told: dict[str, Any] = json.loads(subprocess.check_output([self._program(), "version", "-json"]))
-        return str(told["terraform_version"])
 
     def create(self, concurrency: int) -> Spent:
         """Apply into an empty state; each takes ``pause`` seconds, as a cloud's call would."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.stock import REGION, Declared, Lot
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
+from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.scope import HeldScope
@@ -146,7 +147,7 @@ def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memor
 
 
 def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
-    settings, registry = AgentSettings(providers=("aws",)), installed()
+    settings, registry = AgentSettings(providers=("aws",)), installed("aws")
     offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
     reader = Reader(
         {name: facts.offer for name, facts in offers.items()},
@@ -180,9 +181,10 @@ class Bench:
         self.control: Counting = control or (beside.control if beside else Counting())
         self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(AgentSettings().concurrency)
         self.around: Surroundings = beside.around if beside else _surroundings(self.control, self.pool)
+        self.heap: Heap = beside.heap if beside else Heap()
         scope = Scope.from_key(work.scope)
         if session is None:
-            session = installed().provider("aws").connect()
+            session = installed("aws").provider("aws").connect()
             assert session.realms() == {"": scope.realm}
         self.held = HeldScope(scope, session.at(scope))
         self.take(work)
@@ -200,6 +202,7 @@ class Bench:
         for _ in range(at_most):
             result = self.cycle()
             if self.held.is_quiet and not result.changes:
+                self.heap.set_aside(len(self.held.tracked))
                 return
         raise RuntimeError(f"not at rest after {at_most} cycles: {self._complaint()}")
 

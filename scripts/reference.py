@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT))  # the examples are those of the tests
 from fractal_cloud.model.catalog import TypeFacts  # noqa: E402
 from fractal_cloud.model.link import ANY_TYPE, LinkContract  # noqa: E402
 from fractal_cloud.model.wording import FACTS, describe, resolve  # noqa: E402
+from fractal_cloud.offers.link_types import WorkloadSource  # noqa: E402
+from fractal_cloud.offers.linking import HALVES  # noqa: E402
 from fractal_cloud.offers.offer import AnyOffer, Recognition  # noqa: E402
 from fractal_cloud.offers.registry import installed  # noqa: E402
 
@@ -60,6 +62,12 @@ Beside these, `outputFields` holds the actual value of every declared parameter,
 LINKS = """\
 The halves of links that are written for this type; a half for the very pair comes before one for any type (L15).
 [How links work](../../links.md)."""
+MATRIX = """\
+Each row is a target, each column a source; in between stands the type of the link. The settings of each are on the page
+of the target. [How links work](../links.md).
+
+◐: only the target's half is written. It opens the way (a rule, a network policy) or makes an identity, but nothing on
+the source's side takes a secret over: a package of your own may bring that half."""
 BLOCKED = """\
 What blocks it is named in the message, and it is tried again until it goes: the component stays `Deleting`, or `Failed`
 where the resource is protected from deletion (O6, O15)."""
@@ -145,10 +153,7 @@ class Page:
 
     def _traits(self) -> Iterator[tuple[str, str]]:
         yield "found by", identity(self._offer, self._facts)
-        yield (
-            "tags",
-            "carries the three tags" if self._facts.taggable else "cannot carry tags: it is only ever imported",
-        )
+        yield "tags", _carried(self._facts)
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
             yield "a creation whose answer was lost is recognised", self._recognised()
@@ -378,6 +383,14 @@ def identity(offer: AnyOffer, facts: TypeFacts) -> str:
     return f"its `name`, unique in {offer.unique_in}"
 
 
+def _carried(facts: TypeFacts) -> str:
+    if not facts.taggable:
+        return "cannot carry tags: it is only ever imported"
+    if facts.tags_frozen:
+        return "carries the three tags, frozen after creation: people take it over through the product (G13)"
+    return "carries the three tags"
+
+
 def _default(name: str, schema: Mapping[str, Any]) -> str:
     value = schema.get("default")
     if name == "name" and not value:
@@ -443,12 +456,37 @@ def index(offers: Sequence[AnyOffer], sdk: Sdk) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def matrix(offers: Sequence[AnyOffer], sdk: Sdk) -> str:
+    """The page of all pairs that can be linked: what the registry finds for each, and nothing else."""
+    handlers = installed().handlers
+    named = {handler.source for handler in handlers if handler.source != ANY_TYPE}
+    sources = [one for one in offers if one.type in named or issubclass(one.component, WorkloadSource)]
+    targets = [one for one in offers if any(handlers.find("inbound", source.type, one.type) for source in sources)]
+
+    def linked(offer: AnyOffer) -> str:
+        return f"[{offer.title}]({offer.provider}/{sdk.slug(offer)}.md)"
+
+    def cell(source: AnyOffer, target: AnyOffer) -> str:
+        inbound, outbound = (handlers.find(half, source.type, target.type) for half in HALVES)
+        found = inbound or outbound
+        if found is None:
+            return ""
+        return f"`{found.link_type}`" + ("" if inbound and outbound else " ◐")
+
+    def at(offer: AnyOffer) -> str:
+        return installed().provider(offer.provider).title
+
+    head = ("at", "to", *(f"from {linked(source)}" for source in sources))
+    rows = [(at(target), linked(target), *(cell(source, target) for source in sources)) for target in targets]
+    return "\n\n".join([_warning(), "# What can be linked", MATRIX, table(head, rows)]) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every page by its path, as it should be."""
     sdk = Sdk()
     offers = [offer for provider in installed().providers() for offer in installed().of_provider(provider)]
     found = {FOLDER / offer.provider / f"{sdk.slug(offer)}.md": Page(offer, sdk).text() for offer in offers}
-    return {FOLDER / "README.md": index(offers, sdk), **found}
+    return {FOLDER / "README.md": index(offers, sdk), FOLDER / "links.md": matrix(offers, sdk), **found}
 
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:

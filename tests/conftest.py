@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,11 @@ import pytest
 from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
+from fractal_cloud.offers.aws.models import Models
 from fractal_cloud.sandbox import Sandbox
 from tests import proofs
 from tests.at_rest import nobody_missed
+from tests.offers.kubernetes.real import over_a_real_server
 from tests.world import World
 from tests.world import world as make_world
 
@@ -59,20 +61,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_botocore() -> Iterator[None]:
-    """botocore reads its descriptions of services anew for every session; tests make one per agent: read them once."""
-    load_file = JSONFileLoader.load_file
+    """Descriptions of AWS services are read anew for every session; tests make one per agent: read them once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for reader in (JSONFileLoader, Models):
+            patch.setattr(reader, "load_file", _reading_once(reader))
+        yield
+
+
+def _reading_once(reader: type[JSONFileLoader] | type[Models]) -> Callable[[object, str], Any]:
+    load_file: Callable[[Any, str], Any] = reader.load_file
 
     @cache
     def load_once(path: str) -> Any:
-        return load_file(JSONFileLoader(), path)
+        return load_file(reader(), path)
 
-    def load(_: JSONFileLoader, path: str) -> Any:
+    def load(_: object, path: str) -> Any:
         # The SDK takes the bucket out of the paths of its S3 description; the sandbox needs one with it.
         return deepcopy(load_once(path)) if f"{os.sep}s3{os.sep}" in path else load_once(path)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JSONFileLoader, "load_file", load)
-        yield
+    return load
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +93,7 @@ def everybody_judged() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def session_sandbox() -> Iterator[Sandbox]:
     """One sandbox for all tests of a worker; every world resets it."""
-    with Sandbox(port=0) as sandbox:
+    with over_a_real_server(Sandbox(port=0)) as sandbox:
         yield sandbox
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -10,8 +12,9 @@ from xml.etree.ElementTree import fromstring
 import boto3
 import pytest
 
+from benchmarks.__main__ import limited, run
 from benchmarks.calls import floor, steady_calls
-from benchmarks.jobs import all_jobs
+from benchmarks.jobs import Job, Stage, all_jobs
 from benchmarks.peers import NotHere, spend
 from benchmarks.report import plots, section
 from benchmarks.result import Bar, Result
@@ -73,6 +76,28 @@ def test_one_thing_of_the_canned_cloud_is_found_by_its_id_and_by_its_name() -> N
         [by_name] = client.describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["net-00003"]}])["Vpcs"]
         assert client.describe_vpcs(VpcIds=[by_name["VpcId"]])["Vpcs"] == [by_name]
         assert client.describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["nobody"]}])["Vpcs"] == []
+
+
+def test_a_job_that_fails_or_hangs_is_told_as_missed_and_leaves_an_empty_stage() -> None:
+    def fails(stage: Stage) -> Iterator[Result]:
+        (stage.folder / "left").touch()
+        yield Result("fails", "agent", 1)
+        raise ValueError("no such thing")
+
+    def hangs(_: Stage) -> Iterator[Result]:
+        with limited(0.05):
+            time.sleep(60)
+        yield from ()
+
+    with Stage() as stage:
+        shown, failed = run(Job("fails", "a job", fails), stage, time.monotonic())
+        (hung,) = run(Job("hangs", "a job", hangs), stage, time.monotonic())
+        assert not list(stage.folder.iterdir())
+    assert shown.is_kept
+    assert not failed.is_kept
+    assert "no such thing" in failed.note
+    assert not hung.is_kept
+    assert "given up" in hung.note
 
 
 def test_a_peer_that_is_not_here_or_fails_is_told_and_not_measured(tmp_path: Path) -> None:

@@ -122,6 +122,14 @@ TABLE = (
     Row("S5", PRESENT, lambda s: s.untouchable, Status.EXTERNALLY_MANAGED, Action.NOTHING, override_stays),
     Row("S6", PRESENT, lambda s: s.owner is Party.OTHER, Status.EXTERNALLY_MANAGED, Action.NOTHING, IMPORTED),
     Row(
+        "S6a",
+        PRESENT,
+        lambda s: s.tags_frozen and not (ours(s) and mine(s)),
+        Status.EXTERNALLY_MANAGED,
+        Action.NOTHING,
+        override_stays,
+    ),
+    Row(
         "S17",
         PRESENT,
         lambda s: s.owes_tags and is_bare(s) and s.stance is MANAGED and s.intent_open,
@@ -151,7 +159,7 @@ TABLE = (
     Row(
         "S11a",
         PRESENT,
-        lambda s: owned_without_reconcile(s) and s.stance is OVERRIDE and s.readoption_by_tag,
+        lambda s: owned_without_reconcile(s) and s.stance is OVERRIDE and s.readoption_by_tag and not s.tags_frozen,
         Status.RECONCILE_REQUESTED,
         Action.READOPT,
         MANAGED,
@@ -160,6 +168,14 @@ TABLE = (
         "S11",
         PRESENT,
         lambda s: owned_without_reconcile(s) and s.stance is OVERRIDE,
+        Status.MANUAL_OVERRIDE,
+        Action.NOTHING,
+        OVERRIDE,
+    ),
+    Row(
+        "S11b",
+        PRESENT,
+        lambda s: owned_without_reconcile(s) and s.tags_frozen and s.stance is NONE,
         Status.MANUAL_OVERRIDE,
         Action.NOTHING,
         OVERRIDE,
@@ -189,34 +205,17 @@ def situations() -> Iterator[Situation]:
         Presence, FLAGS, Manager, FLAGS, (Party.NOBODY, Party.ME, Party.OTHER), (Party.NOBODY, Party.ME, Party.OTHER),
         Party, Stance,
     ):  # fmt: skip
-        for rest in product(*([FLAGS] * 7), FLAGS if presence is PRESENT else (False,)):
+        for rest in product(*([FLAGS] * 8), FLAGS if presence is PRESENT else (False,)):
             yield Situation(presence, untouchable, manager, reconcile, owner, heir, claimant, stance, *rest)
 
 
-HOW_MANY = (4 + 1) * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**7
+HOW_MANY = (4 + 1) * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**8
 
 
 @pytest.mark.rule(
-    "S0",
-    "S1",
-    "S2",
-    "S3",
-    "S4",
-    "S4a",
-    "S5",
-    "S6",
-    "S7",
-    "S8",
-    "S8a",
-    "S9",
-    "S10",
-    "S11",
-    "S11a",
-    "S12",
-    "S12a",
-    "S14",
-    "S17",
-)
+    "S0", "S1", "S2", "S3", "S4", "S4a", "S5", "S6", "S6a", "S7", "S8", "S8a", "S9", "S10", "S11", "S11a", "S11b",
+    "S12", "S12a", "S14", "S17",
+)  # fmt: skip
 def test_decide_says_what_the_table_says_in_every_situation() -> None:
     rows = {presence: [row for row in TABLE if row.presence is presence] for presence in Presence}
     count = 0
@@ -225,13 +224,13 @@ def test_decide_says_what_the_table_says_in_every_situation() -> None:
         if decide(situation) != expected:
             pytest.fail(f"{situation}: decide says {decide(situation)}, the table says {expected}")
         count += 1
-    assert count == HOW_MANY == 1_105_920
+    assert count == HOW_MANY == 2_211_840
 
 
 WRITES = frozenset({Action.RECONCILE, Action.READOPT, Action.CREATE})
 
 
-@pytest.mark.rule("T3", "T4", "T7", "S6", "S7", "S15", "O3", "O12")
+@pytest.mark.rule("T3", "T4", "T7", "S6", "S6a", "S7", "S11b", "S15", "O3", "O12")
 def test_no_decision_ever_writes_to_what_is_not_ours() -> None:
     for s in situations():
         decision = decide(s)
@@ -250,6 +249,10 @@ def test_no_decision_ever_writes_to_what_is_not_ours() -> None:
             assert not s.untouchable, f"writes to what is only ever read: {s}"
             assert s.manager is Manager.OURS, f"writes without managed-by: {s}"
             assert s.owner is not Party.OTHER, f"writes to another LiveSystem's resource: {s}"
+            if s.tags_frozen:
+                assert s.owner is Party.ME, f"writes to what it can never own: {s}"
+                assert s.stance is not NONE or s.reconcile, f"writes though an override may be forgotten: {s}"
+                assert s.stance is not OVERRIDE or s.reconcile, f"writes though nobody handed it back: {s}"
             if s.owner is Party.NOBODY:
                 assert s.reconcile, f"claims what nobody asked it to: {s}"
                 assert s.claimant is Party.ME, f"claims what is not its own to claim: {s}"
@@ -273,4 +276,6 @@ def test_no_deletion_ever_touches_what_is_not_ours() -> None:
                 assert s.presence is PRESENT
                 assert s.manager is Manager.OURS
                 assert s.owner is Party.ME or (s.owner is Party.NOBODY and s.claimant is Party.ME and s.reconcile)
-                assert s.stance is not OVERRIDE or s.reconcile or s.readoption_by_tag
+                assert s.stance is not OVERRIDE or s.reconcile or (s.readoption_by_tag and not s.tags_frozen)
+                assert not s.tags_frozen or s.owner is Party.ME
+                assert not s.tags_frozen or s.stance is not NONE or s.reconcile

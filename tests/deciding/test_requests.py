@@ -15,7 +15,7 @@ from fractal_cloud.model.tags import OURS, ProtocolTags
 from fractal_cloud.model.tracked import Remembered, Tracked
 from fractal_cloud.model.wire import OperatorRequest, Override, RequestKind
 from fractal_cloud.rules.requests import answer_request
-from fractal_cloud.rules.situate import ABSENT, TypeTraits, View
+from fractal_cloud.rules.situate import ABSENT, TypeTraits, View, is_handed_back
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CYCLE = timedelta(seconds=180)
@@ -125,3 +125,54 @@ def test_nothing_is_answered_while_the_resource_cannot_be_read() -> None:
     from fractal_cloud.model.errors import Unreadable
 
     assert answer_request(asked(), View(error=Unreadable("throttled")), TypeTraits(), now=NOW, cycle=CYCLE) is None
+
+
+# --- where tags are frozen, the request itself is all there is
+
+FROZEN = TypeTraits(tags_frozen=True)
+
+
+@pytest.mark.rule("G13", "S17")
+def test_where_tags_are_frozen_publishing_a_broken_glass_uses_it_up() -> None:
+    for stance in Stance:
+        tracked = asked(RequestKind.BREAK)
+        tracked.memory = replace(tracked.memory, stance=stance)
+        answer = answer_request(tracked, View(sighting=MANAGED), FROZEN, now=NOW, cycle=CYCLE)
+        assert answer is not None
+        assert (answer.acts, answer.by_memory, answer.is_used_up, answer.refusal) == (True, True, True, "")
+
+
+@pytest.mark.rule("G10", "S17")
+@pytest.mark.parametrize("stance", Stance)
+def test_where_tags_are_frozen_a_force_push_is_remembered_unless_it_is_managed_anyway(stance: Stance) -> None:
+    tracked = asked()
+    tracked.memory = replace(tracked.memory, stance=stance)
+    answer = answer_request(tracked, View(sighting=MANAGED), FROZEN, now=NOW, cycle=CYCLE)
+    assert answer is not None
+    assert (answer.acts, answer.is_used_up, answer.refusal) == (stance is not Stance.MANAGED, True, "")
+
+
+@pytest.mark.rule("S6a", "G10", "G13")
+@pytest.mark.parametrize("kind", RequestKind)
+@pytest.mark.parametrize(
+    "view", [owned_by(None), owned_by(None, OURS), owned_by("ls-a"), owned_by("ls-a", "terraform")]
+)
+def test_what_has_frozen_tags_that_are_not_ours_is_nobodys_to_ask_for(kind: RequestKind, view: View) -> None:
+    assert "can never be adopted" in refusal(asked(kind), view, FROZEN)
+
+
+@pytest.mark.rule("S9", "S17")
+def test_a_handing_back_is_for_the_very_resource_that_it_was_asked_for() -> None:
+    tracked = asked()
+    handed = Override(since=NOW, readopted_by="jo")
+    tracked.memory = replace(tracked.memory, override=handed)
+    assert is_handed_back(tracked, View(sighting=MANAGED))
+    assert not is_handed_back(tracked, View(sighting=replace(MANAGED, resource_id="id-2"))), "another one of that name"
+    assert not is_handed_back(tracked, ABSENT)
+    for stance in (Stance.NONE, Stance.MANAGED, Stance.IMPORTED):
+        tracked.memory = replace(tracked.memory, stance=stance)
+        assert not is_handed_back(tracked, View(sighting=MANAGED)), stance
+    tracked.memory = replace(tracked.memory, stance=Stance.OVERRIDE, override=Override(since=NOW))
+    assert not is_handed_back(tracked, View(sighting=replace(MANAGED, protocol=ProtocolTags(OURS, True, "ls-a")))), (
+        "a tag that nobody can take off again says nothing"
+    )

@@ -15,9 +15,9 @@ from tests.deciding.test_requests import FREE, asked
 
 @pytest.mark.rule("G10", "S14", "T7")
 def test_the_control_plane_recognises_why_a_force_push_would_be_refused() -> None:
-    several = explain("S14", asked(), View(fitting=(FREE, FREE)), Claims())
+    several = explain("S14", asked(), View(fitting=(FREE, FREE)), Claims(), frozen=False)
     assert _SEVERAL.match(several)
     foreign = replace(FREE, protocol=ProtocolTags("terraform"))
-    found = _OTHER_MANAGER.match(explain("S7", asked(), View(sighting=foreign), Claims()))
+    found = _OTHER_MANAGER.match(explain("S7", asked(), View(sighting=foreign), Claims(), frozen=False))
     assert found is not None
     assert found[1] == "'terraform'"

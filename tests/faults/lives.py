@@ -38,6 +38,7 @@ class Life:
 
     def __init__(self, offer: AnyOffer, example: OfferExample, world: FaultyWorld, number: int) -> None:
         self._compared = ComparedType(offer.facts())
+        self._frozen = offer.tags_frozen
         self._references = offer.facts().references()
         self._example = example
         self._world = world
@@ -54,6 +55,7 @@ class Life:
         return [
             Phase("create", self._deploy, self._is_born, can_be_left_out=False),
             Phase("update", self._declare_changes, self._is_as_declared),
+            *([Phase("break", self._ask_for_glass, self._is_broken)] if self._frozen else []),
             Phase("re-adopt", self._break_and_hand_back, self._is_as_declared),
             Phase("force push", self._break_and_push, self._is_pushed),
             Phase("delete", self._take_out, self._is_gone, can_be_left_out=False),
@@ -65,6 +67,11 @@ class Life:
         """Have everything made that it needs."""
         self._take_out()
         self._world.survive()
+
+    def let_parents_show(self, world: FaultyWorld) -> None:
+        """Let a look pass that shows what its coming or going changed about its parents, where it does."""
+        if self._example.touches_parents:
+            world.cycle()
 
     def _deploy(self) -> None:
         self._world.deploy(LIVE_SYSTEM, *self._example.parents, self._declaration)
@@ -91,20 +98,31 @@ class Life:
         self._example.hands.edit(self._resource_id, name, self._resolved(name, value))
 
     def _break_and_hand_back(self) -> None:
-        """Break the glass, lose even the owner tag, change something, and hand it back."""
+        """Break the glass, lose even the owner tag (where one can), change something, and hand it back."""
+        self._break(MANAGED_BY, OWNER)
+        if self._frozen:
+            self._ask_for_glass("readopt")
+            return
         [found] = self._example.hands.find(self.id)
-        self._example.hands.untag(found, MANAGED_BY, OWNER)
-        self._edit()
-        self._world.cycle()
-        assert self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride"
         self._example.hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
 
-    def _break_and_push(self) -> None:
-        [found] = self._example.hands.find(self.id)
-        self._example.hands.untag(found, MANAGED_BY)
+    def _break(self, *tags: str) -> None:
+        if self._frozen:
+            self._ask_for_glass()
+            self._world.cycle()
+        else:
+            [found] = self._example.hands.find(self.id)
+            self._example.hands.untag(found, *tags)
         self._edit()
         self._world.cycle()
         assert self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride"
+
+    def _ask_for_glass(self, action: str = "break") -> None:
+        answer = self._world.glass(LIVE_SYSTEM, self.id, action)
+        assert answer.status_code == 202, answer.text
+
+    def _break_and_push(self) -> None:
+        self._break(MANAGED_BY)
         self._push()
 
     def _push(self) -> None:
@@ -123,8 +141,10 @@ class Life:
         named = {self._example.name_tag: self.id} if self._example.name_tag else {}
         assert dict(found.tags) == {**named, **stamp(LIVE_SYSTEM).to_mapping()}
         self._resource_id = found.resource_id
-        self._example.hands.tag(found, OTHERS)
-        self._tags = {**found.tags, **OTHERS}
+        others = {} if self._frozen else OTHERS
+        if others:
+            self._example.hands.tag(found, others)
+        self._tags = {**found.tags, **others}
         self._is_as_declared()
 
     def _hand_back_unfinished(self, found: Found) -> Found:
@@ -148,11 +168,20 @@ class Life:
         assert [one.resource_id for one in found] == [self._resource_id], f"not one and the same: {found}"
         assert dict(found[0].tags) == self._tags, f"tags are {dict(found[0].tags)}, not {self._tags}"
 
+    def _is_broken(self) -> None:
+        """The glass is broken, whatever happened to the agent, and stays so until it is handed back (S17, G13)."""
+        shown = self._world.component(LIVE_SYSTEM, self.id)
+        assert (shown["status"], shown["stance"], shown["request"]) == ("ManualOverride", "override", None), shown
+        assert shown["override"]["by"], "who broke the glass is forgotten"
+        self._ask_for_glass("readopt")
+        self._world.survive()
+        self._is_as_declared()
+
     def _is_pushed(self) -> None:
         """What a crash swallowed is in override still, untouched, and comes back when it is asked for again (S17)."""
         if self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride":
             [found] = self._example.hands.find(self.id)
-            assert MANAGED_BY not in found.tags, "a push that was swallowed left managed-by behind"
+            assert self._frozen or MANAGED_BY not in found.tags, "a push that was swallowed left managed-by behind"
             self._push()
             self._world.survive()
         self._is_as_declared()
@@ -201,6 +230,7 @@ def live(
             races = world.cloud.monitor.lost_races
             assert not races, "\n".join(map(str, races))
             if not phase.can_be_left_out:
+                life.let_parents_show(world)
                 world.assert_silent()
         except AssertionError as error:
             effects = happened.get(phase.title) or world.effects.happened

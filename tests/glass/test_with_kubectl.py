@@ -13,8 +13,7 @@ from tests.glass.night import Night, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
-from tests.offers.kubernetes.real import cluster_world
-from tests.offers.kubernetes.worlds import KubernetesWorld
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 PROVIDER = "kubernetes"
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installe
 
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
-    with cluster_world(session_sandbox, tmp_path) as made:
+    with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as made:
         yield made
 
 

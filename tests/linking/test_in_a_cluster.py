@@ -1,29 +1,15 @@
-"""Links inside a cluster: network policies between workloads, and Mappings at a gateway.
-
-They run in a real cluster too, where ``KUBECONFIG_REAL`` names one.
-"""
+"""Links inside a cluster: network policies between workloads, and Mappings at a gateway."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
 from tests.linking.test_aws_rules import LS, link
-from tests.linking.two_clouds import MAPPINGS, POLICIES, InARealCluster, TwoClouds, two_clouds, workload
-from tests.offers.kubernetes.real import IS_REAL
+from tests.linking.two_clouds import MAPPINGS, POLICIES, TwoClouds, workload
 
 GATEWAY = {"id": "gateway", "type": "APIManagement.CaaS.Ambassador", "parameters": {"hostname": "api.example.com"}}
-
-
-@pytest.fixture
-def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
-    """The whole product with an agent for AWS and one for Kubernetes, and nothing in either cloud."""
-    with two_clouds(session_sandbox, tmp_path, InARealCluster if IS_REAL else TwoClouds) as made:
-        yield made
 
 
 def deploy(clouds: TwoClouds, *components: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ nothing of the other's. They never meet but through the control plane.
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.sandbox import Sandbox, agent_env
 from tests.offers.kubernetes.person import KubernetesPerson
-from tests.offers.kubernetes.real import RealPerson
 from tests.world import World
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -109,27 +107,6 @@ class BesideAServer(TwoClouds):
     sides = ("postgres", "kubernetes")
 
 
-class InARealCluster(TwoClouds):
-    """AWS in the sandbox, and the API server of ``KUBECONFIG_REAL``, whose controllers are played."""
-
-    def __init__(self, sandbox: Sandbox, folder: Path, **settings: Any) -> None:
-        super().__init__(sandbox, folder, **settings)
-        self.kube = self.real = RealPerson(os.environ["KUBECONFIG_REAL"])
-        self.real.empty()
-
-    def cycle(self, times: int = 1) -> list[CycleResult]:
-        """Controllers are at work between two cycles."""
-        results: list[CycleResult] = []
-        for _ in range(times):
-            self.real.control()
-            results = super().cycle()
-        return results
-
-    def assert_safe(self) -> None:
-        """SAFETY on AWS; nobody judges in the cluster."""
-        World.assert_safe(self)
-
-
 @contextmanager
 def two_clouds(
     sandbox: Sandbox, folder: Path, made_of: type[TwoClouds] = TwoClouds, **settings: Any
@@ -141,8 +118,6 @@ def two_clouds(
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(kubernetes.WATCH, "0")
-        if made_of is InARealCluster:
-            patch.setenv("KUBECONFIG", os.environ["KUBECONFIG_REAL"])
         made = made_of(sandbox, folder, **settings)
         try:
             yield made

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +23,30 @@ from hypothesis.strategies import SearchStrategy
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.testing import Found
+from fractal_cloud.sandbox.calls import Call, RecordedCall
+from fractal_cloud.testing import Found, Hands, OfferExample
 from tests.conftest import SOAK
+from tests.faults.effects import Fault, Killed
 from tests.machine.deeds import Deed, Interruption
 from tests.machine.rest import assert_fits, come_to_rest, components, line
-from tests.offers.suites import Stage, Suite, suites
+from tests.offers.suites import MakesAnew, Stage, Suite, suites
 
 LIVE_SYSTEMS = ("ls-a", "ls-b")
 NAMES = ("shared", "own-a", "own-b")
+COMPONENTS = ("shared", "same", "own")
 THEIRS = "note"
 ON_RESOURCES = (
     *("edit", "edit", "edit", "untag", "untag", "hand_back", "hand_back", "hand_back"),
     *("tag_foreign", "wipe", "give_away", "ask_reconcile", "put_managed_by"),
-    *("own_a", "own_b", "disown", "destroy"),
+    *("own_a", "own_b", "disown", "destroy", "make_anew"),
 )
-AT_THE_WRONG_MOMENT = ("untag", "untag", "give_away", "own_a", "own_b", "disown", "wipe", "destroy")
+AT_THE_WRONG_MOMENT = ("untag", "untag", "give_away", "own_a", "own_b", "disown", "wipe", "destroy", "make_anew")
 MOODS = ("well", "well", "well", "slow", "late", "lost", "lost", "lost and late", "denied", "throttled", "list", "get")
-RUN = [suite for suite in suites().values() if suite.machine]
+RUN = [
+    pytest.param(suite.key, kind, id=suite.key if kind == suite.machine else kind, marks=suite.marks())
+    for suite in suites().values()
+    for kind in ([suite.machine] if suite.machine else []) + [kind for kind in suite.kinds() if suite.is_frozen(kind)]
+]
 # Different histories for different clouds: together they try more than each alone.
 HISTORIES = settings(
     settings.get_profile("soak" if SOAK else "default"),
@@ -59,22 +67,22 @@ def on_resources(words: tuple[str, ...] = ON_RESOURCES) -> SearchStrategy[Deed]:
 
 def deployments() -> SearchStrategy[Deed]:
     """A declaration of one of the two LiveSystems: both may declare the shared one, each has one of its own."""
-    return st.builds(
-        lambda live_system, changed, own, tag, import_only: Deed(
-            "deploy",
-            body={"live_system": live_system, "changed": changed, "own": own, "tag": tag, "import_only": import_only},
-        ),
-        st.sampled_from(LIVE_SYSTEMS),
-        st.integers(0, 3),
-        st.booleans(),
-        st.sampled_from([False, False, True]),
-        st.sampled_from([False, False, False, True]),
+    chosen = st.fixed_dictionaries(
+        {
+            "live_system": st.sampled_from(LIVE_SYSTEMS),
+            "changed": st.integers(0, 3),
+            "own": st.booleans(),
+            "tag": st.sampled_from([False, False, True]),
+            "import_only": st.sampled_from([False, False, False, True]),
+            "shared": st.sampled_from(["shared", "shared", "same"]),
+        }
     )
+    return chosen.map(lambda body: Deed("deploy", body=body))
 
 
 def anything() -> SearchStrategy[Deed]:
     """Two deeds of three are done with the vendor's tools."""
-    about = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in ("shared", "own")])
+    about = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in COMPONENTS])
     asked = st.builds(
         lambda word, what: Deed(word, body={"about": what}), st.sampled_from(["force_push", "break_glass"]), about
     )
@@ -84,7 +92,7 @@ def anything() -> SearchStrategy[Deed]:
 
 
 def interruptions() -> SearchStrategy[list[Interruption]]:
-    """What people do during a cycle: often right before the agent writes."""
+    """What people do during a cycle: often to what the agent has in its hands at that moment."""
     aimed = st.builds(
         Interruption,
         st.sampled_from(["look", "write"]),
@@ -97,89 +105,116 @@ def interruptions() -> SearchStrategy[list[Interruption]]:
     return st.lists(st.sampled_from(range(len(ways))).flatmap(ways.__getitem__), max_size=2)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """A resource that is there, and the example of its type."""
+
+    example: OfferExample
+    found: Found
+
+    @property
+    def hands(self) -> Hands:
+        return self.example.hands
+
+    def is_one_of(self, ids: Sequence[str]) -> bool:
+        """Whether it is known by one of these ids, as a call names them."""
+        names = (self.found.handle, self.found.resource_id)
+        return any(one in names or one.rpartition("/")[2] in names for one in ids)
+
+
 class People:
     """Everybody but the agent."""
 
     def __init__(self, stage: Stage) -> None:
         self._world, self._example = stage.world, stage.example
-        self._hands = stage.example.hands
+        self._examples = {**dict.fromkeys(NAMES, stage.example), **stage.others}
         self._lock = threading.Lock()
+        self.others = tuple(stage.others)
         self.foreign: dict[str, str] = {}
 
-    def standing(self) -> list[Found]:
-        return [found for name in NAMES for found in self._hands.find(name)]
+    def standing(self, *names: str) -> list[Standing]:
+        """Everything that is there, or what bears these names."""
+        examples = {name: self._examples[name] for name in names or self._examples}
+        return [Standing(example, found) for name, example in examples.items() for found in example.hands.find(name)]
 
-    def do(self, deed: Deed) -> None:
-        """Do one deed; refusals are no fault."""
+    def do(self, deed: Deed, about: Sequence[str] = ()) -> None:
+        """Do one deed, to what these ids name where something is known by them; refusals are no fault."""
         with self._lock:
             if deed.body:
                 getattr(self, f"_{deed.word}")(**deed.body)
                 return
             standing = self.standing()
+            standing = [one for one in standing if one.is_one_of(about)] or standing
             if standing:
                 self._on(deed, standing[deed.number % len(standing)])
 
-    def _on(self, deed: Deed, found: Found) -> None:
+    def _on(self, deed: Deed, one: Standing) -> None:
         try:
-            getattr(self, f"_{deed.word}")(found, deed.number)
+            getattr(self, f"_{deed.word}")(one, deed.number)
         except Exception as refusal:
             # Every vendor's tools refuse in their own way; what must not happen is that it is gone or busy unnoticed.
-            if found.resource_id in {one.resource_id for one in self.standing()} and deed.word == "untag":
+            if one.found.resource_id in {one.found.resource_id for one in self.standing()} and deed.word == "untag":
                 raise AssertionError(f"{deed} was refused: {refusal!r}") from refusal
 
     # with the vendor's tools
 
-    def _untag(self, found: Found, _: int) -> None:
-        self._hands.untag(found, MANAGED_BY)
+    def _untag(self, one: Standing, _: int) -> None:
+        one.hands.untag(one.found, MANAGED_BY)
 
-    def _hand_back(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+    def _hand_back(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
 
-    def _give_away(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {MANAGED_BY: "terraform"})
+    def _give_away(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {MANAGED_BY: "terraform"})
 
-    def _ask_reconcile(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {RECONCILE: RECONCILE_VALUE})
+    def _ask_reconcile(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {RECONCILE: RECONCILE_VALUE})
 
-    def _put_managed_by(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {MANAGED_BY: OURS})
+    def _put_managed_by(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {MANAGED_BY: OURS})
 
-    def _own_a(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {OWNER: "ls-a"})
+    def _own_a(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {OWNER: "ls-a"})
 
-    def _own_b(self, found: Found, _: int) -> None:
-        self._hands.tag(found, {OWNER: "ls-b"})
+    def _own_b(self, one: Standing, _: int) -> None:
+        one.hands.tag(one.found, {OWNER: "ls-b"})
 
-    def _disown(self, found: Found, _: int) -> None:
-        self._hands.untag(found, OWNER)
+    def _disown(self, one: Standing, _: int) -> None:
+        one.hands.untag(one.found, OWNER)
 
-    def _wipe(self, found: Found, _: int) -> None:
-        self._hands.untag(found, MANAGED_BY, OWNER, RECONCILE)
+    def _wipe(self, one: Standing, _: int) -> None:
+        one.hands.untag(one.found, MANAGED_BY, OWNER, RECONCILE)
 
-    def _tag_foreign(self, found: Found, number: int) -> None:
-        self._hands.tag(found, {THEIRS: f"team-{number}"})
-        self.foreign[found.resource_id] = f"team-{number}"
+    def _tag_foreign(self, one: Standing, number: int) -> None:
+        one.hands.tag(one.found, {THEIRS: f"team-{number}"})
+        self.foreign[one.found.resource_id] = f"team-{number}"
 
-    def _edit(self, found: Found, number: int) -> None:
-        names = [name for name in self._example.editable() if isinstance(self._example.changes[name], str | int | bool)]
+    def _edit(self, one: Standing, number: int) -> None:
+        names = _simple(one.example)
         if names:
             name = names[number % len(names)]
-            self._hands.edit(found.resource_id, name, self._example.changes[name])
+            one.hands.edit(one.found.resource_id, name, one.example.changes[name])
 
-    def _destroy(self, found: Found, _: int) -> None:
-        self._hands.delete(found)
+    def _destroy(self, one: Standing, _: int) -> None:
+        one.hands.delete(one.found)
+
+    def _make_anew(self, one: Standing, _: int) -> None:
+        """Where somebody can delete and create under one name, or else nothing."""
+        if isinstance(one.hands, MakesAnew):
+            one.hands.make_anew(one.found)
 
     # through the product
 
-    def _deploy(self, live_system: str, changed: int, own: bool, tag: bool, import_only: bool) -> None:
-        names = [name for name in self._example.editable() if isinstance(self._example.changes[name], str | int | bool)]
+    def _deploy(self, live_system: str, changed: int, own: bool, tag: bool, import_only: bool, shared: str) -> None:
+        names = _simple(self._example)
         changes = {name: self._example.changes[name] for number, name in enumerate(names) if changed >> number & 1}
 
         def declared(component_id: str, name: str, **more: Any) -> dict[str, Any]:
             made = self._example.under_name(component_id, **more)
-            return {**made, "parameters": {**made["parameters"], **changes, "name": name}}
+            own = self._example.own(name)
+            return {**made, "parameters": {**made["parameters"], **own, **changes, "name": name}}
 
-        parts = [*self._example.parents, declared("shared", "shared", importOnly=import_only)]
+        parts = [*self._example.parents, declared(shared, "shared", importOnly=import_only)]
         if own:
             parts.append(declared("own", f"own-{live_system[-1]}"))
         body = {"id": live_system, "readoption": "tag" if tag else "handshake", "components": parts}
@@ -198,9 +233,31 @@ class People:
 
     def assert_foreign_tags_survive(self) -> None:
         """SAFETY: nobody else's tags are lost (T1)."""
-        for found in self.standing():
-            expected = self.foreign.get(found.resource_id)
-            assert expected is None or found.tags.get(THEIRS) == expected, f"{found} lost {THEIRS}={expected}"
+        for one in self.standing():
+            expected = self.foreign.get(one.found.resource_id)
+            assert expected is None or one.found.tags.get(THEIRS) == expected, f"{one.found} lost {THEIRS}={expected}"
+
+
+def _simple(example: OfferExample) -> list[str]:
+    """The parameters that can be edited to a plain value."""
+    return [name for name in example.editable() if isinstance(example.changes[name], str | int | bool)]
+
+
+class FrozenPeople(People):
+    """People where no tag can be changed: what they do by tags elsewhere, they do through the product (G13)."""
+
+    def _untag(self, one: Standing, _: int) -> None:
+        self._ask("break", one.found)
+
+    def _hand_back(self, one: Standing, _: int) -> None:
+        self._ask("readopt", one.found)
+
+    def _ask(self, action: str, found: Found) -> None:
+        owner = found.tags[OWNER]
+        for component in COMPONENTS:
+            shown = self._world.find_component(owner, component)
+            if shown is not None and shown["resourceId"] == found.resource_id:
+                self._world.glass(owner, component, action)
 
 
 # --- the histories
@@ -213,8 +270,12 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.world, self.suite = stage.world, suite
         self.world.start_over()
-        self.people = People(stage)
+        self.people = self.meet(stage)
         self.knobs = self.world.cloud.knobs
+
+    def meet(self, stage: Stage) -> People:
+        """The people of this history."""
+        return People(stage)
 
     @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3))
     def live_systems_are_deployed(self, deployed: list[Deed]) -> None:
@@ -233,9 +294,14 @@ class Histories(RuleBasedStateMachine):
         self._interrupt(during)
         self.world.cycle()
 
-    @rule()
-    def the_agent_dies(self) -> None:
-        """In its sleep; whoever follows knows nothing. (Its death at every effect is tried by the crash suite.)"""
+    @rule(during=interruptions(), effect=st.none() | st.integers(0, 3))
+    def the_agent_dies(self, during: list[Interruption], effect: int | None) -> None:
+        """In its sleep, or right after one of its effects in a cycle; whoever follows knows nothing."""
+        if effect is not None:
+            self.world.effects.arm(effect, Fault.KILLED_AFTER)
+            with suppress(Killed):
+                self.a_cycle_passes(during)
+            self.world.effects.arm()
         self.world.restart_agent()
 
     def _interrupt(self, during: list[Interruption]) -> None:
@@ -247,7 +313,7 @@ class Histories(RuleBasedStateMachine):
             counts.update(kinds)
             for one in during:
                 if one.before in kinds and counts[one.before] == one.nth:
-                    self.people.do(one.deed)
+                    self.people.do(one.deed, call.resource_ids if one.aimed else ())
 
         if during:
             self.knobs.before_call(act, actor="agent")
@@ -287,10 +353,11 @@ class Histories(RuleBasedStateMachine):
         come_to_rest(self.world)
         self.nothing_forbidden_was_done()
         for component in components(self.world):
-            if component["deleting"] or component["componentId"] not in ("shared", "own"):
+            component_id = component["componentId"]
+            if component["deleting"] or component_id not in (*COMPONENTS, *self.people.others):
                 continue
-            name = "shared" if component["componentId"] == "shared" else f"own-{component['liveSystemId'][-1]}"
-            found = self.people._hands.find(name)
+            name = {"same": "shared", "own": f"own-{component['liveSystemId'][-1]}"}.get(component_id, component_id)
+            found = [one.found for one in self.people.standing(name)]
             if len(found) == 1:
                 assert_fits(component, found[0].resource_id, found[0].tags)
             elif not found:
@@ -298,13 +365,45 @@ class Histories(RuleBasedStateMachine):
                 assert component["status"] in allowed, f"absent, yet {line(component)}"
 
 
+class FrozenHistories(Histories):
+    """Where tags are frozen, the cloud's judge sees no override: what was remembered before a cycle is held to it."""
+
+    def meet(self, stage: Stage) -> People:
+        return FrozenPeople(stage)
+
+    @rule(during=interruptions())
+    def a_cycle_passes(self, during: list[Interruption]) -> None:
+        held = {(c["liveSystemId"], c["componentId"]) for c in components(self.world) if _is_out_of_hands(c)}
+        since = len(self.world.cloud.calls)
+        super().a_cycle_passes(during)
+        if any(one.deed.word in ("force_push", "hand_back", "deploy") for one in during):
+            return
+        writes = [call for call in self.world.cloud.calls.all()[since:] if call.actor == "agent" and call.is_write]
+        made = {_about(call) for call in writes if call.operation.startswith("create")}
+        broken = [call for call in writes if call.effect and _about(call) in held - made]
+        assert not broken, f"written to although an override was remembered: {broken}"
+
+
+def _is_out_of_hands(component: Mapping[str, Any]) -> bool:
+    """Whether an override is remembered, and nobody has asked for anything else since."""
+    override = component["override"] or {}
+    return component["stance"] == "override" and not component["request"] and not override.get("readoptedBy")
+
+
+def _about(call: RecordedCall) -> tuple[str | None, str | None]:
+    return call.origin.live_system, call.origin.component
+
+
 @pytest.mark.hypothesis
 @pytest.mark.timeout(600)
-@pytest.mark.rule("S7", "S9", "S11", "S12", "S15", "S16", "S20", "G1", "G7", "G10", "O1", "O3", "T1", "T3", "T4")
-@pytest.mark.parametrize("provider", [pytest.param(s.key, marks=s.marks()) for s in RUN])
+@pytest.mark.rule(
+    "S7", "S9", "S11", "S12", "S15", "S16", "S17", "S20", "G1", "G7", "G10", "O1", "O2", "O3", "T1", "T3", "T4"
+)
+@pytest.mark.parametrize(("provider", "kind"), RUN)
 def test_whatever_people_do_nothing_forbidden_is_written_and_all_comes_to_rest(
-    provider: str, session_sandbox: Sandbox, tmp_path: Path
+    provider: str, kind: str, session_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     suite = suites()[provider]
-    with suite.stage(session_sandbox, tmp_path, suite.kinds()[suite.machine]) as stage:
-        run_state_machine_as_test(lambda: Histories(stage, suite), settings=HISTORIES)  # type: ignore[arg-type]
+    machine = FrozenHistories if suite.is_frozen(kind) else Histories
+    with suite.stage(session_sandbox, tmp_path, suite.kinds()[kind]) as stage:
+        run_state_machine_as_test(lambda: machine(stage, suite), settings=HISTORIES)  # type: ignore[arg-type]

@@ -12,22 +12,34 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pytest
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.testing import OfferExample
+from fractal_cloud.testing import Found, OfferExample
 from tests.faults.worlds import FaultyWorld
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A world and the example of one type in it, with a person's hands on it."""
+    """A world and the example of one type in it, with a person's hands on it.
+
+    ``others``: components that it needs, by name, where random histories are about them too.
+    """
 
     world: FaultyWorld
     example: OfferExample
+    others: Mapping[str, OfferExample] = field(default_factory=dict)
+
+
+@runtime_checkable
+class MakesAnew(Protocol):
+    """Hands that can delete and create again under the same name: another resource, with nobody's tags."""
+
+    def make_anew(self, found: Found) -> None:
+        """Do so."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class Case:
     immutable: bool = False
     takes_time: bool = False
     hazardous: bool = False
+    tags_frozen: bool = False
 
 
 REFUSALS: Mapping[str, Mapping[str, Any]] = {
@@ -54,8 +67,9 @@ class Suite:
 
     ``effects``: how many effects the life of each type has at least (by class name): what is struck must not shrink
     unnoticed; a provider without them has crashes of its own elsewhere. ``always``: the types that are struck in the
-    quick run too. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the
-    knob ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
+    quick run too. ``whole``: the type whose example comes and goes as a whole LiveSystem, and how many effects that has
+    at least. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the knob
+    ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
     ``variant``: what tells it from the provider's other suites; those with one run in the long run only.
     """
@@ -65,6 +79,7 @@ class Suite:
     stage: Callable[[Sandbox, Path, type[Component]], AbstractContextManager[Stage]]
     effects: Mapping[str, int] = field(default_factory=dict)
     always: tuple[str, ...] = ()
+    whole: tuple[str, int] | None = None
     machine: str = ""
     refusals: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: REFUSALS)
     lists: str = "list*"
@@ -86,6 +101,10 @@ class Suite:
     def is_quick(self, kind: str) -> bool:
         """Whether all that can be asked of a type is asked in the quick run."""
         return kind in self.always
+
+    def is_frozen(self, kind: str) -> bool:
+        """Whether nobody can change a tag of the type."""
+        return self.cases[self.kinds()[kind]].tags_frozen
 
     def marks(self) -> list[pytest.MarkDecorator]:
         """What every test over this provider bears: that it is skipped, and why, where it cannot run."""

@@ -33,6 +33,7 @@ AT_THE_CORE = _every(lambda _: True, is_core=True)
 ONLY_UP = _every(lambda case: case.only_up)
 IMMUTABLE = _every(lambda case: case.immutable, is_core=True)
 TAKING_TIME = _every(lambda case: case.takes_time)
+FROZEN = _every(lambda case: case.tags_frozen, is_core=True)
 HAZARDOUS = _every(lambda case: case.hazardous, is_core=True)
 
 
@@ -54,6 +55,8 @@ def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
         f"{component_type} is not held to the contract: write its example (declaration, other values, foreign edit) "
         f"and its case (a person's hands, what blocks a deletion), in the suite.py of its provider's folder here"
     )
+    suite, _ = kinds()[kind.__name__]
+    assert suite.cases[kind].tags_frozen == installed()[component_type].tags_frozen, "case and offer disagree"
 
 
 @pytest.mark.rule("T2", "S4", "S17")
@@ -144,6 +147,18 @@ def test_a_force_push_brings_the_declaration_back(contract: OfferContract) -> No
 @EVERY_OFFER
 def test_the_handshake_stamps_a_lost_owner(contract: OfferContract) -> None:
     contract.stamps_the_owner_where_there_is_none()
+
+
+@pytest.mark.rule("T8", "G13")
+@FROZEN
+def test_tags_that_are_said_to_be_frozen_are(contract: OfferContract) -> None:
+    contract.says_truly_that_its_tags_are_frozen()
+
+
+@pytest.mark.rule("G13", "S11", "S17")
+@FROZEN
+def test_an_override_that_no_tag_can_say_is_remembered(contract: OfferContract) -> None:
+    contract.remembers_who_took_it_over_where_no_tag_can_say_it()
 
 
 @pytest.mark.rule("O10", "O11")

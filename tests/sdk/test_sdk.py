@@ -94,6 +94,7 @@ SPELLINGS = [
     (nc.aruba, "vpc", "NetworkAndCompute.IaaS.ArubaVpc"),
     (nc.aruba, "subnet", "NetworkAndCompute.IaaS.ArubaSubnet"),
     (nc.aruba, "security_group", "NetworkAndCompute.IaaS.ArubaSecurityGroup"),
+    (nc.aruba, "cloud_server", "NetworkAndCompute.IaaS.ArubaCloudServer"),
     (nc.aruba, "kaas", "NetworkAndCompute.PaaS.ArubaKaas"),
     (storage.aruba, "block_storage", "Storage.IaaS.ArubaBlockStorage"),
     (nc.oci, "vcn", "NetworkAndCompute.IaaS.OciVcn"),

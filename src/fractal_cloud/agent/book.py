@@ -92,6 +92,16 @@ class Book:
         identity = tracked.identity.key
         self._held.known[identity] = self._resources[identity] = known
 
+    def confirm(self, entry_id: str) -> None:
+        """Publish one intent once more, and nothing else; refused as the first time, if anything was asked for since.
+
+        May be called from several threads, while the cycle's own waits for them.
+        """
+        held = self._held
+        entry = self.journal.intended(entry_id)
+        report = ScopeReport(scope=held.scope.key, token=held.token, version=held.version, journal=[entry])
+        self._publisher.publish(report)
+
     def publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
         """Publish everything collected, in one request, or nothing if there is nothing; then remember it."""
         entries = self.journal.take()

@@ -10,8 +10,8 @@ Memory first, cloud last (S17): nothing is written to the cloud before the contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,7 +25,7 @@ from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchf
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
-from fractal_cloud.model.errors import CloudError, Conflict, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, FractalError, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
@@ -258,7 +258,7 @@ class Cycle:
         return self._around.offers[tracked.type].offer.mark(memory.intent.id)
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
-        planned = self._publish_intents(wave, judgements)
+        """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
         around = self._around
 
         def carry_out(step: Planned) -> Outcome:
@@ -266,12 +266,33 @@ class Cycle:
                 error = Throttled("the cloud asked for fewer calls: not sent")
                 return Outcome(step, error=error, abandoned=True)
             facts = around.offers[step.tracked.type]
-            outcome = Writer(self._held, self._outlook, facts, self._may_write).carry_out(step)
+            outcome = Writer(self._held, self._outlook, facts, self._may_write, self._is_unopposed).carry_out(step)
             if isinstance(outcome.error, Throttled):
                 back_off(self._held, step.tracked.type, around.now(), outcome.error.after_seconds)
             return outcome
 
-        return list(around.pool.map(carry_out, planned))
+        futures: list[Future[Outcome]] = []
+        try:
+            for part in _parts(wave, judgements, around.settings.concurrency):
+                planned = self._publish_intents(part, judgements)
+                futures.extend(around.pool.submit(carry_out, step) for step in planned)
+            wait(futures, return_when=FIRST_EXCEPTION)  # woken for each, this thread would take turns with the writers
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)  # whatever failed here: nothing is being written any more when the cycle is over
+
+    def _is_unopposed(self, planned: Planned) -> bool:
+        """Whether the control plane, told of a write once more right before it, still has nothing against it.
+
+        Where tags are frozen, this is what the guard's read of the tags is elsewhere (S16).
+        """
+        try:
+            self._book.confirm(planned.entry_id)
+        except FractalError:
+            return False
+        return True
 
     def _publish_intents(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Planned]:
         """Publish, in one request, what is about to be written and what must be remembered before it is (S17, C7)."""
@@ -293,7 +314,8 @@ class Cycle:
             elif step.add != NO_TAGS:
                 memory = _with_tagging(memory)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
-            if replace(memory, message=tracked.memory.message) != tracked.memory or used is not None:
+            is_new = step.verb is Verb.CREATE or used is not None
+            if is_new or replace(memory, message=tracked.memory.message) != tracked.memory:
                 changes.append(to_change(tracked.uid, memory, used_request=used))
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
@@ -418,7 +440,7 @@ class Cycle:
 
     def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
         answer = judgement.answer
-        if answer is None or tracked.request is None or (answer.acts and answer.breaks_glass):
+        if answer is None or tracked.request is None or not answer.is_used_up:
             return None
         if answer.acts and judgement.step is not None:
             return None  # not carried out in this cycle: it is used up by publishing its intent, not before
@@ -478,6 +500,18 @@ class Cycle:
         living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
         found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
         return frozenset(found) if can_be_told_apart(held) else None
+
+
+def _parts(wave: list[Tracked], judgements: dict[str, Judgement], concurrency: int) -> Iterator[list[Tracked]]:
+    """A wave, or, where all of it is created, its parts: two calls for every thread first, then ever more.
+
+    Only creations: nothing is read or judged for them right before the call, while this thread goes on with the rest.
+    """
+    are_creations = all(_verb(judgements[tracked.uid]) is Verb.CREATE for tracked in wave)
+    begin, size = 0, 2 * concurrency if are_creations else len(wave)
+    while begin < len(wave):
+        yield wave[begin : begin + size]
+        begin, size = begin + size, 4 * size
 
 
 def _signature(step: Step) -> str:

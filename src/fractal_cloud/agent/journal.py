@@ -51,6 +51,10 @@ class Journal:
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
 
+    def intended(self, entry_id: str) -> JournalEntry:
+        """What is about to be written."""
+        return self._intended[entry_id]
+
     def close(self, outcome: Outcome) -> None:
         """Write down what came of it."""
         intended = self._intended.pop(outcome.planned.entry_id)

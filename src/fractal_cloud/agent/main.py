@@ -18,17 +18,20 @@ import structlog
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.deadline import Deadline, moment, steady
+from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.errors import CloudError, RegistrationError
+from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import (
     Claim,
     Claimed,
     Heartbeat,
+    Hosts,
     PlanTask,
     Reach,
     Registration,
@@ -50,6 +53,10 @@ WATCH_PAUSE = 2.0
 """The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
 LONGEST_SEARCH = 60.0
 """The longest time, in seconds, until what could not be reached is tried again."""
+
+
+SEARCH_PAUSE = 0.2
+"""How long, in seconds, an agent sleeps at most while it tries to reach something."""
 
 
 class Clock:
@@ -91,10 +98,14 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Reached:
-    """What could be reached, by provider and name, and whether that is all that was to be reached."""
+    """What could be reached, by provider and name, and whether that is all that was to be reached.
+
+    ``unreached``: the hosts that could not, each with the reason.
+    """
 
     reaches: dict[tuple[str, str], Reach] = field(default_factory=dict)
     is_complete: bool = True
+    unreached: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -104,12 +115,22 @@ class _Search:
     due: float | None = None
     found: Future[_Reached] | None = None
     is_news: bool = False
+    is_about_hosts: bool = False
 
 
 class Agent:
-    """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it."""
+    """One agent. ``run`` lives until ``stop`` is called; ``step`` is one round of it.
 
-    def __init__(self, settings: AgentSettings, control: ControlPlane, registry: Registry | None = None) -> None:
+    ``heap``: the objects of this process, where the agent has it to itself.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        control: ControlPlane,
+        registry: Registry | None = None,
+        heap: Heap | None = None,
+    ) -> None:
         self.settings = settings
         self._control = control
         self._registry = registry or installed(*sorted(settings.providers))
@@ -119,6 +140,8 @@ class Agent:
         self._sessions: dict[str, Session] = {}
         self._reaches: dict[tuple[str, str], Reach] = {}
         self._search = _Search()
+        self._hosts = Hosts(number=0)
+        self._unreached: dict[str, str] = {}
         self._turns: dict[str, _Turn] = {}
         self._wake = 0
         self._deadline = Deadline()
@@ -131,6 +154,7 @@ class Agent:
         self._calls = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="cloud")
         self._cycles = ThreadPoolExecutor(SCOPES_AT_ONCE, thread_name_prefix="scope")
         self._around = self._surroundings()
+        self._heap = heap
 
     def _surroundings(self) -> Surroundings:
         found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
@@ -210,6 +234,11 @@ class Agent:
             self._register()
         self._beat()
         self._claim()
+        if self._search.is_about_hosts or self._unreached:
+            self._search.is_about_hosts = False
+            if self._take_reach(self._reach()):
+                self._introduce()
+            self._claim()
         return [self._run_cycle(turn) for turn in list(self._turns.values())]
 
     def _register(self) -> None:
@@ -253,16 +282,30 @@ class Agent:
                 found.is_complete = False
                 continue
             self._sessions[name] = session
+            if session.takes_hosts:
+                found.reaches[name, ANY_HOST] = Reach(provider=name, name=ANY_HOST, realm="")
             found.reaches.update({(name, c): Reach(provider=name, name=c, realm=r) for c, r in sorted(realms.items())})
             for called, why in sorted(session.missing().items()):
                 log.warning("realm cannot be reached: trying again", provider=name, realm=called, error=why)
                 found.is_complete = False
+                if called.startswith(ANY_HOST):
+                    found.unreached[called] = why
         return found
 
     def _take_reach(self, found: _Reached) -> bool:
-        """Take in what can be reached; True if that is more than before. What is down for the moment stays known."""
+        """Take in what can be reached; True if that is not what it was. What is down for the moment stays known.
+
+        A host that is no longer declared, or no longer where it was, is not: what answers there may be another one.
+        """
         known = dict(self._reaches)
-        self._reaches.update(found.reaches)
+        hosts = {(host.provider, host.name) for host in self._hosts.hosts}
+        reached = {**known, **found.reaches}
+        self._reaches = {
+            key: reach
+            for key, reach in reached.items()
+            if key in hosts or not reach.realm or not reach.name.startswith(ANY_HOST)
+        }
+        self._unreached = found.unreached
         again_in = min(max(self.settings.cycle_seconds, 1.0), LONGEST_SEARCH)
         self._search.due = None if found.is_complete else time.monotonic() + again_in
         return self._reaches != known
@@ -274,23 +317,41 @@ class Agent:
         """
         search = self._search
         if search.found is None and search.due is not None and time.monotonic() >= search.due:
+            search.is_about_hosts = False
             search.found = self._calls.submit(self._reach)
+            search.found.add_done_callback(lambda _: self._alarm.set())
         if search.found is not None and search.found.done():
             found, search.found = search.found, None
             search.is_news = self._take_reach(found.result()) or search.is_news
+            if search.is_about_hosts:
+                search.due = time.monotonic()  # it was told of more meanwhile
         if search.is_news and all(turn.running is None for turn in self._turns.values()):
             search.is_news = False
             self._introduce()
 
     def _claim(self) -> None:
         held = {key: turn.held.version for key, turn in self._turns.items()}
-        claimed = self._control.claim(Claim(agent_id=self.settings.agent_id, held=held))
+        asked = Claim(agent_id=self.settings.agent_id, held=held, hosts=self._hosts.number, unreached=self._unreached)
+        claimed = self._control.claim(asked)
         self._clock.set(claimed.now)
         self._wake = claimed.wake
+        if claimed.hosts is not None:
+            self._take_hosts(claimed.hosts)
         self._take_leases(claimed)
         self._give_back(claimed.asked_back)
         for task in claimed.plans:
             self._calls.submit(self._answer_plan, task)
+
+    def _take_hosts(self, told: Hosts) -> None:
+        """Hosts were published, or are gone: what is new of them is looked for beside everything else."""
+        is_news = told.hosts != self._hosts.hosts
+        self._hosts = told
+        if not is_news:
+            return
+        for name, session in self._sessions.items():
+            session.take_hosts([host for host in told.hosts if host.provider == name])
+        self._search.due = time.monotonic()
+        self._search.is_about_hosts = True
 
     def _take_leases(self, claimed: Claimed) -> None:
         kept = {lease.scope for lease in claimed.leases}
@@ -394,10 +455,13 @@ class Agent:
             _wait_for_any(running, 0.5)
             self._collect()
             return
+        if self._heap is not None:
+            self._heap.set_aside(sum(len(turn.held.tracked) for turn in self._turns.values()))
         now = time.monotonic()
         next_due = min((self._due(turn) for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
         next_beat = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
-        seconds = max(0.0, min(next_due, next_beat, now + LONGEST_WAIT) - now)
+        next_search = now + SEARCH_PAUSE if self._search.found is not None else self._search.due or next_due
+        seconds = max(0.0, min(next_due, next_beat, next_search, now + LONGEST_WAIT) - now)
         seconds = min(seconds, self._lease_seconds / 4)
         if self._stopping.is_set():
             return
@@ -497,7 +561,7 @@ def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
 def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:
     """Run an agent in this process until SIGTERM or SIGINT; ``RegistrationError`` where a type contradicts itself."""
     with ControlPlane(settings.url, settings.token) as control:
-        agent = Agent(settings, control)
+        agent = Agent(settings, control, heap=Heap())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: agent.stop())
         if on_ready is not None:

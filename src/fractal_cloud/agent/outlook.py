@@ -35,7 +35,7 @@ class OfferFacts:
         facts = offer.facts()
         self.offer = offer
         self.compared = ComparedType(facts)
-        self.traits = TypeTraits(offer.taggable, offer.holds_data)
+        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen)
         self.references = facts.references()
         self.is_wired = bool(facts.linked())
         self.parent = offer.parent
@@ -240,6 +240,7 @@ class Outlook:
             declared=self.declared(tracked),
             waits_for=self.waits_for(tracked) if absent else (),
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
+            lodgers=tuple(self.held.lodgers.get(tracked.uid, ())) if tracked.deleting else (),
             left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
             orphan=self._orphan(tracked) if absent else None,
             rival=self.rivals.get(tracked.uid),
@@ -266,7 +267,8 @@ class Outlook:
 
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
-        return tuple(sorted(other.component_id for other in here if other.uid in self.left))
+        left = {other.component_id for other in here if other.uid in self.left}
+        return tuple(sorted({*left, *self.held.left_inside.get(tracked.uid, ())}))
 
     def _is_window_over(self, tracked: Tracked) -> bool:
         intent = tracked.memory.intent
@@ -290,13 +292,13 @@ class Outlook:
         named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
         named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
         named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
-        left = {known.resource_id for known in self.held.known.values() if known.left_by is not None}
+        named |= {known.resource_id or "" for known in self.held.known.values() if known.left_by is not None}
         live_systems = {component.live_system_id for component in tracked}
         orphans: dict[tuple[str, str], Sighting | None] = {}
         for of_type in self.picture.sightings.values():
             for sighting in of_type.values():
                 owner = sighting.protocol.owner
-                if owner in live_systems and sighting.resource_id not in named | left:
+                if owner in live_systems and sighting.resource_id not in named:
                     orphans.setdefault((owner, sighting.type), sighting)
         return orphans
 

@@ -26,6 +26,7 @@ _BY_RULE = {
     "S4": PlannedAction.CREATE,
     "S5": PlannedAction.IMPORT,
     "S6": PlannedAction.IMPORT,
+    "S6a": PlannedAction.IMPORT,
     "S8": PlannedAction.IMPORT,
     "S9": PlannedAction.CHANGE,
     "S11a": PlannedAction.CHANGE,

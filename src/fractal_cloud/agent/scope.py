@@ -84,6 +84,8 @@ class HeldScope:
     known: dict[str, Known] = field(default_factory=dict)
     outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
     held_by: dict[str, list[str]] = field(default_factory=dict)
+    lodgers: dict[str, list[str]] = field(default_factory=dict)
+    left_inside: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
     pages: dict[str, Pages] = field(default_factory=dict)
     swept: dict[str, Swept] = field(default_factory=dict)
@@ -110,6 +112,8 @@ class HeldScope:
             self.known.clear()
             self.outside.clear()
             self.held_by.clear()
+            self.lodgers.clear()
+            self.left_inside.clear()
         for uid in work.gone:
             self.forget(uid)
         copies = Copies()
@@ -121,9 +125,14 @@ class HeldScope:
             if before is None or before.generation != tracked.generation:
                 self.unswept.pop(tracked.uid, None)  # what is declared now is swept anew, before all others
             self.tracked[tracked.uid] = tracked
-            self.held_by.pop(tracked.uid, None)
-            if component.held_by:
-                self.held_by[tracked.uid] = component.held_by
+            for table, names in (
+                (self.held_by, component.held_by),
+                (self.lodgers, component.lodgers),
+                (self.left_inside, component.left_inside),
+            ):
+                table.pop(tracked.uid, None)
+                if names:
+                    table[tracked.uid] = names
         for resource in work.resources:
             self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
@@ -138,7 +147,10 @@ class HeldScope:
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
-        by_uid = (self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.absent_reads, self.held_by)
+        by_uid = (
+            *(self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.absent_reads),
+            *(self.held_by, self.lodgers, self.left_inside),
+        )
         for table in by_uid:
             table.pop(uid, None)
 

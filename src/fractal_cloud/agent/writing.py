@@ -71,9 +71,20 @@ class Outcome:
 
 
 class Writer:
-    """Carries out steps in one scope. ``may_write`` is asked right before every call: a lost lease ends all writing."""
+    """Carries out steps in one scope. ``may_write`` is asked right before every call: a lost lease ends all writing.
 
-    def __init__(self, held: HeldScope, outlook: Outlook, facts: OfferFacts, may_write: Callable[[], bool]) -> None:
+    ``is_unopposed`` asks the control plane, right before a call, where tags are frozen and say nothing new.
+    """
+
+    def __init__(
+        self,
+        held: HeldScope,
+        outlook: Outlook,
+        facts: OfferFacts,
+        may_write: Callable[[], bool],
+        is_unopposed: Callable[[Planned], bool],
+    ) -> None:
+        self._is_unopposed = is_unopposed
         self._held = held
         self._outlook = outlook
         self._facts = facts
@@ -109,7 +120,7 @@ class Writer:
 
     def _change(self, planned: Planned, outcome: Outcome) -> None:
         fresh, step = self._guard(planned, outcome)
-        if step is None or fresh is None or not self._may_write():
+        if step is None or fresh is None or self._is_opposed(planned) or not self._may_write():
             outcome.abandoned = True
             return
         outcome.written = True
@@ -119,6 +130,9 @@ class Writer:
         after = outcome.view.sighting
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
         outcome.race_lost = taken_over and not self._has_precondition(fresh, step) and step.verb is not Verb.UNTAG
+
+    def _is_opposed(self, planned: Planned) -> bool:
+        return self._facts.traits.tags_frozen and not self._is_unopposed(planned)
 
     def _has_precondition(self, fresh: Sighting, step: Step) -> bool:
         return fresh.revision is not None and _CALLS[step.verb] not in self._offer.unguarded

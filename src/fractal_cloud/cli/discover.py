@@ -31,6 +31,12 @@ def discover(
         list[str] | None,
         typer.Option("--namespace", help="A namespace of a cluster to look at; may be given several times."),
     ] = None,
+    location: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--location", help="A location to look at, where a cloud calls it so; may be given several times."
+        ),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="TYPE", help="Only this type, such as AwsVpc; may be given several times."),
@@ -57,12 +63,13 @@ def discover(
     chosen = _chosen(every, kind or ())
     places = [{"region": name} for name in dict.fromkeys(region or ())]
     places += [{"namespace": name} for name in dict.fromkeys(namespace or ())]
+    places += [{"location": name} for name in dict.fromkeys(location or ())]
     places = places or [{}]
     nowhere = sorted(offer.type.rpartition(".")[2] for offer in chosen if not places_of(offer, places))
     if nowhere:
         raise CommandError(
             f"where to look for {', '.join(nowhere)} is not said",
-            advice="Name a region (--region …) or a namespace (--namespace …).",
+            advice="Name a region (--region …), a namespace (--namespace …) or a location (--location …).",
             code=Exit.USAGE,
         )
     try:

@@ -20,7 +20,9 @@ _SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 def glass(
     live_system: LiveSystemId,
     component: ComponentId,
-    break_it: Annotated[bool, typer.Option("--break", help="Take it over now: the agent removes managed-by.")] = False,
+    break_it: Annotated[
+        bool, typer.Option("--break", help="Take it over now: the agent removes managed-by, where tags can change.")
+    ] = False,
     readopt: Annotated[bool, typer.Option("--readopt", help="Hand it back now.")] = False,
     reason: Annotated[str, typer.Option("--reason", help="Why, for all to see; with --break.")] = "",
     until: Annotated[
@@ -32,7 +34,8 @@ def glass(
 ) -> None:
     """Show how to take a component over and to hand it back, or do it.
 
-    The commands are those of the cloud's own command line, with this resource's id filled in.
+    The commands are those of the cloud's own command line, with this resource's id filled in. Where nobody can change a
+    tag after creation, they are this program's own.
     """
     from fractal_cloud.cli.client import connect, path_of
 
@@ -74,10 +77,24 @@ def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) ->
 
     if output is not Output.TABLE:
         emit(answer, output)
+    elif component in answer.get("tagsFrozen", ()):
+        _show_remembered(component, broken=broken)
     elif broken:
         say(f"{component}: asked for; the agent now removes managed-by, and then keeps its hands off.")
     else:
         say(f"{component}: asked for; the agent now takes it back and makes it as declared.")
+
+
+def _show_remembered(component: str, *, broken: bool) -> None:
+    from fractal_cloud.cli.output import say
+
+    if broken:
+        say(
+            f"{component}: asked for; its tags are frozen, so the control plane remembers it: "
+            "nothing is written to the cloud, and the agent keeps its hands off."
+        )
+    else:
+        say(f"{component}: asked for; the agent now makes it as declared, and then manages it again.")
 
 
 def _show_commands(found: Mapping[str, Any], output: Output) -> None:
@@ -120,6 +137,7 @@ def force_push(
         emit(answer, output)
         return
     for name in answer["requested"]:
-        say(f"{name}: Force Push asked for; the agent stamps the tags and makes it as declared.")
+        stamps = "" if name in answer.get("tagsFrozen", ()) else "stamps the tags and "
+        say(f"{name}: Force Push asked for; the agent {stamps}makes it as declared.")
     for refusal in answer["refused"]:
         warn(f"{refusal['componentId']} is left out: {refusal['reason']}")

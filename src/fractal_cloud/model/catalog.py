@@ -32,13 +32,26 @@ class GlassCommands(Wire):
     caveat: str = ""
 
 
+class Entry(Wire):
+    """How a person gets into what is declared (a cluster), with the vendor's own commands, and what it is called then.
+
+    Templates over the component's output fields and scope, as those of ``GlassCommands``.
+    """
+
+    commands: list[str] = Field(default_factory=list)
+    context: str = ""
+
+
 class TypeFacts(Wire):
     """One component type: its parameters as JSON Schema, and what the protocol must know of it.
 
     ``place``: the parameters whose values say where a name is unique (``["region"]``); empty means everywhere.
     ``parent``: the parameter naming the component in whose scope the name is unique (a subnet's VPC).
     ``realm``: the parameter naming the account (or the like) it is in, where an agent may reach several (a cluster).
+    ``entry``: how people get into it, where others live in it.
     ``wired_by_declarer``: nobody can own it, so every LiveSystem that declares it serves its own links to it (L12).
+    ``tags_frozen``: tags travel in the create call, and nobody can change them afterwards: what people do by tags
+    elsewhere, the control plane remembers for this type (G13).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
     """
 
@@ -52,10 +65,12 @@ class TypeFacts(Wire):
     parent: str | None = None
     realm: str | None = None
     taggable: bool = True
+    tags_frozen: bool = False
     wired_by_declarer: bool = False
     holds_data: bool = False
     guard: str = ""
     glass: GlassCommands = Field(default_factory=GlassCommands)
+    entry: Entry = Field(default_factory=Entry)
     links: list[LinkContract] = Field(default_factory=list)
 
     def parameter_facts(self, name: str) -> dict[str, Any]:
@@ -77,6 +92,11 @@ class TypeFacts(Wire):
         """What such a parameter says where it is neither declared nor inherited: its enforced default, else nothing."""
         given = self.parameter_schema.get("properties", {}).get(name, {}).get("default")
         return as_word(given) if self.parameter_facts(name).get("enforced") else ""
+
+    def hosts(self) -> dict[str, list[str]]:
+        """The types of components it may live in, each with the outputs by which such a one is reached."""
+        found: dict[str, list[str]] = self.parameter_facts(self.realm).get("hosts", {}) if self.realm else {}
+        return found
 
     def references(self) -> dict[str, tuple[str, str]]:
         """Parameters that name other components: the type they must be of, and the output that stands for them."""

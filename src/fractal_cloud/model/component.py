@@ -6,7 +6,7 @@ How the cloud is read or changed for a type does not belong here; that is its of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
@@ -40,6 +40,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     linked: bool = False,
     compare: Compare = "exact",
     reference: tuple[str, str] | None = None,
+    hosts: Mapping[str, Sequence[str]] | None = None,
     **field: Any,
 ) -> Any:
     """Declare one parameter of a component type, with what the reconciler must know of it.
@@ -49,6 +50,8 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     ``linked``: only links set it (``Offer.wire``); nobody declares it.
     ``compare``: how declared and actual are held side by side; of a map by ``entries``, only what is declared.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
+    ``hosts``: the value may be the id of a component of one of these types, in which this one then lives; the outputs
+    named are what it is reached by (``TypeFacts.realm``).
     Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
     """
     facts: dict[str, Any] = {}
@@ -58,6 +61,8 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
         facts["compare"] = compare
     if reference is not None:
         facts["reference"] = {"type": reference[0], "output": reference[1]}
+    if hosts is not None:
+        facts["hosts"] = {component_type: list(outputs) for component_type, outputs in hosts.items()}
     return Field(default, json_schema_extra={FACTS: facts}, **field)
 
 

@@ -45,7 +45,8 @@ class Situation:
     ``untouchable``: the type cannot carry tags, or the component is ``importOnly``. ``owes_tags``: it is what this
     component's own creation made, which could not carry tags, and the agent has not begun to put any on it.
     ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one settled
-    cycle ago.
+    cycle ago. ``tags_frozen``: nobody can change a tag of it after its creation, so that ``reconcile`` and the override
+    are what the control plane remembers.
     """
 
     presence: Presence
@@ -63,6 +64,7 @@ class Situation:
     readoption_by_tag: bool = False
     noticed: bool = False
     drifted: bool = False
+    tags_frozen: bool = False
     owes_tags: bool = False
 
 

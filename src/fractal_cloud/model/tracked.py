@@ -229,6 +229,7 @@ def to_change(
         override_by=override.by if override else None,
         override_reason=override.reason if override else None,
         override_until=override.until if override else None,
+        readopted_by=override.readopted_by if override else None,
         used_request=used_request,
         finished=finished,
         waits_for=list(memory.waits_for),

@@ -22,12 +22,16 @@ from fractal_cloud.model.status import Stance, Status
 
 
 class Override(Wire):
-    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud."""
+    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud.
+
+    ``readopted_by``: who asked for it to be handed back, until that is done (S9); only where no tag can say it.
+    """
 
     since: datetime
     by: str | None = None
     reason: str | None = None
     until: datetime | None = None
+    readopted_by: str | None = None
 
 
 class Intent(Wire):
@@ -118,6 +122,7 @@ class WorkComponent(Wire):
     says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18); so do
     ``realm_name`` and ``declared_realm_name``, by which declarations call the account (or the like).
     ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
+    ``lodgers``: those of them that live in it. ``left_inside``: what this LiveSystem left in it in override (O10).
     ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
     ``links_in``: links that lead here, where this component is the owner's; ``links_out``: links that start here.
     """
@@ -140,6 +145,8 @@ class WorkComponent(Wire):
     deleting: bool = False
     request: OperatorRequest | None = None
     held_by: list[str] = Field(default_factory=list)
+    lodgers: list[str] = Field(default_factory=list)
+    left_inside: list[str] = Field(default_factory=list)
     open_writes: list[JournalEntry] = Field(default_factory=list)
     links_in: list[LinkWork] = Field(default_factory=list)
     links_out: list[LinkWork] = Field(default_factory=list)
@@ -195,12 +202,32 @@ class Reach(Wire):
     """A provider an agent serves, and an account (or the like) it really reaches there.
 
     ``name``: what declarations call it, where a provider has several (a cluster); empty for the one that is meant where
-    none is named.
+    none is named; of a host, what the control plane called it. ``ANY_HOST`` with an empty realm says that this agent
+    can be told of hosts.
     """
 
     provider: str
     realm: str
     name: str = ""
+
+
+class Host(Wire):
+    """A declared component in which others live (a cluster), and all that it published by which it is reached.
+
+    ``provider``: of those who live in it. ``name``: by which an agent that reaches it registers it.
+    """
+
+    provider: str
+    name: str
+    type: str
+    outputs: dict[str, str]
+
+
+class Hosts(Wire):
+    """All hosts an agent is to reach; ``number`` changes with every news of them."""
+
+    number: int
+    hosts: list[Host] = Field(default_factory=list)
 
 
 class Registration(Wire):
@@ -223,17 +250,23 @@ class Registered(Wire):
 
 
 class Claim(Wire):
-    """An agent asks for scopes: those it holds (with the version of the work it has), and up to ``limit`` new ones."""
+    """An agent asks for scopes: those it holds (with the version of the work it has), and up to ``limit`` new ones.
+
+    ``hosts``: the number of the hosts it knows. ``unreached``: those it cannot reach, by name, each with the reason.
+    """
 
     agent_id: str
     held: dict[str, int] = Field(default_factory=dict)
     limit: int = 1000
+    hosts: int = 0
+    unreached: dict[str, str] = Field(default_factory=dict)
 
 
 class Claimed(Wire):
     """All leases the agent holds now, with work where it changed; and plans somebody waits for.
 
-    ``asked_back``: scopes beyond the agent's share, to be given back when no cycle of theirs runs.
+    ``asked_back``: scopes beyond the agent's share, to be given back when no cycle of theirs runs. ``hosts``: where
+    there is news of them, all of them.
     """
 
     now: datetime
@@ -241,6 +274,7 @@ class Claimed(Wire):
     leases: list[Lease] = Field(default_factory=list)
     asked_back: list[str] = Field(default_factory=list)
     plans: list[PlanTask] = Field(default_factory=list)
+    hosts: Hosts | None = None
 
 
 class Wait(Wire):
@@ -313,6 +347,7 @@ class ComponentChange(Wire):
     override_by: str | None = None
     override_reason: str | None = None
     override_until: datetime | None = None
+    readopted_by: str | None = None
     used_request: str | None = None
     finished: bool = False
     waits_for: list[str] = Field(default_factory=list)

@@ -1,5 +1,6 @@
-"""Networks and clusters of Aruba Cloud under their short names."""
+"""Networks, servers and clusters of Aruba Cloud under their short names."""
 
+from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer as cloud_server
 from fractal_cloud.offers.aruba.kaas import ArubaKaas as kaas
 from fractal_cloud.offers.aruba.kaas import ArubaNodePool as node_pool
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup as security_group
@@ -7,4 +8,4 @@ from fractal_cloud.offers.aruba.security_rules import ArubaSecurityRule as secur
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet as subnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc as vpc
 
-__all__ = ["kaas", "node_pool", "security_group", "security_rule", "subnet", "vpc"]
+__all__ = ["cloud_server", "kaas", "node_pool", "security_group", "security_rule", "subnet", "vpc"]

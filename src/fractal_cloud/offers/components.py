@@ -137,7 +137,29 @@ class Components:
                 if self._component_named(name, item, path):
                     self._reference_type(name, wanted, path)
                 needed.append(name)
+        needed += self._host(item, f"{base}.parameters", parameters, facts)
         return list(dict.fromkeys(needed))
+
+    def _host(
+        self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts | None
+    ) -> list[str]:
+        """The component it lives in, where it names one: that goes before whatever an agent calls by the same name."""
+        hosts = facts.hosts() if facts is not None else {}
+        name = parameters.get(facts.realm or "") if facts is not None else None
+        if not hosts or not isinstance(name, str) or name not in self._types:
+            return []
+        actual = self._types[name]
+        if actual in hosts and name != item.get("id"):
+            return [name]
+        if not isinstance(actual, str) or actual not in self._catalog:
+            return []  # said of that component already
+        what = "the component itself" if name == item.get("id") else f"a component of type {actual}"
+        self._faults.add(
+            f"{base}.{facts.realm}",  # type: ignore[union-attr]
+            f"is {name!r}, {what}: must name a component of type {', '.join(sorted(hosts))}, or what an agent "
+            "reaches by a name that no component here has",
+        )
+        return []
 
     def _component_named(self, name: str, item: Mapping[Any, Any], path: str) -> bool:
         if name == item.get("id"):

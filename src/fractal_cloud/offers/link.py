@@ -105,10 +105,14 @@ class InboundLink(Link[S]):
         source = self.other if "/" in self.other else f"{self.live_system_id}/{self.other}"
         return f"{self.live_system_id}/{self.own}<{source}"
 
-    def seal(self, secret: Secret) -> str:
-        """A secret as only the source's agent can open it (L9); ``LinkNotReady`` while no such agent is known."""
+    def check_key(self) -> None:
+        """Raise ``LinkNotReady`` while nobody could open a sealed value: for those who must not make one in vain."""
         if not self.key:
             raise LinkNotReady(f"no agent tends {self.other!r} yet: nobody could open a sealed value")
+
+    def seal(self, secret: Secret) -> str:
+        """A secret as only the source's agent can open it (L9); ``LinkNotReady`` while no such agent is known."""
+        self.check_key()
         return seal(self.watch.note(secret), self.key)
 
 

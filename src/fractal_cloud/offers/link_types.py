@@ -16,6 +16,8 @@ WORKLOAD_LINK: Final = "workloadLink"
 API_GATEWAY_LINK: Final = "apiGatewayLink"
 DATABASE_LINK: Final = "databaseLink"
 STORAGE_LINK: Final = "storageLink"
+WITH_A_SECRET: Final = frozenset({DATABASE_LINK, STORAGE_LINK})
+"""Those in which the target hands a secret out: without a half at the source, nobody ever has it."""
 
 Protocol = Literal["tcp", "udp"]
 Access = Literal["read-only", "read-write"]

@@ -9,6 +9,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract
 from fractal_cloud.model.wording import Path, shown, unknown
+from fractal_cloud.offers.link_types import WITH_A_SECRET
 from fractal_cloud.offers.parameters import SchemaCheck
 
 HALVES: tuple[Half, ...] = ("inbound", "outbound")
@@ -50,12 +51,21 @@ class LinkChecks:
     def unserved(self, declaration: LiveSystemDeclaration) -> dict[tuple[str, str], str]:
         """The same by the ids of their ends, with the reason alone."""
         types = {component.id: component.type for component in declaration.components}
-        return {
-            (one.id, link.target): f"nobody here wires {one.type} to {types[link.target]}{self._hint(one.type)}"
-            for one in declaration.components
-            for link in one.links
-            if not self._contracts(one.type, types[link.target])
-        }
+        found: dict[tuple[str, str], str] = {}
+        for one in declaration.components:
+            for link in one.links:
+                why = self._why_unserved(one.type, types[link.target])
+                if why:
+                    found[one.id, link.target] = f"{why}{self._hint(one.type)}"
+        return found
+
+    def _why_unserved(self, source: str, target: str) -> str:
+        contracts = self._contracts(source, target)
+        if not contracts:
+            return f"nobody here wires {source} to {target}"
+        if [one.half for one in contracts] == ["inbound"] and contracts[0].link_type in WITH_A_SECRET:
+            return f"nobody here takes over for {source} the secret that {target} hands out"
+        return ""
 
     def _hint(self, source: str) -> str:
         leads = {contract.target for contract in self._links_of(source)}

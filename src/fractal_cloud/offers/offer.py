@@ -16,11 +16,12 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, Generic, TypeVar
 
-from fractal_cloud.model.catalog import GlassCommands, TypeFacts
+from fractal_cloud.model.catalog import Entry, GlassCommands, TypeFacts
 from fractal_cloud.model.component import COMPONENT_FIELDS, Component
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.acting import Act, acting
 from fractal_cloud.offers.recall import Recall
 
@@ -53,12 +54,22 @@ class Session(ABC):
     def realms(self) -> Mapping[str, str]:
         """The accounts (or the like) really reached, by the names declarations call them; asked of the cloud.
 
-        The empty name is the one that is meant where a declaration names none. Raises where none is reached.
+        The empty name is the one that is meant where a declaration names none. Raises where none is reached, unless the
+        session can be told of hosts.
         """
 
     def missing(self) -> Mapping[str, str]:
         """The names that could not be reached when ``realms`` was last asked, each with the reason; tried again."""
         return {}
+
+    @property
+    def takes_hosts(self) -> bool:
+        """Whether realms of this provider may be components that are declared (a cluster)."""
+        return False
+
+    def take_hosts(self, hosts: Sequence[Host]) -> None:
+        """These are all hosts that are declared: ``realms`` and ``missing`` speak of them, too, by their names."""
+        del hosts
 
     @abstractmethod
     def at(self, scope: Scope) -> Cloud:
@@ -143,9 +154,9 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
-    calls this type shares with others (S23). ``wired_by_declarer``: see ``TypeFacts``. ``unguarded``: which of
-    ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a race lost there is
-    reported (S16).
+    calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``.
+    ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
+    race lost there is reported (S16).
     """
 
     component: ClassVar[type[Component]]
@@ -156,12 +167,14 @@ class Offer(ABC, Generic[C, K]):
     parent: ClassVar[str | None] = None
     realm: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True
+    tags_frozen: ClassVar[bool] = False
     wired_by_declarer: ClassVar[bool] = False
     holds_data: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
+    entry: ClassVar[Entry] = Entry()
     guard: ClassVar[str] = "a fresh read right before the one call"
     unguarded: ClassVar[frozenset[str]] = frozenset()
 
@@ -265,10 +278,12 @@ class Offer(ABC, Generic[C, K]):
             parent=self.parent,
             realm=self.realm,
             taggable=self.taggable,
+            tags_frozen=self.tags_frozen,
             wired_by_declarer=self.wired_by_declarer,
             holds_data=self.holds_data,
             guard=self.guard,
             glass=self.glass,
+            entry=self.entry,
         )
 
 

@@ -57,6 +57,8 @@ def _find_schema_faults(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"{at}.properties.{name}", f"is {shown(part)}: describe the parameter with an object"
         elif not _is_reference(part.get(FACTS)):
             yield f"{at}.properties.{name}.{FACTS}", "is no object whose reference has a type and an output"
+        elif not _is_hosts((part.get(FACTS) or {}).get("hosts", {})):
+            yield f"{at}.properties.{name}.{FACTS}.hosts", "is no object that has a list of outputs for every type"
 
 
 def _references(schema: object) -> Iterator[str]:
@@ -80,6 +82,12 @@ def _is_reference(facts: object) -> bool:
     return isinstance(reference, Mapping) and all(isinstance(reference.get(key), str) for key in ("type", "output"))
 
 
+def _is_hosts(hosts: object) -> bool:
+    return isinstance(hosts, Mapping) and all(
+        isinstance(outputs, list) and all(isinstance(name, str) for name in outputs) for outputs in hosts.values()
+    )
+
+
 def _contradictions(facts: TypeFacts, every: Mapping[str, TypeFacts]) -> Iterator[tuple[str, str]]:
     parameters = facts.parameter_schema.get("properties", {})
     references = facts.references()
@@ -93,6 +101,11 @@ def _contradictions(facts: TypeFacts, every: Mapping[str, TypeFacts]) -> Iterato
             ".parent",
             f"names {facts.parent!r}, which refers to no component: say which type and output it stands for",
         )
+    for target, outputs_needed in facts.hosts().items():
+        lacking = [name for name in outputs_needed if target in every and name not in every[target].outputs]
+        if lacking:
+            at = f".parameterSchema.properties.{facts.realm}"
+            yield at, f"needs {listed(lacking)} of {target}, which has {listed(every[target].outputs)}"
     for name, (target, output) in references.items():
         # A type nobody has told of yet may come with another agent.
         if target in every and output not in every[target].outputs:

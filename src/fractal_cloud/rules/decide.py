@@ -45,6 +45,9 @@ def _decide_present(s: Situation) -> Decision:
         return Decision("S5", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
     if s.owner is Party.OTHER:
         return Decision("S6", Status.EXTERNALLY_MANAGED, Action.NOTHING, Stance.IMPORTED)
+    if s.tags_frozen and not (s.manager is Manager.OURS and s.owner is Party.ME):
+        stance = Stance.OVERRIDE if s.stance is Stance.OVERRIDE else Stance.IMPORTED
+        return Decision("S6a", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
     if _awaits_tags(s):
         return Decision("S17", Status.INSTANTIATING, Action.TAG, Stance.MANAGED)
     if s.manager is not Manager.OURS:
@@ -79,9 +82,11 @@ def _decide_owned(s: Situation) -> Decision:
     if s.reconcile:
         return _readopt("S9")
     if s.stance is Stance.OVERRIDE:
-        if s.readoption_by_tag:
+        if s.readoption_by_tag and not s.tags_frozen:
             return _readopt("S11a")
         return Decision("S11", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
+    if s.tags_frozen and s.stance is Stance.NONE:
+        return Decision("S11b", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
     if needs_notice(s):
         status = Status.MUTATING if s.drifted else Status.ACTIVE
         return Decision("S12a", status, Action.NOTICE, s.stance)
@@ -113,6 +118,8 @@ def decide_deletion(situation: Situation, *, window_over: bool = True) -> tuple[
     if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER or unclaimable:
         return "O3", Fate.DROP
     decision = _decide_present(s)
+    if decision.rule == "S6a":
+        return "O3", Fate.DROP
     if decision.action is Action.NOTICE:
         return "S12a", Fate.NOTICE
     if decision.rule in ("S9", "S11a", "S12"):

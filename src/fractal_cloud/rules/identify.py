@@ -7,12 +7,13 @@ of the right type is not checked here: what is neither text nor a number counts 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.host import HostName
 from fractal_cloud.rules.order import arrange
 
 
@@ -60,7 +61,23 @@ def find_identities(
             place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
             name, parent = name_of(component, facts), places.parent_path(component.id)
             found[component.id] = DeclaredIdentity(place, name, parent, words.get(facts.realm or "", ""))
-    return found, faults
+    return _in_their_hosts(declaration, catalog, found), faults
+
+
+def _in_their_hosts(
+    declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts], found: Mapping[str, DeclaredIdentity]
+) -> dict[str, DeclaredIdentity]:
+    """The identities, with realms that are components of the same LiveSystem named as such: a component goes first."""
+    types = {component.id: component.type for component in declaration.components}
+    named = dict(found)
+    for component in declaration.components:
+        facts, identity = catalog.get(component.type), found.get(component.id)
+        host = found.get(identity.realm) if identity is not None else None
+        if facts is None or identity is None or host is None or types[identity.realm] not in facts.hosts():
+            continue
+        realm = HostName(declaration.id, identity.realm, types[identity.realm], host.place, host.parent, host.name)
+        named[component.id] = replace(identity, realm=str(realm))
+    return named
 
 
 def name_of(component: ComponentDeclaration, facts: TypeFacts | None) -> str:

@@ -56,7 +56,8 @@ class Circumstances:
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
     ``waits_for``: dependencies that must come first. ``dependents``: components of the same LiveSystem that need this
-    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here.
+    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here;
+    ``lodgers``: those that live in it in another scope, and are found through what it publishes until they are gone.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``known_as``: the other name under which a vanished resource was found (S19). ``mark``: whether what was seen bears
@@ -71,6 +72,7 @@ class Circumstances:
     declared: Mapping[str, Any] = field(default_factory=dict)
     waits_for: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
+    lodgers: tuple[str, ...] = ()
     left_dependents: tuple[str, ...] = ()
     orphan: Sighting | None = None
     rival: str | None = None
@@ -120,9 +122,11 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     situation = replace(situation, owes_tags=around.mark and _is_tagging_owed(tracked))
     answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
     if answer is not None and answer.acts:
-        return _act_on_request(tracked, view, answer, drift)
+        return _act_on_request(tracked, view, around, answer, drift)
     if tracked.deleting:
         rule, fate = decide_deletion(situation, window_over=around.window_over)
+        if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
+            return _kept_for_lodgers(tracked, around, rule, answer)
         return _deletion(tracked, view, around, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
@@ -169,8 +173,10 @@ def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
     return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignored)
 
 
-def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) -> Judgement:
+def _act_on_request(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
     request = answer.request
+    if answer.by_memory:
+        return _act_by_memory(tracked, view, around, answer, drift)
     if answer.breaks_glass:
         return Judgement(
             "G13",
@@ -200,13 +206,37 @@ def _act_on_request(tracked: Tracked, view: View, answer: Answer, drift: Drift) 
     )
 
 
+def _act_by_memory(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
+    """Where tags are frozen, publishing an operator's request is all there is to it: no tag can say it (G10, G13)."""
+    if answer.breaks_glass:
+        return Judgement(
+            "G13",
+            Status.MANUAL_OVERRIDE,
+            Stance.OVERRIDE,
+            words.explain("S11", tracked, view, around.claims, frozen=True),
+            drift,
+            in_progress=tracked.deleting,
+            carried_out=not tracked.deleting,
+            answer=answer,
+        )
+    return Judgement(
+        "G10",
+        Status.RECONCILE_REQUESTED,
+        Stance.OVERRIDE,
+        words.force_pushed(answer.request),
+        drift,
+        in_progress=True,
+        answer=answer,
+    )
+
+
 def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answer: Answer | None) -> Judgement:
     memory = tracked.memory
     if around.known_as is not None:
         message = words.renamed(tracked, around.known_as)
         return Judgement("S19", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
     if around.orphan is not None:
-        message = words.orphaned(tracked, around.orphan)
+        message = words.orphaned(tracked, around.orphan, frozen=around.traits.tags_frozen)
         return Judgement("S15", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
     waiting = _why_creation_waits(tracked, around)
     if waiting:
@@ -263,7 +293,7 @@ def _readoption(
         return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
     if not _is_read_whole(tracked, sighting, around):
         return with_step(None, words.reading_on())
-    if sighting.protocol.reconcile:
+    if sighting.protocol.reconcile and not around.traits.tags_frozen:
         step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
         return Judgement(
             decision.rule,
@@ -294,8 +324,9 @@ def _reconciliation(
     answer: Answer | None,
 ) -> Judgement:
     changes = mutable(around.compared, drift)
+    frozen = around.traits.tags_frozen
     if decision.action is Action.NOTICE:
-        message = words.noticed(changes, around.cycle) if changes else words.in_step()
+        message = words.noticed(tracked, changes, around.cycle, frozen=frozen) if changes else words.in_step()
         status, message = _standing(tracked, sighting, around, drift, decision.status, message)
         return Judgement(
             decision.rule,
@@ -325,7 +356,7 @@ def _standstill(
     if decision.rule == "S0":
         assert view.error is not None
         return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer)
-    message = words.explain(decision.rule, tracked, view, around.claims)
+    message = words.explain(decision.rule, tracked, view, around.claims, frozen=around.traits.tags_frozen)
     status = decision.status
     in_progress = False
     if decision.rule == "S12":
@@ -392,7 +423,10 @@ def _deletion(
             return ended(words.gone(tracked))
         case Fate.DROP:
             unowned = view.sighting is not None and view.sighting.protocol.owner is None
-            return ended(words.dropped(tracked, view), left=unowned and stance is Stance.OVERRIDE)
+            return ended(
+                words.dropped(tracked, view, frozen=around.traits.tags_frozen),
+                left=unowned and stance is Stance.OVERRIDE,
+            )
         case Fate.LEAVE:
             return ended(words.left(_sighted(view)), left=True)
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:
@@ -400,11 +434,17 @@ def _deletion(
         case Fate.NOTICE | Fate.DELETE if around.dependents:
             return waiting(words.deletion_waits(around.dependents))
         case Fate.NOTICE:
-            return waiting(words.deletion_noticed(around.cycle))
+            return waiting(words.deletion_noticed(tracked, around.cycle, frozen=around.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
+
+
+def _kept_for_lodgers(tracked: Tracked, around: Circumstances, rule: str, answer: Answer | None) -> Judgement:
+    """What is let go stays known until those are gone that are found through it."""
+    message = words.deletion_waits(around.lodgers)
+    return Judgement(rule, Status.DELETING, tracked.memory.stance, message, in_progress=True, answer=answer)
 
 
 def _is_busy(sighting: Sighting) -> bool:

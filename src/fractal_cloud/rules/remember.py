@@ -16,7 +16,7 @@ from fractal_cloud.model.wire import Intent, Override
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
-from fractal_cloud.rules.situate import View
+from fractal_cloud.rules.situate import View, is_handed_back
 
 
 def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
@@ -46,7 +46,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         else memory.absent_since,
         noticed_since=(memory.noticed_since or AT_PUBLICATION) if judgement.noticing else None,
         intent=intent,
-        override=_override(tracked, judgement),
+        override=_override(tracked, view, judgement),
         waits_for=judgement.waits_for,
         links=memory.links,
     )
@@ -60,7 +60,7 @@ def _intent(memory: Remembered, sighting: Sighting | None) -> Intent | None:
     return intent.model_copy(update={"tagging": ""})
 
 
-def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
+def _override(tracked: Tracked, view: View, judgement: Judgement) -> Override | None:
     if judgement.stance is not Stance.OVERRIDE:
         return None
     known = tracked.memory.override
@@ -71,7 +71,12 @@ def _override(tracked: Tracked, judgement: Judgement) -> Override | None:
         return Override(since=since, by=request.by, reason=request.reason, until=request.until)
     if known is None and judgement.rule == "S7" and words.is_tagging_lost(tracked):
         return Override(since=since, reason=words.tagging_lost())
-    return known or Override(since=since)
+    found = known or Override(since=since)
+    if answer is not None and answer.acts and answer.by_memory:
+        return found.model_copy(update={"readopted_by": answer.request.by})
+    if found.readopted_by is not None and not is_handed_back(tracked, view):
+        return found.model_copy(update={"readopted_by": None})  # it was for another resource, or for one that is gone
+    return found
 
 
 def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mapping[str, Any]:

@@ -14,11 +14,15 @@ from fractal_cloud.rules.situate import TypeTraits, View
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``acts``: it is carried out now. ``refusal``: why it is not; either way ``used`` says whether it is used up."""
+    """``acts``: it is carried out now. ``refusal``: why it is not; either way ``used`` says whether it is used up.
+
+    ``by_memory``: nothing is written to the cloud for it, because tags are frozen there: publishing it carries it out.
+    """
 
     request: OperatorRequest
     acts: bool = False
     refusal: str = ""
+    by_memory: bool = False
 
     @property
     def breaks_glass(self) -> bool:
@@ -28,7 +32,7 @@ class Answer:
     @property
     def is_used_up(self) -> bool:
         """A Force Push is used up by acting on it; a broken glass only once nothing is left to do."""
-        return bool(self.refusal) or not self.acts or not self.breaks_glass
+        return bool(self.refusal) or not self.acts or not self.breaks_glass or self.by_memory
 
 
 def answer_request(
@@ -43,9 +47,13 @@ def answer_request(
         if refusal:
             return Answer(request, refusal=refusal)
         managed = view.sighting is not None and view.sighting.protocol.is_managed
-        return Answer(request, acts=managed)
+        return Answer(request, acts=managed, by_memory=traits.tags_frozen)
     refusal = refusal or _void(tracked, view, request, now, cycle)
-    return Answer(request, refusal=refusal) if refusal else Answer(request, acts=True)
+    if refusal:
+        return Answer(request, refusal=refusal)
+    if traits.tags_frozen:  # what is managed is reconciled as it is: there is no tag to put on it
+        return Answer(request, acts=tracked.memory.stance is not Stance.MANAGED, by_memory=True)
+    return Answer(request, acts=True)
 
 
 def _impossible(tracked: Tracked, view: View, traits: TypeTraits) -> str:
@@ -61,6 +69,8 @@ def _impossible(tracked: Tracked, view: View, traits: TypeTraits) -> str:
     tags = view.sighting.protocol
     if tags.owner is not None and tags.owner != tracked.live_system_id:
         return f"{tags.owner!r} owns it: only its owner can be pushed"
+    if traits.tags_frozen and not (tags.is_managed and tags.owner is not None):
+        return "its tags are frozen and not ours: it can never be adopted, and is only read"
     if tags.other_manager is not None and not _is_break(tracked):
         return f"managed-by says {tags.other_manager!r}: remove that tag first, if the resource is yours to take"
     return ""

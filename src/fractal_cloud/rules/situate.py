@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Manager, Party, Presence, Situation
+from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.tracked import Tracked
 
@@ -95,6 +96,7 @@ class TypeTraits:
 
     taggable: bool = True
     holds_data: bool = False
+    tags_frozen: bool = False
 
 
 def situate(
@@ -107,7 +109,7 @@ def situate(
         presence=view.presence,
         untouchable=tracked.import_only or not traits.taggable,
         manager=manager(tags),
-        reconcile=tags.reconcile,
+        reconcile=is_handed_back(tracked, view) if traits.tags_frozen else tags.reconcile,
         owner=party(tags.owner, tracked.live_system_id),
         heir=claims.heir_as_seen_by(tracked.live_system_id),
         claimant=claims.claimant_as_seen_by(tracked.live_system_id),
@@ -119,4 +121,13 @@ def situate(
         readoption_by_tag=tracked.readoption_by_tag,
         noticed=memory.noticed_since is not None and now - memory.noticed_since >= cycle,
         drifted=drifted,
+        tags_frozen=traits.tags_frozen,
     )
+
+
+def is_handed_back(tracked: Tracked, view: View) -> bool:
+    """Whether somebody handed back, through the product, the very resource that is seen; it stands for the tag."""
+    override, sighting = tracked.memory.override, view.sighting
+    if override is None or override.readopted_by is None or sighting is None:
+        return False
+    return tracked.memory.stance is Stance.OVERRIDE and sighting.resource_id == tracked.memory.resource_id

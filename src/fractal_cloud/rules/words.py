@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest
@@ -20,6 +21,9 @@ HANDSHAKE = (
     "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back; "
     "`fractal glass` prints the commands, as its cloud spells them"
 )
+
+
+NEVER_OURS = "it was not created for this LiveSystem, and its tags are frozen: it can never be adopted"
 
 
 def in_step() -> str:
@@ -104,11 +108,15 @@ def reading_on() -> str:
     return "reading the rest of its parameters before it is handed back"
 
 
-def noticed(drift: Drift, cycle: timedelta) -> str:
+def noticed(tracked: Tracked, drift: Drift, cycle: timedelta, *, frozen: bool) -> str:
     """What would change is shown before anything is written (S12a)."""
-    return (
-        f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): remove managed-by to stop it"
-    )
+    how = _command(tracked, "--break") if frozen else "remove managed-by"
+    return f"will change {differences(drift)} after one cycle ({cycle.total_seconds():g} s): {how} to stop it"
+
+
+def _command(tracked: Tracked, option: str) -> str:
+    """What people type where no tag can be changed."""
+    return f"`fractal glass {tracked.live_system_id} {tracked.component_id} {option}`"
 
 
 def differences(drift: Drift) -> str:
@@ -132,7 +140,7 @@ def _moved(tracked: Tracked) -> Drift:
         ("name", there.name, here.name),
         ("place", there.scope.place, here.scope.place),
         ("parent", there.parent, here.parent),
-        ("realm", tracked.realm_names[1], tracked.realm_names[0]),
+        ("realm", called(tracked.realm_names[1]), called(tracked.realm_names[0])),
     )
     return {name: Difference(declared, actual) for name, declared, actual in pairs if declared != actual}
 
@@ -146,11 +154,12 @@ def renamed(tracked: Tracked, name: str) -> str:
     )
 
 
-def orphaned(tracked: Tracked, orphan: Sighting) -> str:
+def orphaned(tracked: Tracked, orphan: Sighting, *, frozen: bool) -> str:
     """A resource of this LiveSystem bears a name nobody declares (S15)."""
+    how = "declare it too, or delete it there" if frozen else "name it back, or remove its fractal-cloud-owner tag"
     return (
         f"not creating {tracked.identity.name!r} while {orphan.resource_id} ({orphan.name!r}), "
-        "which this LiveSystem owns, is named by no component: name it back, or remove its fractal-cloud-owner tag"
+        f"which this LiveSystem owns, is named by no component: {how}"
     )
 
 
@@ -179,18 +188,21 @@ def deletion_waits(dependents: Iterable[str]) -> str:
     return f"deletion waits until {', '.join(dependents)} {'is' if len(tuple(dependents)) == 1 else 'are'} gone"
 
 
-def deletion_noticed(cycle: timedelta) -> str:
+def deletion_noticed(tracked: Tracked, cycle: timedelta, *, frozen: bool) -> str:
     """What was just taken over is not deleted before a person could see it (S12a)."""
-    return f"will be deleted after one cycle ({cycle.total_seconds():g} s): remove managed-by to keep it"
+    how = _command(tracked, "--break") if frozen else "remove managed-by"
+    return f"will be deleted after one cycle ({cycle.total_seconds():g} s): {how} to keep it"
 
 
-def dropped(tracked: Tracked, view: View) -> str:
+def dropped(tracked: Tracked, view: View, *, frozen: bool) -> str:
     """Only a reference was dropped (O3, O10)."""
     if view.fitting:
         return f"reference dropped, nothing deleted: {_named(view)} share the name {tracked.identity.name!r}"
     if tracked.import_only:
         return "reference dropped, nothing deleted: the component is importOnly"
     owner = view.sighting.protocol.owner if view.sighting else None
+    if frozen and owner in (None, tracked.live_system_id):
+        return f"reference dropped, nothing deleted: {NEVER_OURS}"
     if owner is None:
         where = view.sighting.resource_id if view.sighting else tracked.identity.name
         return f"left in the cloud: {where} has no fractal-cloud-owner tag, so it is nobody's to delete"
@@ -229,11 +241,34 @@ def is_tagging_lost(tracked: Tracked) -> bool:
     return is_open or (override is not None and override.by is None and override.reason == tagging_lost())
 
 
-def explain(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
-    """Why a rule leaves a component as it is."""
+def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: bool) -> str:
+    """Why a rule leaves a component as it is; ``frozen``: nobody can change a tag of it."""
     if view.sighting is None:
+        if frozen and rule == "S14":
+            return f"several resources are named {tracked.identity.name!r} ({_named(view)}): delete all but one"
         return _explain_absence(rule, tracked, view, claims)
+    if frozen and rule in ("S6", "S6a", "S11", "S11b"):
+        return _explain_frozen(rule, tracked, view.sighting)
     return _explain_presence(rule, tracked, view.sighting, claims)
+
+
+def _explain_frozen(rule: str, tracked: Tracked, sighting: Sighting) -> str:
+    moved = f"; {cannot_change(tracked, {})}" if tracked.identity != tracked.declared_identity else ""
+    match rule:
+        case "S6":
+            return f"owned by {sighting.protocol.owner!r}, for good, because its tags are frozen: read only{moved}"
+        case "S6a":
+            return f"read only: {NEVER_OURS}; declare another name to have one made{moved}"
+        case "S11":
+            return (
+                "in manual override, which the control plane remembers because its tags are frozen: hands off; "
+                f"{_command(tracked, '--readopt')} hands it back"
+            )
+        case _:
+            return (
+                "its tags are frozen, and nothing is remembered of it, so somebody may have taken it over: hands off; "
+                f"{_command(tracked, '--readopt')} hands it to the agent"
+            )
 
 
 def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:

@@ -1,6 +1,6 @@
 """An authority of the sandbox's own, for vendors' tools that send their tokens over TLS only.
 
-It is made anew for every sandbox, in its memory: whoever trusts it trusts nothing but this one process.
+It is made anew for every process, in its memory: whoever trusts it trusts nothing but this one process.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import ipaddress
 import ssl
 import tempfile
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cryptography import x509
 
-__all__ = ["Authority"]
+__all__ = ["Authority", "authority"]
 
 _LIFE = timedelta(days=365)
 
@@ -73,6 +73,12 @@ class Authority:
         key = server_key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         signed = _signed(server, authority_key).public_bytes(pem)
         return _signed(authority, authority_key).public_bytes(pem).decode(), (signed + key).decode()
+
+
+@cache
+def authority() -> Authority:
+    """The one of this process: what its clouds tell their clients to trust is what its ports answer with."""
+    return Authority()
 
 
 def _name(text: str) -> x509.Name:

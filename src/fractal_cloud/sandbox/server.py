@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from fractal_cloud.sandbox.certificates import Authority
+from fractal_cloud.sandbox.certificates import Authority, authority
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
 from fractal_cloud.sandbox.mounts import mounts
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
@@ -69,9 +69,8 @@ class Sandbox:
     def start(self) -> Sandbox:
         """Serve from a thread of its own; returns when the port is open."""
         self.reset()
-        authority = Authority()
-        router = _Router(self._clouds, self._paths, self._whole, authority)
-        self._server = HttpServer(self._host, self._wanted_port, router, lambda: authority.context)
+        router = _Router(self._clouds, self._paths, self._whole, authority())
+        self._server = HttpServer(self._host, self._wanted_port, router, lambda: authority().context)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="sandbox", daemon=True).start()
         return self
 

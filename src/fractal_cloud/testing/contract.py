@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
+from contextlib import suppress
 from typing import Final
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
@@ -44,6 +45,8 @@ class OfferContract(Trial):
     def is_silent_once_settled(self) -> None:
         """S20: the cycles after a settled one write nothing, to the cloud or to the control plane."""
         with self._subject():
+            if self.example.touches_parents:
+                self.env.cycle()
             before = len(self.env.writes()), self.env.publications()
             for _ in range(3):
                 self.env.cycle()
@@ -118,9 +121,10 @@ class OfferContract(Trial):
             self.env.settle()
             self._shows(subject, "Active")
             assert not self._shown(subject)["outputFields"].get("drift"), "what is ignored is no drift"
-            self._tag(subject, {RECONCILE: RECONCILE_VALUE})
-            self.env.settle()
-            self._untag(subject, MANAGED_BY)
+            if not self.offer.tags_frozen:
+                self._tag(subject, {RECONCILE: RECONCILE_VALUE})
+                self.env.settle()
+            self._break(subject)
             self.env.cycle()
             self._push(subject)
             self.env.settle()
@@ -159,13 +163,13 @@ class OfferContract(Trial):
             self._is_active(subject)
 
     def lets_a_person_win_before_an_update(self) -> None:
-        """S16: managed-by removed between the agent's look and its write: the write does not happen."""
+        """S16: the glass is broken between the agent's look and its write: the write does not happen."""
         if not self.example.changes:
             return
         with self._subject() as subject:
             name = self._make_drift(subject)
             before = len(self._writes_for(subject))
-            self.env.before_next_write(lambda: self._untag(subject, MANAGED_BY))
+            self.env.before_next_write(lambda: self._break(subject))
             self.env.cycle()
             self.env.cycle()
             self._shows(subject, "ManualOverride")
@@ -174,9 +178,9 @@ class OfferContract(Trial):
             self._hand_back(subject)
 
     def lets_a_person_win_before_a_deletion(self) -> None:
-        """S16, O10: managed-by removed between the agent's look and the deletion: the resource is left."""
+        """S16, O10: the glass is broken between the agent's look and the deletion: the resource is left."""
         with self._subject() as subject:
-            self.env.before_next_write(lambda: self._untag(subject, MANAGED_BY))
+            self.env.before_next_write(lambda: self._break(subject))
             self.env.deploy(LIVE_SYSTEM, *self.example.parents)
             self.env.settle()
             assert self.env.find_component(LIVE_SYSTEM, subject.id) is None
@@ -185,9 +189,12 @@ class OfferContract(Trial):
             self.env.settle()
 
     def breaks_the_glass_and_is_handed_back(self) -> None:
-        """G1, G3, G7, S11, T6: hands off within a cycle, drift shown, and back only by both tags."""
+        """G1, G3, G7, S11, T6: hands off within a cycle, drift shown, and back only by both tags.
+
+        Where tags are frozen, both go through the product (G13).
+        """
         with self._subject() as subject:
-            self._untag(subject, MANAGED_BY)
+            self._break(subject)
             self.env.cycle()
             self._shows(subject, "ManualOverride")
             drifting = [self._make_drift(subject)] if self.example.changes else []
@@ -195,7 +202,8 @@ class OfferContract(Trial):
             self.env.cycle()
             shown = self._shown(subject)
             assert list(shown["outputFields"].get("drift", {})) == drifting, shown
-            self._tag(subject, {MANAGED_BY: OURS})
+            if not self.offer.tags_frozen:
+                self._tag(subject, {MANAGED_BY: OURS})
             self.env.cycle()
             self._shows(subject, "ManualOverride")
             assert len(self._writes_for(subject)) == before, "written to while hands were off"
@@ -204,7 +212,7 @@ class OfferContract(Trial):
     def pushes_by_force(self) -> None:
         """G10: a Force Push tags in the operator's name and brings the declaration back."""
         with self._subject() as subject:
-            self._untag(subject, MANAGED_BY)
+            self._break(subject)
             for name in self.example.editable()[:1]:
                 self._edit(subject, name)
             self.env.cycle()
@@ -213,10 +221,46 @@ class OfferContract(Trial):
             self.env.settle()
             self._is_active(subject)
 
+    def says_truly_that_its_tags_are_frozen(self) -> None:
+        """T8: a type that says so is believed nothing that its tags say later on: they really must not change."""
+        if not self.offer.tags_frozen:
+            return
+        with self._subject() as subject:
+            hands = self.example.hands
+            # The cloud may refuse it, in words of its own, or pass it over: either way nothing has changed.
+            with suppress(Exception):
+                hands.untag(subject.found, MANAGED_BY)
+            self._stands(subject)
+            with suppress(Exception):
+                hands.tag(subject.found, {RECONCILE: RECONCILE_VALUE, OWNER: READER})
+            self._stands(subject)
+
+    def remembers_who_took_it_over_where_no_tag_can_say_it(self) -> None:
+        """G13, S17: who, why and until when stand on the component; nothing is written, and a new agent knows."""
+        if not self.offer.tags_frozen:
+            return
+        with self._subject() as subject:
+            before = len(self._writes_for(subject))
+            self._break(subject)
+            self.env.cycle()
+            override = self._shown(subject)["override"]
+            assert override is not None, "nothing is remembered"
+            assert override["by"], "who broke the glass is not told"
+            name = self._make_drift(subject) if self.example.changes else ""
+            self.env.restart_agent()
+            self.env.settle()
+            self._shows(subject, "ManualOverride")
+            assert not name or name in self._drift(subject), f"{name} was written by an agent that did not know"
+            assert len(self._writes_for(subject)) == before, self._writes_for(subject)[before:]
+            self._hand_back(subject)
+            assert self._shown(subject)["override"] is None, "handed back, and still in override"
+
     def stamps_the_owner_where_there_is_none(self) -> None:
         """S9, T4: the handshake of the claimant puts the lost owner tag back."""
+        if self.offer.tags_frozen:
+            return
         with self._subject() as subject:
-            self._untag(subject, MANAGED_BY, OWNER)
+            self._break(subject, OWNER)
             self.env.cycle()
             self._shows(subject, "ManualOverride")
             subject.tags[OWNER] = LIVE_SYSTEM
@@ -275,7 +319,8 @@ class OfferContract(Trial):
         """G12: the vendor's commands need nothing but what the component publishes."""
         with self._subject() as subject:
             shown = self._shown(subject)
-            fields = {**shown["outputFields"], "resourceId": shown["resourceId"]}
+            fields = {name: shown[name] for name in ("resourceId", "liveSystemId", "componentId")}
+            fields |= shown["outputFields"]
             for command in [*self.offer.glass.break_glass, *self.offer.glass.readopt]:
                 unknown = set(_BLANK.findall(command)) - set(fields)
                 assert not unknown, f"{command!r} needs {sorted(unknown)}, which is not published"

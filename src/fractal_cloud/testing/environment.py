@@ -32,6 +32,9 @@ class Environment(Protocol):
     def force_push(self, live_system: str, component: str, /) -> Any:
         """Ask for a Force Push of one component."""
 
+    def glass(self, live_system: str, component: str, action: str, /) -> Any:
+        """Break the glass of one component through the product (``break``), or hand it back (``readopt``)."""
+
     def find_component(self, live_system: str, component: str) -> dict[str, Any] | None:
         """A component as the API shows it; None where there is none (any more)."""
 
@@ -40,6 +43,9 @@ class Environment(Protocol):
 
     def settle(self) -> Any:
         """Let the agent run until a cycle does nothing and has nothing left to do; raises if that takes too long."""
+
+    def restart_agent(self) -> Any:
+        """Have the agent die, and another one take its place that knows nothing but what the control plane tells."""
 
     def writes(self) -> Sequence[Write]:
         """All writes of the agent so far, oldest first."""

@@ -24,7 +24,8 @@ class Found:
 class Hands(Protocol):
     """What a person does to the resources of one type with the vendor's own tools and with credentials of their own.
 
-    Nothing of the offer may be used here: the suite holds the offer against it.
+    Nothing of the offer may be used here: the suite holds the offer against it. Where tags are frozen, ``tag`` and
+    ``untag`` try it all the same, and raise as the vendor refuses.
     """
 
     def find(self, name: str) -> list[Found]:
@@ -60,6 +61,11 @@ class Hazard:
     arrange: Callable[[Found], Obstacle]
 
 
+def _nothing(name: str) -> Mapping[str, Any]:
+    del name
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class OfferExample:
     """A valid declaration of one type with its parents, and everything the suite must know to try it.
@@ -68,7 +74,9 @@ class OfferExample:
     parameter that can change. ``changes`` and ``immutable_changes``: another valid value per parameter, component ids
     where it is a reference. ``only_up``: parameters that the cloud lets only grow. ``name_tag``: the tag that is the
     resource's name, where the cloud has no other. ``takes_time``: creation passes through a state of its own.
-    ``as_name``: how an id is written where the cloud takes fewer letters for a name.
+    ``as_name``: how an id is written where the cloud takes fewer letters for a name. ``own``: parameters that no two of
+    them can share (the disk a machine boots from), by the name of the one that has them. ``touches_parents``: what its
+    parents tell of themselves is another thing once it is there (a disk is in use), which the next look shows.
     """
 
     components: Sequence[Declaration]
@@ -80,6 +88,8 @@ class OfferExample:
     takes_time: bool = False
     hazards: Sequence[Hazard] = field(default_factory=tuple)
     as_name: Callable[[str], str] = str
+    own: Callable[[str], Mapping[str, Any]] = _nothing
+    touches_parents: bool = False
 
     @property
     def parents(self) -> Sequence[Declaration]:
@@ -93,7 +103,9 @@ class OfferExample:
 
     def under_name(self, component_id: str, **more: Any) -> dict[str, Any]:
         """The component under test under an id of its own, which is also its name."""
-        return {**self.declaration, "id": self.as_name(component_id), **more}
+        name = self.as_name(component_id)
+        parameters = {**self.declaration["parameters"], **self.own(name)}
+        return {**self.declaration, "id": name, "parameters": parameters, **more}
 
     def editable(self) -> list[str]:
         """The parameters a person can change to the other value and the agent can change back."""

@@ -85,17 +85,27 @@ class Product(Environment):
         self._forget()
         self._times += 1
         self._notes = Notes()
-        registry = WatchedRegistry(self._inner, self._notes)
+        registry = self._registry = WatchedRegistry(self._inner, self._notes)
         database = f"sqlite:///{self._folder / f'control-{self._times}.db'}"
         app = create_app(ControlSettings(database_url=database, admin_token=_TOKEN, cycle_seconds=CYCLE))
         self.api = TestClient(app, headers={"Authorization": f"Bearer {_TOKEN}"})
         self.api.__enter__()
+        self._plane = _Plane("http://testserver", _TOKEN, client=self.api)
+        self.agent = self._started(registry)
+
+    def _started(self, registry: Registry) -> Agent:
         settings = AgentSettings(
             providers=self._providers, cycle_seconds=CYCLE, token=_TOKEN, visibility_seconds=3 * CYCLE
         )
-        self._plane = _Plane("http://testserver", _TOKEN, client=self.api)
-        self.agent = Agent(settings, self._plane, registry)
-        self.agent.run_once()  # it registers: from now on the control plane knows the types
+        agent = Agent(settings, self._plane, registry)
+        agent.run_once()  # it registers: from now on the control plane knows the types
+        return agent
+
+    def restart_agent(self) -> None:
+        """End the agent, and start another one that knows nothing."""
+        self.agent.close()
+        self.api.post("/agent/release", json={"agentId": self.agent.settings.agent_id})
+        self.agent = self._started(self._registry)
 
     def close(self) -> None:
         """End all of it."""
@@ -119,6 +129,11 @@ class Product(Environment):
     def force_push(self, live_system: str, component: str, /) -> None:
         """Ask for a Force Push of one component."""
         answer = self.api.post(f"/livesystems/{live_system}/components/{component}/force-push")
+        assert answer.status_code == 202, answer.text
+
+    def glass(self, live_system: str, component: str, action: str, /) -> None:
+        """Break the glass of one component, or hand it back."""
+        answer = self.api.post(f"/livesystems/{live_system}/components/{component}/glass", json={"action": action})
         assert answer.status_code == 202, answer.text
 
     # --- what the agent does

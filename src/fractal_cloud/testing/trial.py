@@ -76,8 +76,10 @@ class Trial:
         named = {self.example.name_tag: declaration["id"]} if self.example.name_tag else {}
         own = {**named, **stamp(LIVE_SYSTEM).to_mapping()}
         assert dict(found.tags) == own, f"created with the tags {dict(found.tags)}, not {own}"
-        self.example.hands.tag(found, OTHERS)
-        subject = Subject(declaration, found, {**own, **OTHERS})
+        others = {} if self.offer.tags_frozen else OTHERS
+        if others:
+            self.example.hands.tag(found, others)
+        subject = Subject(declaration, found, {**own, **others})
         self._is_active(subject)
         yield subject
         if self.env.find_component(LIVE_SYSTEM, subject.id) is not None:
@@ -89,7 +91,8 @@ class Trial:
         """Bring the example's own values back (a protection may have been switched on), and take it away."""
         self._stands(subject)
         grown = {name: subject.declaration["parameters"][name] for name in self.example.only_up}
-        own = {**self.example.under_name(subject.id), "parameters": {**self.example.declaration["parameters"], **grown}}
+        own = self.example.under_name(subject.id)
+        own["parameters"] |= grown
         if subject.declaration != own:
             subject.declaration = own
             self._redeploy(subject)
@@ -140,8 +143,18 @@ class Trial:
         [found] = self.example.hands.find(subject.id)
         assert not found.tags.keys() & set(keys), f"the example's hands could not take {keys} off"
 
+    def _break(self, subject: Subject, *keys: str) -> None:
+        """Break the glass as people do it: by taking managed-by off; where tags are frozen, through the product."""
+        if self.offer.tags_frozen:
+            self.env.glass(LIVE_SYSTEM, subject.id, "break")
+        else:
+            self._untag(subject, MANAGED_BY, *keys)
+
     def _hand_back(self, subject: Subject) -> None:
-        self._tag(subject, HANDSHAKE)
+        if self.offer.tags_frozen:
+            self.env.glass(LIVE_SYSTEM, subject.id, "readopt")
+        else:
+            self._tag(subject, HANDSHAKE)
         self.env.settle()
         self._is_active(subject)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.offer import AnyOffer, Cloud, Provider, Session
 from fractal_cloud.offers.registry import Registry
@@ -124,6 +125,13 @@ class _WatchedSession(Session):
 
     def missing(self) -> Mapping[str, str]:
         return self._inner.missing()
+
+    @property
+    def takes_hosts(self) -> bool:
+        return self._inner.takes_hosts
+
+    def take_hosts(self, hosts: Sequence[Host]) -> None:
+        self._inner.take_hosts(hosts)
 
     def at(self, scope: Scope) -> Cloud:
         if scope not in self._clouds:

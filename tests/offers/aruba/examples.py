@@ -10,6 +10,7 @@ from typing import Any
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
+from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.aruba.kaas import ArubaKaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
@@ -36,7 +37,20 @@ def _component(kind: type[Component], component_id: str, /, **parameters: Any) -
 
 VPC = _component(ArubaVpc, "main-net", location=LOCATION, project="team")
 SUBNET = _component(ArubaSubnet, "part", vpc="main-net", kind="Advanced", address="192.168.1.0/24", dhcpEnabled=True)
+OTHER_SUBNET = _component(
+    ArubaSubnet, "rest", vpc="main-net", kind="Advanced", address="192.168.2.0/24", dhcpEnabled=True
+)
+GATE = _component(ArubaSecurityGroup, "gate", vpc="main-net")
+BACK = _component(ArubaSecurityGroup, "back", vpc="main-net")
+BOOTABLE = ("boot", "boot-a", "boot-b")
+IN_TEAM = "/projects/66f0aaaaaaaaaaaaaaaaaa01/providers"
 POOL = {"name": "workers", "nodes": 2, "instance": "K2A4", "dataCenter": "ITBG-1"}
+
+
+def _disk(component_id: str, **parameters: Any) -> dict[str, Any]:
+    return _component(ArubaBlockStorage, component_id, location=LOCATION, project="team", sizeGb=20, **parameters)
+
+
 WEB = {"direction": "Ingress", "protocol": "TCP", "port": "443", "targetKind": "Ip", "target": "0.0.0.0/0"}
 PING = {"direction": "Ingress", "protocol": "ICMP", "targetKind": "Ip", "target": "10.0.0.0/8"}
 OUT = {"direction": "Egress", "protocol": "ANY", "targetKind": "Ip", "target": "0.0.0.0/0"}
@@ -72,6 +86,37 @@ EXAMPLES: dict[type[Component], Example] = {
         ],
         changes={"billingPeriod": "Month", "sizeGb": 40},
         immutable_changes={"dataCenter": "ITBG-2", "kind": "Performance", "image": "LU24-001"},
+    ),
+    ArubaCloudServer: Example(
+        components=[
+            VPC,
+            SUBNET,
+            OTHER_SUBNET,
+            GATE,
+            BACK,
+            *(_disk(name, image="LU22-001") for name in BOOTABLE),
+            _disk("more"),
+            _component(
+                ArubaCloudServer,
+                "server",
+                vpc="main-net",
+                subnets=["part"],
+                securityGroups=["gate"],
+                dataCenter="ITBG-1",
+                flavorName="CSO2A4",
+                bootVolume=BOOTABLE[0],
+                dataVolumes=[],
+                keyPair=f"{IN_TEAM}/Aruba.Compute/keyPairs/key-pair-of-01",
+                state="running",
+            ),
+        ],
+        changes={
+            "state": "stopped",
+            "securityGroups": ["gate", "back"],
+            "subnets": ["part", "rest"],
+            "dataVolumes": ["more"],
+        },
+        immutable_changes={"dataCenter": "ITBG-2", "flavorName": "CSO4A8", "bootVolume": "more"},
     ),
     ArubaKaas: Example(
         components=[

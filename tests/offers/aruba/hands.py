@@ -11,13 +11,14 @@ from typing import Any
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
+from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.aruba.kaas import ArubaKaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
-from tests.offers.aruba.examples import EXAMPLES
-from tests.offers.aruba.person import CLUSTERS, DISKS, SNAPSHOTS, VPCS, ArubaPerson
+from tests.offers.aruba.examples import BOOTABLE, EXAMPLES
+from tests.offers.aruba.person import CLUSTERS, DISKS, SERVERS, SNAPSHOTS, VPCS, ArubaPerson
 
 OURS = ("managed-by", "fractal-cloud", "fractal-cloud-owner")
 OTHERS = "others-"
@@ -35,6 +36,19 @@ def told(tag: str) -> tuple[str, str]:
         return key, value
     key, _, value = tag.removeprefix(OTHERS).partition(".")
     return bytes.fromhex(key).decode(), bytes.fromhex(value).decode()
+
+
+ASSOCIATED = {
+    "subnets": ("associateDisassociateSubnets", "subnetsToAssociate", "subnetsToDisassociate", "subnets"),
+    "securityGroups": (
+        "associateDisassociateSecurityGroups",
+        "securityGroupsToAssociate",
+        "securityGroupsToDisassociate",
+        "securityGroups",
+    ),
+    "dataVolumes": ("attachDetachDataVolumes", "volumesToAttach", "volumesToDetach", "blockStorages"),
+}
+"""By parameter: the call that changes it, how it says what comes and what goes, and the collection these are in."""
 
 
 class ArubaHands:
@@ -59,10 +73,26 @@ class ArubaHands:
     def edit(self, resource_id: str, parameter: str, value: Any) -> None:
         if parameter == "rules":
             self._edit_rules(resource_id, value)
+        elif parameter == "state":
+            self.person.act(resource_id, "poweron" if value == "running" else "poweroff")
+        elif parameter in ASSOCIATED:
+            self._edit_associated(resource_id, parameter, value)
         elif parameter == "kubernetesVersion":
             self.person.put(resource_id, kubernetesVersion={"value": value})
         else:
             self.person.put(resource_id, **{parameter: value})
+
+    def _edit_associated(self, server: str, parameter: str, value: list[str]) -> None:
+        item = self.person.get(server)
+        assert item is not None
+        action, added, removed, kind = ASSOCIATED[parameter]
+        linked = [one["uri"] for one in item["properties"]["linkedResources"] if f"/{kind}/" in one["uri"]]
+        here = [uri for uri in linked if uri != item["properties"]["bootVolume"]["uri"]]
+        body = {
+            added: [{"uri": uri} for uri in value if uri not in here],
+            removed: [{"uri": uri} for uri in here if uri not in value],
+        }
+        self.person.act(server, action, **body)
 
     def _edit_rules(self, group: str, rules: list[Mapping[str, Any]]) -> None:
         wanted = [_rule(rule) for rule in rules]
@@ -106,6 +136,7 @@ class Case:
     below: str = ""
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    own: Callable[[str], dict[str, Any]] = lambda _: {}
 
 
 def _subnet_of_somebody_else(person: ArubaPerson, found: Found) -> Obstacle:
@@ -132,12 +163,41 @@ def _snapshot(person: ArubaPerson, found: Found) -> Obstacle:
     return Obstacle((made,), lambda: person.delete(made))
 
 
+def _server_that_boots(person: ArubaPerson, found: Found) -> Obstacle:
+    vpc = person.create(VPCS, "theirs")
+    net = person.create(f"{vpc}/subnets", "theirs", type="Basic")
+    made = person.create(
+        SERVERS,
+        "theirs",
+        dataCenter="ITBG-1",
+        vpc={"uri": vpc},
+        flavorName="CSO2A4",
+        bootVolume={"uri": found.resource_id},
+        subnets=[{"uri": net}],
+    )
+    return Obstacle((made,), lambda: person.delete(made))
+
+
+def _boot_volume(name: str) -> dict[str, Any]:
+    """A disk that a server of that name has for itself: of those that tests have beside each other, each another."""
+    number = int(name[-1]) if name[-1].isdigit() else {"a": 1, "b": 2}.get(name[-1], 0)
+    return {"bootVolume": BOOTABLE[number % len(BOOTABLE)]}
+
+
 CASES: dict[type[Component], Case] = {
     ArubaVpc: Case(VPCS, hazards={"somebody else's subnet": ("Deleting", _subnet_of_somebody_else)}),
     ArubaSubnet: Case(VPCS, "subnets", hazards={"a cluster": ("Deleting", _cluster_in_subnet)}),
     ArubaSecurityGroup: Case(VPCS, "securityGroups"),
     ArubaKaas: Case(CLUSTERS, only_up=frozenset({"kubernetesVersion", "ha"})),
-    ArubaBlockStorage: Case(DISKS, only_up=frozenset({"sizeGb"}), hazards={"a snapshot": ("Failed", _snapshot)}),
+    ArubaCloudServer: Case(SERVERS, own=_boot_volume),
+    ArubaBlockStorage: Case(
+        DISKS,
+        only_up=frozenset({"sizeGb"}),
+        hazards={
+            "a snapshot": ("Failed", _snapshot),
+            "a server that boots from it": ("Failed", _server_that_boots),
+        },
+    ),
 }
 
 
@@ -155,5 +215,7 @@ def example_of(kind: type[Component], person: ArubaPerson) -> OfferExample:
         hands=ArubaHands(person, case.path, case.below),
         only_up=case.only_up,
         takes_time=True,
+        own=case.own,
+        touches_parents=kind is ArubaCloudServer,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

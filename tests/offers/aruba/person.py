@@ -13,6 +13,7 @@ from fractal_cloud.sandbox.aruba.cloud import PROJECTS
 
 Item = dict[str, Any]
 CLUSTERS = "Aruba.Container/kaas"
+SERVERS, ADDRESSES = "Aruba.Compute/cloudServers", "Aruba.Network/elasticIps"
 LOCATION = "ITBG-Bergamo"
 VPCS, DISKS, SNAPSHOTS = "Aruba.Network/vpcs", "Aruba.Storage/blockStorages", "Aruba.Storage/snapshots"
 
@@ -59,7 +60,9 @@ class ArubaPerson:
     def create(self, path: str, name: str, tags: tuple[str, ...] = (), **properties: Any) -> str:
         """Make something; its address."""
         metadata = {"name": name, "location": {"value": LOCATION}, "tags": list(tags)}
-        made = self.call("POST", self.collection(path), {"metadata": metadata, "properties": properties})
+        body = {"metadata": metadata, "properties": properties}
+        version = "1.1" if path == SERVERS else "1.0"
+        made = self.call("POST", self.collection(path), body, **{"api-version": version})
         return str(made["metadata"]["uri"])
 
     def put(self, uri: str, tags: Any = None, **properties: Any) -> None:
@@ -81,9 +84,13 @@ class ArubaPerson:
         found: list[str] = item["metadata"]["tags"]
         return found
 
+    def act(self, uri: str, action: str, **body: Any) -> None:
+        """Have a server do something, or change what it is associated with."""
+        self.call("POST", f"{uri}/{action}", body or None)
+
     def delete(self, uri: str) -> None:
-        """Delete something."""
-        self.call("DELETE", uri)
+        """Delete something, and nothing else with it."""
+        self.call("DELETE", uri, deleteBootVolumeOnCascade="false")
 
     def list(self, path: str) -> list[Item]:
         """What a collection holds; a person's lists are short."""

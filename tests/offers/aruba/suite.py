@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
+from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.aruba import hands
 from tests.offers.aruba.examples import EXAMPLES
@@ -30,11 +31,19 @@ SUITE = Suite(
             immutable=bool(EXAMPLES[kind].immutable_changes),
             takes_time=True,
             hazardous=bool(case.hazards),
+            tags_frozen=kind is ArubaCloudServer,
         )
         for kind, case in hands.CASES.items()
     },
     stage=stage,
-    effects={"ArubaVpc": 1, "ArubaSubnet": 1, "ArubaSecurityGroup": 1, "ArubaBlockStorage": 1, "ArubaKaas": 1},
-    always=("ArubaSecurityGroup",),
+    effects={
+        "ArubaVpc": 17,
+        "ArubaSubnet": 17,
+        "ArubaSecurityGroup": 33,
+        "ArubaBlockStorage": 23,
+        "ArubaKaas": 23,
+        "ArubaCloudServer": 25,
+    },
+    always=("ArubaSecurityGroup", "ArubaCloudServer"),
     machine="ArubaBlockStorage",
 )

@@ -10,7 +10,7 @@ import pytest
 
 from fractal_cloud.model.errors import Denied, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.aruba import credentials
+from fractal_cloud.offers import aruba_login as credentials
 from fractal_cloud.offers.aruba.cloud import ArubaSession
 from fractal_cloud.offers.aruba.policy import policy
 from fractal_cloud.offers.aruba.vpc import ArubaVpcOffer

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import boto3
 import pytest
 
 from fractal_cloud import __version__
@@ -95,6 +96,15 @@ class TestSigning:
         [call] = sandbox.aws.calls.find(operation="DescribeVpcs")
         assert call.call.user_agent.endswith(f" fractal-cloud/{__version__} reason/read")
         assert "ls/" not in call.call.user_agent
+
+    def test_the_sdk_names_itself_first(self, sandbox: Sandbox, cloud: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_SDK_UA_APP_ID", "tenant-7")
+        AwsSession().at(cloud.scope).call("ec2", "describe_vpcs")
+        (call,) = sandbox.aws.calls.find(operation="DescribeVpcs")
+        said = call.call.user_agent
+        assert said.startswith(f"Boto3/{boto3.__version__} ")
+        assert said.count("Botocore/") == 1
+        assert " app/tenant-7 " in said
 
     def test_nothing_can_be_smuggled_into_the_user_agent(self, cloud: Aws, sandbox: Sandbox) -> None:
         with cloud.acting(Act("a b\r\nX: y", "ü/z", "")):

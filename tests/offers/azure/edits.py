@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
+from fractal_cloud.offers.azure.postgres import ADMINISTRATOR
 from tests.offers.azure.person import AzurePerson, Item
 
 Edit = Callable[[AzurePerson, str, str, Any], None]
@@ -103,6 +104,13 @@ def server(person: AzurePerson, path: str, name: str, value: Any) -> None:
         "backupRetentionDays": {"properties": {"backup": {"backupRetentionDays": value}}},
         "highAvailability": {"properties": {"highAvailability": {"mode": value}}},
         "publicNetworkAccess": {"properties": {"network": {"publicNetworkAccess": value}}},
+        "passwordAuth": {
+            "properties": {
+                "authConfig": {"passwordAuth": value},
+                "administratorLogin": ADMINISTRATOR,
+                "administratorLoginPassword": "Of-a-person-1",
+            }
+        },
     }
     person.call("PATCH", path, parts[name])
 

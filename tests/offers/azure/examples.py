@@ -231,6 +231,7 @@ EXAMPLES: dict[type[Component], Example] = {
                 geoRedundantBackup="Disabled",
                 highAvailability="Disabled",
                 publicNetworkAccess="Disabled",
+                passwordAuth="Disabled",
             )
         ],
         changes={
@@ -239,6 +240,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "backupRetentionDays": 14,
             "highAvailability": "ZoneRedundant",
             "publicNetworkAccess": "Enabled",
+            "passwordAuth": "Enabled",
             "storageSizeGB": 128,
             "version": "17",
         },

@@ -19,10 +19,11 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.cloud import CLOUDS, AzureSession
+from fractal_cloud.offers.azure.cloud import AzureSession
 from fractal_cloud.offers.azure.faults import kind_of, told
 from fractal_cloud.offers.azure.kinds import VNET, canonical_id, group_in
 from fractal_cloud.offers.azure.vnet import AzureVnetOffer
+from fractal_cloud.offers.azure_login import CLOUDS
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.azure import SUBSCRIPTION

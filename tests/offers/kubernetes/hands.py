@@ -78,6 +78,17 @@ class KubernetesHands:
     def delete(self, found: Found) -> None:
         self._person.delete(self._example.plural, found.handle)
 
+    def make_anew(self, found: Found) -> None:
+        item = self._person.get(self._example.plural, found.handle)
+        if item is not None:
+            self._person.delete(self._example.plural, found.handle)
+            spec = {key: value for key, value in item["spec"].items() if not key.startswith("clusterIP")}
+            self._person.create(self._example.plural, {"metadata": {"name": found.handle}, **_kind(item), "spec": spec})
+
+
+def _kind(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in ("apiVersion", "kind")}
+
 
 Arrange = Callable[[KubernetesPerson, Found], Obstacle]
 

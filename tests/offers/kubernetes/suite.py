@@ -10,18 +10,22 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes import hands
 from tests.offers.kubernetes.examples import EXAMPLES
-from tests.offers.kubernetes.real import cluster_world
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 from tests.offers.suites import Case, Stage, Suite
+
+KINDS = {kind.type: kind for kind in hands.CASES}
 
 
 @contextmanager
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
-    """One type, in the sandbox, or in a real cluster where ``KUBECONFIG_REAL`` names one.
-
-    `scripts/kube-apiserver` starts such a cluster.
-    """
-    with cluster_world(sandbox, folder) as world:
-        yield Stage(world, hands.example_of(kind, world.kube))
+    """One type, in the first cluster."""
+    with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
+        example = hands.example_of(kind, world.kube)
+        yield Stage(
+            world,
+            example,
+            {str(one["id"]): hands.example_of(KINDS[one["type"]], world.kube) for one in example.parents},
+        )
 
 
 SUITE = Suite(
@@ -36,5 +40,16 @@ SUITE = Suite(
         for kind, case in hands.CASES.items()
     },
     stage=stage,
+    effects={
+        "KubernetesWorkload": 20,
+        "KubernetesService": 20,
+        "KubernetesNetworkPolicy": 20,
+        "KubernetesPersistentVolumeClaim": 16,
+        "KubernetesVirtualMachine": 20,
+        "Ambassador": 20,
+    },
+    # One of each way of being: changed freely, and growing only.
     always=("KubernetesWorkload", "KubernetesPersistentVolumeClaim"),
+    whole=("KubernetesService", 12),
+    machine="KubernetesService",
 )

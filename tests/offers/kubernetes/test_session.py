@@ -92,8 +92,9 @@ def test_where_no_cluster_answers_it_says_why(
     clusters: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit_kubeconfig(tmp_path, monkeypatch, **{"sandbox": NOBODY, "sandbox-2": NOBODY})
-    with pytest.raises(Unreadable, match=r"'sandbox': .*refused"):
-        KubernetesSession().realms()
+    session = KubernetesSession()
+    assert session.realms() == {}
+    assert "refused" in session.missing()["sandbox"]
 
 
 def test_only_chosen_contexts_are_reached(clusters: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +122,9 @@ def test_an_agent_in_a_cluster_reaches_that_one_by_the_name_it_was_given(
 
 def test_without_any_credentials_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
-    with pytest.raises(Denied, match="set KUBECONFIG, or run the agent in a cluster"):
-        KubernetesSession().realms()
+    session = KubernetesSession()
+    assert session.realms() == {}, "clusters may be declared"
+    assert "set KUBECONFIG, or run the agent in a cluster" in session.missing()[""]
 
 
 def test_declaring_and_importing_offers_needs_no_sdk() -> None:

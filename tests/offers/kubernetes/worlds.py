@@ -59,6 +59,7 @@ def kubernetes_world(sandbox: Sandbox, folder: Path, kind: type[W], **settings: 
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(cloud_module.WATCH, "0")
+        patch.setattr(cloud_module, "READ_ATTEMPTS", 1)  # how often the SDK tries is tested with the session
         effects = Effects(sandbox.kubernetes.knobs)
         gate(patch, effects)
         made = kind(sandbox, folder, effects, **settings)

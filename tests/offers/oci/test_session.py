@@ -17,10 +17,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from fractal_cloud.model.errors import Denied, Unreadable
+from fractal_cloud.model.errors import Denied, Invalid, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci import credentials, regions
+from fractal_cloud.offers.oci.calls import Oci, Subscription, Vnic
 from fractal_cloud.offers.oci.cloud import OciSession
+from fractal_cloud.offers.oci.faults import OciDialect
+from fractal_cloud.offers.rest import Door
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.oci import REGION, TENANCY, USERS, key_id
 from fractal_cloud.sandbox.oci.keys import fingerprint, private_pem
@@ -269,3 +272,44 @@ def test_the_key_of_another_is_refused_by_the_cloud(tenancy: Sandbox, monkeypatc
     monkeypatch.setenv("OCI_CLI_KEY_CONTENT", pem.decode())
     with pytest.raises(Denied, match="NotAuthenticated"):
         OciSession().realms()
+
+
+# --- identities
+
+
+class TwoRegions:
+    """A session of a tenancy at home in another region, that only notes which doors are asked for."""
+
+    def __init__(self) -> None:
+        self.vnics: dict[str, Vnic] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    def door(self, service: str, region: str) -> Door:
+        self.asked.append((service, region))
+        return Door("http://127.0.0.1:9", OciDialect(credentials.find))
+
+    def namespace(self, region: str) -> str:
+        return region
+
+    def tenancy(self) -> str:
+        return TENANCY
+
+    def subscribed(self) -> dict[str, Subscription]:
+        return {REGION: Subscription("FRA", is_home=False), "us-ashburn-1": Subscription("IAD", is_home=True)}
+
+
+def test_identities_are_dealt_with_in_the_home_region_and_everything_else_where_it_is(nobody: Path) -> None:
+    doors = TwoRegions()
+    cloud = Oci(doors, Scope("oci", TEAM, REGION))
+    for service in ("identity", "core", "objectstorage"):
+        with pytest.raises(Denied):
+            cloud.find(service, "/somewhere")
+    assert doors.asked == [("identity", "us-ashburn-1"), ("core", REGION), ("objectstorage", REGION)]
+    assert cloud.region_key == "FRA"
+    with pytest.raises(Invalid, match="not subscribed to 'sa-bogota-1'"):
+        _ = Oci(doors, Scope("oci", TEAM, "sa-bogota-1")).region_key
+
+
+def test_what_speaks_as_s3_has_an_address_of_its_own_in_every_realm(nobody: Path) -> None:
+    assert regions.s3_address("ns", REGION) == f"https://ns.compat.objectstorage.{REGION}.oraclecloud.com"
+    assert regions.s3_address("ns", "us-gov-phoenix-1").endswith(".us-gov-phoenix-1.oraclegovcloud.com")

@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 import pytest
 
 from fractal_cloud.sandbox import Sandbox
-from tests.offers.aruba.person import DISKS, LOCATION, VPCS, ArubaPerson
+from tests.offers.aruba.person import DISKS, LOCATION, SERVERS, VPCS, ArubaPerson
 
 
 @pytest.fixture
@@ -100,3 +100,69 @@ def test_wrong_tokens_are_refused(person: ArubaPerson) -> None:
         person.list(VPCS)
     assert refused.value.code == 401
     assert refusal(refused.value)["title"]
+
+
+def server(person: ArubaPerson, boot: str, name: str = "server", *tags: str) -> str:
+    vpc = person.create(VPCS, "main-net")
+    net = person.create(f"{vpc}/subnets", "part", type="Basic")
+    return person.create(
+        SERVERS,
+        name,
+        tags,
+        dataCenter="ITBG-1",
+        vpc={"uri": vpc},
+        flavorName="CSO2A4",
+        bootVolume={"uri": boot},
+        subnets=[{"uri": net}],
+    )
+
+
+def bootable(person: ArubaPerson) -> str:
+    return disk(person, bootable=True, image="LU22-001")
+
+
+def test_a_server_keeps_the_tags_it_was_created_with(person: ArubaPerson) -> None:
+    uri = server(person, bootable(person), "server", "team-pay")
+    for method in ("PUT", "PATCH"):
+        metadata = {"name": "server", "location": {"value": LOCATION}, "tags": ["other"]}
+        with pytest.raises(HTTPError) as refused:
+            person.call(method, uri, {"metadata": metadata, "properties": {}})
+        assert refusal(refused.value)["status"] == 405
+    assert person.tags(uri) == ["team-pay"]
+
+
+def test_a_server_is_created_by_the_newer_version_of_the_call(person: ArubaPerson) -> None:
+    with pytest.raises(HTTPError) as refused:
+        person.call("POST", person.collection(SERVERS), {"metadata": {}, "properties": {}})
+    assert refusal(refused.value)["errors"][0]["field"] == "api-version"
+
+
+def test_a_disk_is_in_use_by_one_server_and_is_kept_by_it(person: ArubaPerson) -> None:
+    boot = bootable(person)
+    uri = server(person, boot)
+    assert (person.get(boot) or {})["status"]["state"] == "InUse"
+    with pytest.raises(HTTPError) as twice:
+        server(person, boot, "other")
+    assert refusal(twice.value)["title"] == "BootVolume in use."
+    with pytest.raises(HTTPError) as kept:
+        person.delete(boot)
+    assert refusal(kept.value)["errors"] == []
+    person.delete(uri)
+    assert (person.get(boot) or {})["status"]["state"] == "NotUsed"
+
+
+def test_a_deleted_server_takes_its_boot_volume_along_unless_it_is_told_not_to(person: ArubaPerson) -> None:
+    boot = bootable(person)
+    person.call("DELETE", server(person, boot))
+    assert person.get(boot) is None
+
+
+def test_a_server_is_switched_off_and_on_by_calls_of_their_own(person: ArubaPerson) -> None:
+    uri = server(person, bootable(person))
+    person.act(uri, "poweroff")
+    assert (person.get(uri) or {})["status"]["state"] == "Stopped"
+    with pytest.raises(HTTPError) as again:
+        person.act(uri, "poweroff")
+    assert refusal(again.value)["status"] == 400
+    person.act(uri, "poweron")
+    assert (person.get(uri) or {})["status"]["state"] == "Running"

@@ -1,7 +1,7 @@
 """Plain HTTP to a Kubernetes API server: the sandbox's, and for facts also a real one.
 
 Facts run against the sandbox always, and unchanged against the server in `KUBECONFIG_REAL` too, where that is set:
-`eval "$(scripts/kube-apiserver start)"`.
+`eval "$(scripts/kube-apiserver start)"`. Modules that are `ON_A_REAL_SERVER` try what stands before such a server.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import yaml
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.kubernetes import kubeconfig
 from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from tests.offers.kubernetes.real import over_a_real_server
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -152,6 +153,14 @@ def claim(name: str, storage: str = "1Gi") -> dict[str, Any]:
 def service(name: str, **spec: Any) -> dict[str, Any]:
     wanted = {"selector": {"app": name}, "ports": [{"port": 80}], **spec}
     return {"metadata": {"name": name, "labels": MANAGED}, "spec": wanted}
+
+
+@pytest.fixture(scope="module")
+def running(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """The sandbox; in modules that are `ON_A_REAL_SERVER`, over the server of `KUBECONFIG_REAL` where there is one."""
+    is_real = getattr(request.module, "ON_A_REAL_SERVER", False)
+    with over_a_real_server(Sandbox(port=0)) if is_real else Sandbox(port=0) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture

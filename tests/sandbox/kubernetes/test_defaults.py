@@ -20,6 +20,8 @@ from tests.sandbox.kubernetes.conftest import (
     service,
 )
 
+NEW = {DEPLOYMENTS: deployment("new"), SERVICES: service("new"), CLAIMS: claim("new")}
+
 
 def test_a_deployment_is_filled_in(api: Api, name: str) -> None:
     container = {
@@ -189,3 +191,10 @@ def test_a_newer_server_refuses_unknown_fields_when_asked_to(person: Api, name: 
     refused = person.post(DEPLOYMENTS, wanted, fieldValidation="Strict")
     assert refused.outcome == (400, "BadRequest")
     assert 'strict decoding error: unknown field "spec.replica"' in refused.json["message"]
+
+
+def test_what_is_new_has_a_status_before_anybody_looked_at_it(api: Api, name: str) -> None:
+    made = {path: api.make(path, {**content, "metadata": {"name": name}}) for path, content in NEW.items()}
+    for path in made:
+        api.delete(f"{path}/{name}")
+    assert [one["status"] for one in made.values()] == [{}, {"loadBalancer": {}}, {"phase": "Pending"}]

@@ -13,6 +13,8 @@ from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.conftest import http
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, Api, deployment
 
+ON_A_REAL_SERVER = True
+
 
 def config(name: str) -> dict[str, object]:
     return {"metadata": {"name": name}}

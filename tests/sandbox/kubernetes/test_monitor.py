@@ -23,6 +23,7 @@ from tests.sandbox.kubernetes.conftest import (
     mapping,
 )
 
+ON_A_REAL_SERVER = True
 WEB = f"{DEPLOYMENTS}/web"
 UNLABEL = {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}
 SCALE = [{"op": "replace", "path": "/spec/replicas", "value": 2}]

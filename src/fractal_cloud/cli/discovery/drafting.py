@@ -180,6 +180,8 @@ def _about(seen: Seen, live_system_id: str) -> list[str]:
     notes = [seen.sighting.resource_id] if seen.sighting.resource_id != seen.sighting.name else []
     if tags.owner is not None and tags.owner != live_system_id:
         notes.append(f"fractal-cloud-owner is {tags.owner!r}: this LiveSystem will import it, read only")
+    elif seen.offer.tags_frozen and not (tags.is_managed and tags.owner is not None):
+        notes.append("its tags are frozen and not ours: it can never be adopted, and is only read")
     elif tags.owner is not None:
         notes.append("fractal-cloud-owner is this LiveSystem")
     elif tags.other_manager is not None:

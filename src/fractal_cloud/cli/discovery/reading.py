@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.offer import AnyOffer, Look, Session
@@ -58,6 +58,8 @@ def survey(session: Session, offers: Sequence[AnyOffer], places: Sequence[Mappin
     Raises ``CloudError`` where the cloud is not reached at all. A type is read after those its listing needs.
     """
     realms = session.realms()
+    if not realms:
+        raise Unreadable("; ".join(f"{name!r}: {why}" for name, why in session.missing().items()) or "none is reached")
     realm = realms.get("") or next(iter(realms.values()))
     found = Survey()
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:

@@ -156,15 +156,22 @@ class Refusal(Wire):
 
 
 class Requested(Wire):
-    """An operator's request was taken, for these components."""
+    """An operator's request was taken, for these components.
+
+    ``tags_frozen``: those of them whose tags nobody can change; the control plane remembers what was asked for.
+    """
 
     live_system_id: str
     requested: list[str]
     refused: list[Refusal]
+    tags_frozen: list[str]
 
 
 class Glass(Wire):
-    """The vendor's own commands; ``missing`` names the values that are not known yet."""
+    """The vendor's own commands; ``missing`` names the values that are not known yet.
+
+    ``tags_frozen``: the vendor has none, because nobody can change a tag of it; the commands are this product's own.
+    """
 
     live_system_id: str
     component_id: str
@@ -174,6 +181,7 @@ class Glass(Wire):
     break_: list[str] = Field(alias="break")
     readopt: list[str]
     caveat: str
+    tags_frozen: bool
     missing: list[str]
     message: str
     override: Override | None

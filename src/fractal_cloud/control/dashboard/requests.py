@@ -31,12 +31,16 @@ router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something an operator can ask for: its name in the address, its button, and what will happen."""
+    """Something an operator can ask for: its name in the address, its button, and what will happen.
+
+    ``remembered``: what will happen where tags are frozen.
+    """
 
     name: str
     button: str
     kind: RequestKind
     promise: str
+    remembered: str
 
 
 BREAK: Final = Deed(
@@ -45,6 +49,9 @@ BREAK: Final = Deed(
     RequestKind.BREAK,
     "The agent removes managed-by from the resource in your name. From then on it keeps its hands off: it reads and "
     "reports what differs, and changes nothing until somebody hands the component back.",
+    "Nobody can change a tag of this resource, so the control plane remembers it, and nothing is written to the cloud. "
+    "The agent keeps its hands off: it reads and reports what differs, and changes nothing until somebody hands the "
+    "component back, here or by fractal glass --readopt.",
 )
 READOPT: Final = Deed(
     "readopt",
@@ -52,6 +59,8 @@ READOPT: Final = Deed(
     RequestKind.FORCE_PUSH,
     "The agent puts its tags back in your name and makes the resource as declared. What was changed by hand is "
     "overwritten; to keep a change, declare and deploy it first.",
+    "The agent makes the resource as declared, and then manages it again. What was changed by hand is overwritten; to "
+    "keep a change, declare and deploy it first.",
 )
 FORCE_PUSH: Final = Deed(
     "force-push",
@@ -59,6 +68,8 @@ FORCE_PUSH: Final = Deed(
     RequestKind.FORCE_PUSH,
     "The agent puts its tags on the resource in your name, whatever was done to them, and makes it as declared. What "
     "was changed by hand is overwritten.",
+    "The agent makes the resource as declared, whatever was done to it, and then manages it again. What was changed by "
+    "hand is overwritten.",
 )
 DEEDS: Final[Mapping[str, Deed]] = {deed.name: deed for deed in (BREAK, READOPT, FORCE_PUSH)}
 
@@ -153,13 +164,16 @@ def _page(
         livesystems.require(tx, asked.live_system_id)
         component = components.get(tx, asked.live_system_id, asked.component_id)
         record = components.require(tx, asked.live_system_id, asked.component_id)
-        why_not = refusal(record, asked.deed.kind, store.catalog(tx))
+        catalog = store.catalog(tx)
+        why_not = refusal(record, asked.deed.kind, catalog)
+        frozen = record.type in catalog and catalog[record.type].tags_frozen
     return render(
         "request.html",
         status,
         visitor=visitor,
         component=component,
         deed=asked.deed,
+        promise=asked.deed.remembered if frozen else asked.deed.promise,
         form=asked.form,
         faults=faults or ([why_not] if why_not else []),
     )

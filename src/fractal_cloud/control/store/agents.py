@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, select, update
 
-from fractal_cloud.control.store import scopes, types
+from fractal_cloud.control.store import hosts, scopes, types
 from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.placement import place_newly_reached
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agents, reaches
+from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
 
 MIN_LEASE_SECONDS = 7.0
@@ -39,6 +40,11 @@ class Agent:
     deadline: datetime
     last_seen: datetime
     public_key: str
+
+    @property
+    def hosted(self) -> frozenset[str]:
+        """The providers for which it can be told of hosts."""
+        return frozenset(provider for provider, name in self.realms if name == ANY_HOST)
 
     @property
     def reaches(self) -> frozenset[tuple[str, str]]:
@@ -94,7 +100,9 @@ def described(agent: Agent, now: datetime) -> Json:
     return {
         "id": agent.id,
         "environment": agent.environment,
-        "reaches": [{"provider": p, "name": name, "realm": realm} for (p, name), realm in sorted(agent.realms.items())],
+        "reaches": [
+            {"provider": p, "name": name, "realm": realm} for (p, name), realm in sorted(agent.realms.items()) if realm
+        ],
         "cycleSeconds": agent.cycle_seconds,
         "lastSeen": agent.last_seen,
         "alive": agent.deadline > now,
@@ -116,11 +124,13 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     """Take an agent in: its reach settles where components of its environment are looked for."""
     lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
     _refuse_name_of_another(tx, registration.agent_id, token_id)
+    types.register(tx, registration.types)
     scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
-    reached = {(reach.provider, reach.name): reach.realm for reach in registration.reaches}
+    reached = {(reach.provider, reach.name): reach.realm for reach in registration.reaches if reach.realm}
     stayed = _keep_realms(tx, registration, reached)
+    settled = {name: stayed.get(name, realm) for name, realm in reached.items()}
     place_newly_reached(
-        tx, registration.environment, {name: stayed.get(name, realm) for name, realm in reached.items()}
+        tx, registration.environment, {**settled, **hosts.names_of(tx, registration.environment, settled)}
     )
     upsert(
         tx.connection,
@@ -142,7 +152,6 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
             }
         ],
     )
-    types.register(tx, registration.types)
     return Registered(now=tx.now, lease_seconds=lease)
 
 
@@ -176,12 +185,18 @@ def _keep_realms(tx: Tx, registration: Registration, reached: Mapping[Name, str]
     return stayed
 
 
-def realms(tx: Tx, environment: str | None = None) -> dict[tuple[str, str, str], str]:
-    """The realm each (environment, provider, name) reaches, as far as an agent has said."""
+def realms(
+    tx: Tx, environment: str | None = None, *, also: Iterable[tuple[str, str, str]] = ()
+) -> dict[tuple[str, str, str], str]:
+    """The realm each (environment, provider, name) reaches, as far as an agent has said.
+
+    ``also``: names that may be those of hosts, which are told, too, as far as they are reached.
+    """
     query = select(reaches)
     if environment is not None:
         query = query.where(reaches.c.environment == environment)
-    return {(row.environment, row.provider, row.name): row.realm for row in tx.connection.execute(query)}
+    found = {(row.environment, row.provider, row.name): row.realm for row in tx.connection.execute(query)}
+    return {**found, **hosts.realms(tx, found, also)}
 
 
 def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fractal_cloud.control.store import agents, links, plans, scopes, work
+from fractal_cloud.control.store import agents, hosts, links, lodging, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.records import Json
@@ -30,6 +30,10 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
             answer = _answer(tx, agent, wanted, held, taken=set())
             return {**answer, "askedBack": asked_back(agent.id, pools, realms)}
     answer = _take(database, agent, wanted)
+    if answer["hosts"] is not None:
+        again(lambda: lodging.place(database, agent))
+    if wanted.unreached:
+        again(lambda: lodging.tell_unreached(database, agent, wanted.unreached))
     again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
     return answer
 
@@ -71,6 +75,8 @@ def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held
         or any(row.public_key != agent.public_key for row in held.values())
         or scopes.has_heard(tx, _heard(held, wanted))
         or plans.is_any_waiting(tx, agent.reaches)
+        or hosts.number(tx, agent.environment, agent.hosted) != wanted.hosts
+        or (bool(wanted.unreached) and lodging.is_untold(tx, agent, wanted.unreached))
     )
 
 
@@ -86,7 +92,10 @@ def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, taken: set[s
         "leases": [],
         "plans": [],
         "askedBack": [],
+        "hosts": None,
     }
+    if hosts.number(tx, agent.environment, agent.hosted) != wanted.hosts:
+        answer["hosts"] = hosts.told(tx, agent.environment, agent.hosted).to_json()
     if agent.deadline <= tx.now:
         return answer
     whole = {

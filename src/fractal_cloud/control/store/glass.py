@@ -9,8 +9,9 @@ from typing import Any
 
 from fractal_cloud.control.store.components import require
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.records import ComponentRecord, Json
+from fractal_cloud.control.store.records import ComponentRecord, Json, records_of
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
+from fractal_cloud.model.host import host_of
 
 _BLANK = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
 
@@ -22,15 +23,17 @@ def commands(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[st
     templates = facts.glass if facts is not None else GlassCommands()
     values = _values(record, facts)
     missing: list[str] = []
+    entry = _entry(tx, record, catalog, values, missing)
     return {
         "liveSystemId": live_system_id,
         "componentId": component_id,
         "provider": record.provider,
         "resourceId": record.resource_id,
         "status": record.status,
-        "break": [_filled(command, values, missing) for command in templates.break_glass],
-        "readopt": [_filled(command, values, missing) for command in templates.readopt],
+        "break": [*entry, *(_filled(command, values, missing) for command in templates.break_glass)],
+        "readopt": [*entry, *(_filled(command, values, missing) for command in templates.readopt)],
         "caveat": templates.caveat,
+        "tagsFrozen": facts is not None and facts.tags_frozen,
         "missing": sorted(set(missing)),
         "message": _message(record, templates, missing),
         "override": record.override,
@@ -44,9 +47,26 @@ def _values(record: ComponentRecord, facts: TypeFacts | None) -> dict[str, Any]:
         words[facts.realm] = record.realm_name
     values = {**words, **record.declaration.get("parameters", {}), **record.output_fields}
     values.update({"name": record.name, "realm": record.realm})
+    values.update({"liveSystemId": record.live_system_id, "componentId": record.component_id})
     if record.resource_id is not None:
         values["resourceId"] = record.resource_id
     return {name: value for name, value in values.items() if isinstance(value, str | int) and value != ""}
+
+
+def _entry(
+    tx: Tx, record: ComponentRecord, catalog: Mapping[str, TypeFacts], values: dict[str, Any], missing: list[str]
+) -> list[str]:
+    """How a person first gets into the declared cluster (or the like) it is in; ``context``: what it is called then."""
+    host = host_of(record.realm_name)
+    if host is None or not record.output_fields:
+        return []
+    found = [one for one in records_of(tx, host.live_system_id) if one.component_id == host.component_id]
+    facts = catalog.get(host.type)
+    if not found or facts is None or not facts.entry.commands:
+        return []
+    inside = _values(found[0], facts)
+    values["context"] = _BLANK.sub(lambda blank: str(inside.get(blank[1], f"<{blank[1]}>")), facts.entry.context)
+    return [_filled(command, inside, missing) for command in facts.entry.commands]
 
 
 def _filled(command: str, values: Mapping[str, Any], missing: list[str]) -> str:

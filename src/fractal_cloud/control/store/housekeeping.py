@@ -13,16 +13,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, select, text, update
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import livesystems, mutations, plans, scopes
+from fractal_cloud.control.store import hosts, livesystems, mutations, plans, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.dialect import is_only_housekeeper
+from fractal_cloud.control.store.lodging import end_without_host
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
 from fractal_cloud.control.store.retention import forget_history
 from fractal_cloud.control.store.schema import NOT_OVERDUE, agents, components, live_systems
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.host import host_of
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import RequestKind
 
@@ -56,6 +58,7 @@ def keep_house(
     cycle = timedelta(seconds=cycle_seconds)
     if judge_agents:
         tell_unserved(database, cycle)
+    end_without_host(database)
     mark_overdue(database)
     expire_requests(database, cycle)
     forget_the_old(database)
@@ -83,15 +86,20 @@ def _unserved(tx: Tx) -> list[_Group]:
     query = select(c.environment, c.provider, c.realm_name, c.realm, c.type).distinct()
     alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
     known = agent_store.types_known(tx)
-    realms = agent_store.realms(tx)
+    groups = [_Group(*row) for row in tx.connection.execute(query)]
+    realms = agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups})
     found = []
-    for row in tx.connection.execute(query):
-        group = _Group(*row)
+    for group in groups:
         reaching = [agent for agent in alive if _reaches(agent, group)]
         if not any(group.type in known.get(agent.id, ()) for agent in reaching):
             realm_now = realms.get((group.environment, group.provider, group.name))
-            served = any(a.environment == group.environment and _serves(a, group.provider) for a in alive)
-            found.append(replace(group, words=_words(group, reaching, realm_now, is_served=served)))
+            serving = [a for a in alive if a.environment == group.environment and _serves(a, group.provider)]
+            words = _words(group, reaching, realm_now, is_served=bool(serving))
+            if host_of(group.name) is not None and not reaching:
+                can_be_told = any(group.provider in agent.hosted for agent in serving)
+                words = _words_of_host(tx, group, realm_now, can_be_told=can_be_told)
+            if words:
+                found.append(replace(group, words=words))
     return found
 
 
@@ -115,6 +123,21 @@ def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None, *, i
     if group.realm is not None and realm_now is not None and realm_now != group.realm:
         return foreign_message(group.environment, group.provider, group.realm, realm_now, group.name)
     return livesystems.unserved_message(group.provider, group.environment, group.name if is_served else "")
+
+
+def _words_of_host(tx: Tx, group: _Group, realm_now: str | None, *, can_be_told: bool) -> str:
+    """Why nobody tends what is in a host; empty where it only waits for it, or an agent says itself what is wrong."""
+    host = host_of(group.name)
+    if host is None or not can_be_told:
+        return livesystems.unserved_message(group.provider, group.environment)
+    if group.realm is None:
+        return ""
+    if realm_now is not None and realm_now != group.realm:
+        return foreign_message(group.environment, group.provider, group.realm, realm_now, group.name)
+    known = hosts.standing(tx, group.provider, [group.name]).get(group.name)
+    if known is None or known.is_absent:
+        return f"it is in {host.component_id!r}, which is gone: nothing is read or written until that is there again"
+    return ""
 
 
 def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:

@@ -156,7 +156,7 @@ def _links(tx: Tx, leading: list[tuple[_End, _End]], starting: list[tuple[_End, 
     found: dict[str, Links] = defaultdict(Links)
     for source, target in leading:
         owner = _owner_of(target, owners)
-        if owner is not None and (owner is target or not owner.is_imported):
+        if owner is not None and (owner.uid == target.uid or not owner.is_imported):
             refused = _refusal(source, target, owner, told)
             work = _inbound(source, target, owner, told) | {"refused": refused}
             work["key"] = public_keys.get(source.scope_key or "", "") if source.realm != owner.realm else ""
@@ -240,9 +240,9 @@ def _refusal(source: _End, target: _End, owner: _End | None, told: Mapping[str, 
     """Why a link must not be served, or not yet (L12)."""
     if owner is None and target.owner is None:
         return f"nobody owns {target.component_id!r}: only an owner's agent provides access"
-    if owner is None or (owner.is_imported and owner is not target):
+    if owner is None or (owner.is_imported and owner.uid != target.uid):
         return f"its owner {target.owner!r} declares no such component here: the owner's agent must provide access"
-    if owner is target and target.is_imported and told[target.uid].declaration.get("importOnly"):
+    if owner.uid == target.uid and target.is_imported and told[target.uid].declaration.get("importOnly"):
         return f"{target.component_id!r} is importOnly: nothing is made inside it"
     if owner.live_system_id == source.live_system_id:
         return ""

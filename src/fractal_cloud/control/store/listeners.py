@@ -14,8 +14,10 @@ from sqlalchemy import Select, and_, literal, select, union_all
 
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.hosts import room
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, refers
+from fractal_cloud.model.host import host_of
 
 _source = components.alias("source")
 _target = components.alias("target")
@@ -34,15 +36,24 @@ class Listener:
 
 @dataclass(slots=True)
 class Heard:
-    """The listeners of some components. ``is_sure``: only LiveSystems that the caller holds have a part in it."""
+    """The listeners of some components. ``is_sure``: only LiveSystems that the caller holds have a part in it.
+
+    ``rooms``: where news is counted of components in which others live, each with the uid of such a one.
+    """
 
     listeners: list[Listener] = field(default_factory=list)
     is_sure: bool = True
+    rooms: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def scope_keys(self) -> set[str]:
         """The scopes in which somebody listens."""
         return {listener.scope_key for listener in self.listeners}
+
+    @property
+    def room_keys(self) -> set[str]:
+        """The scopes on which such news is counted."""
+        return {key for key, _ in self.rooms}
 
     def add(self, uid: str, scope_key: str | None, of: str) -> None:
         """Take somebody in, who is in a scope and is not the speaker itself."""
@@ -76,6 +87,11 @@ def _references(side: str) -> Select[Any]:
             refers.c.live_system_id,
             _source.c.uid.label("source"),
             _source.c.scope_key.label("source_scope"),
+            _source.c.environment,
+            _source.c.provider,
+            _source.c.realm_name,
+            _source.c.declared_realm_name,
+            _target.c.component_id.label("target_id"),
             _target.c.uid.label("target"),
             _target.c.scope_key.label("target_scope"),
             _target.c.identity_key.label("identity"),
@@ -132,6 +148,10 @@ def _neighbour(row: Any, speaking: Speaking, found: Heard) -> None:
     if row.source_scope == row.target_scope:
         return
     if row.side == _TO and row.target in speaking.records:
+        for name in (row.realm_name, row.declared_realm_name):
+            host = host_of(name)
+            if host is not None and host.component_id == row.target_id:
+                found.rooms.add((room(row.provider, row.environment), row.target))
         found.add(row.source, row.source_scope, row.target)
     elif row.side == _FROM and row.source in speaking.finished:
         found.add(row.target, row.target_scope, row.source)

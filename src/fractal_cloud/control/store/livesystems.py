@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
-from fractal_cloud.control.store import links, mutations, scopes
+from fractal_cloud.control.store import hosts, links, mutations, scopes
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.bulk import insert_missing
 from fractal_cloud.control.store.database import Happening, Tx
@@ -28,6 +28,7 @@ from fractal_cloud.control.store.schema import components, live_systems, refers
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.host import ANY_HOST, host_of
 from fractal_cloud.model.status import Status, gravest
 from fractal_cloud.rules.identify import DeclaredIdentity
 
@@ -36,7 +37,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
-    *("realm_name", "declared_realm_name"),
+    *("realm_name", "declared_realm_name", "waits_for"),
 )
 
 
@@ -64,7 +65,8 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     _check_preconditions(declaration.id, standing if standing.generation else None, wanted)
     generation = standing.generation + 1
     rows = records_of(tx, declaration.id)
-    merged = merge(rows, Target(declaration, wanted.identities, realms(tx), generation, tx.now))
+    reached = realms(tx, also=host_names(declaration, wanted.identities))
+    merged = merge(rows, Target(declaration, wanted.identities, reached, generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
     forget_left(tx, recall_overrides(tx, merged.added))
@@ -76,6 +78,13 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
     _record_voided(tx, merged)
     return mutation_id
+
+
+def host_names(
+    declaration: LiveSystemDeclaration, identities: Mapping[str, DeclaredIdentity]
+) -> set[tuple[str, str, str]]:
+    """What a declaration calls the realms its components are in, with environment and provider."""
+    return {(declaration.environment, c.provider, identities[c.id].realm) for c in declaration.components}
 
 
 def find(tx: Tx, live_system_id: str) -> Any:
@@ -152,7 +161,12 @@ def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
     """Write the rows of a merge, and tell every scope that has or had one of them."""
     keys = {r.scope_key for r in (*before, *merged.all) if r.scope_key is not None}
     linked = links.elsewhere(tx, before) | links.elsewhere(tx, merged.all)
-    versions = scopes.renew_work(tx, keys | set(linked.values()))
+    rooms = hosts.rooms_of(
+        (r.provider, r.environment, name)
+        for r in (*before, *merged.all)
+        for name in (r.realm_name, r.declared_realm_name)
+    )
+    versions = scopes.renew_work(tx, keys | set(linked.values()) | rooms)
     scopes.mark_news(tx, linked, versions)
     for record in merged.all:
         record.declared_in(versions.get(record.scope_key or "", 0))
@@ -311,9 +325,16 @@ def warnings(tx: Tx, wanted: Deploy) -> list[str]:
         for name in agent.realms
     }
     providers = {provider for provider, _ in served}
-    unserved = {(c.provider, wanted.identities[c.id].realm) for c in declaration.components} - served
+    unserved = {(c.provider, _asked(wanted.identities[c.id].realm)) for c in declaration.components} - served
     told = sorted({(provider, realm if provider in providers else "") for provider, realm in unserved})
-    return [unserved_message(provider, declaration.environment, name) for provider, name in told]
+    return [
+        unserved_message(provider, declaration.environment, "" if name == ANY_HOST else name) for provider, name in told
+    ]
+
+
+def _asked(realm_name: str) -> str:
+    """The name by which an agent must reach a realm, or say that it can be told of it."""
+    return ANY_HOST if host_of(realm_name) is not None else realm_name
 
 
 def unserved_message(provider: str, environment: str, name: str = "") -> str:

@@ -12,9 +12,11 @@ from datetime import datetime
 from fractal_cloud.control.store.records import ComponentRecord, new_id
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.host import called, host_of
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.rules.identify import DeclaredIdentity
+from fractal_cloud.rules.words import waits_for
 
 NOT_DEALT_WITH = "deployed again, not dealt with yet; before that: "
 
@@ -100,8 +102,9 @@ def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[Fault]:
         if other is not record and other.realm_name != record.realm_name:
             yield Fault(
                 f"components[{record.component_id}]",
-                f"speaks of the same resource as components[{other.component_id}], because {other.realm_name!r} and "
-                f"{record.realm_name!r} are both {record.realm!r}: declare it once",
+                f"speaks of the same resource as components[{other.component_id}], because "
+                f"{called(other.realm_name)!r} and {called(record.realm_name)!r} are both {record.realm!r}: "
+                "declare it once",
             )
 
 
@@ -137,6 +140,10 @@ def _settle(record: ComponentRecord, target: Target) -> None:
         record.settle_in(realm)
     else:
         record.unsettle()
+        host = host_of(record.realm_name)
+        if host is not None:
+            record.waits_for = [host.component_id]
+            record.message = waits_for(record.waits_for)
 
 
 def _redeclared(

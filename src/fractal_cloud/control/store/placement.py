@@ -16,6 +16,7 @@ from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
+from fractal_cloud.model.host import host_of
 from fractal_cloud.model.status import Stance
 
 _PLACED = (
@@ -143,6 +144,12 @@ def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> 
 
 def foreign_message(environment: str, provider: str, realm: str, realm_now: str, name: str = "") -> str:
     """Why what is established in one realm is not touched by an agent that reaches another by that name (S18)."""
+    host = host_of(name)
+    if host is not None:
+        return (
+            f"it is in {provider} {realm!r}, but {host.component_id!r} is {realm_now!r} now: nothing is read "
+            "or written there for it; take it out of the declaration, deploy, and declare it again"
+        )
     now = f"{realm_now!r}" + (f" as {name!r}" if name else "")
     return (
         f"it is in {provider} {realm!r}, but the agent of environment {environment!r} now reaches {now}: "

@@ -18,6 +18,7 @@ from fractal_cloud.control.store.placement import recall_overrides
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.host import host_of
 from fractal_cloud.model.link import own_outputs
 from fractal_cloud.model.wire import PlannedAction, PlannedLink, PlannedLinkAction
 from fractal_cloud.rules.identify import DeclaredIdentity
@@ -30,6 +31,7 @@ CHANGES = frozenset({PlannedAction.CREATE, PlannedAction.CHANGE, PlannedAction.D
 class Asked:
     """A plan under way: the components asked about, and why some of them will get no answer.
 
+    ``guests``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
     ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
     """
 
@@ -38,6 +40,7 @@ class Asked:
     rows: Sequence[ComponentRecord]
     unanswered: dict[str, str] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
+    guests: dict[str, str] = field(default_factory=dict)
     links: dict[str, list[PlannedLink]] = field(default_factory=dict)
 
 
@@ -56,7 +59,8 @@ def ask(
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
     generation = 1 if standing is None else standing.generation + 1
     rows = records_of(tx, declaration.id)
-    merged = merge(rows, Target(declaration, identities, realms(tx), generation, tx.now))
+    reached = realms(tx, also=livesystems.host_names(declaration, identities))
+    merged = merge(rows, Target(declaration, identities, reached, generation, tx.now))
     if merged.faults:
         raise DeclarationError(merged.faults)
     recall_overrides(tx, merged.added)
@@ -64,7 +68,11 @@ def ask(
     asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
     for row in asked.rows:
-        if row.realm is None or (row.provider, row.realm) not in served:
+        host = host_of(row.realm_name)
+        if row.realm is None and host is not None and (row.provider, "") in served:
+            asked.guests[row.uid] = host.component_id
+            asked.unanswered[row.uid] = ""
+        elif row.realm is None or (row.provider, row.realm) not in served:
             served_here = {name for name, _ in served}
             asked.unanswered[row.uid] = livesystems.unserved_message(
                 row.provider, row.environment, row.realm_name if row.provider in served_here else ""
@@ -163,7 +171,10 @@ def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
     answers = plans.results(tx, asked.plan_id)
     plans.forget(tx, asked.plan_id)
     planned = {item["uid"]: item for result in answers.values() if result for item in result["components"]}
-    components = [planned.get(row.uid) or _unknown(row, asked, waited) for row in asked.rows]
+    found = {item["componentId"]: item["action"] for item in planned.values()}
+    components = [
+        planned.get(row.uid) or _with_host(row, asked, found) or _unknown(row, asked, waited) for row in asked.rows
+    ]
     counts = Counter(component["action"] for component in components)
     rewired = any(link.action is not PlannedLinkAction.NOTHING for of_one in asked.links.values() for link in of_one)
     return {
@@ -177,6 +188,20 @@ def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
 def _shown(component: Json, asked: Asked) -> Json:
     links_of_it = [link.to_json() for link in asked.links.get(component["uid"], ())]
     return {**{name: value for name, value in component.items() if name != "uid"}, "links": links_of_it}
+
+
+def _with_host(row: ComponentRecord, asked: Asked, found: Mapping[str, str]) -> Json | None:
+    """What becomes of a component whose host nobody reaches: what is not there yet has nothing in it."""
+    host = asked.guests.get(row.uid)
+    if host is None:
+        return None
+    if row.deleting:
+        action, message = PlannedAction.DROP, f"it was never made: {host!r} is not reached"
+    elif found.get(host) == PlannedAction.CREATE.value:
+        action, message = PlannedAction.CREATE, f"in {host!r}, which is created first"
+    else:
+        action, message = PlannedAction.UNKNOWN, f"no agent has reached {host!r} yet: plan again once it is there"
+    return {**_unknown(row, asked, 0.0), "action": action.value, "message": message}
 
 
 def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:

@@ -28,7 +28,7 @@ from fractal_cloud.control.store.standing import hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, ScopeReport
+from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, RequestKind, ScopeReport
 from fractal_cloud.rules.happened import Happened, Published, happened
 
 _OBSERVED: Final = (
@@ -79,7 +79,9 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     known = standing.records
     speaking = _speaking(sent, known)
     heard = listeners(tx, speaking)
-    held = _check_leases(tx, agent, sent.scopes, also=heard.scope_keys | _destinations(tx, known.values()))
+    held = _check_leases(
+        tx, agent, sent.scopes, also=heard.scope_keys | heard.room_keys | _destinations(tx, known.values())
+    )
     _check_is_current(sent.scopes, known)
     taken = _Taken()
     for scope in sent.scopes:
@@ -87,12 +89,14 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
         journal.write(tx, agent.id, scope.journal, known)
+    _tell_races(tx, agent.id, sent.scopes, known)
     _settle_moves(tx, taken)
     _write(tx, taken, standing.newest)
     if taken.news:
         if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
             # Asked again, now that the scopes are held: a link may have been declared since.
-            heard.listeners += listeners(tx, speaking).listeners
+            again = listeners(tx, speaking)
+            heard.listeners += again.listeners
         _tell_listeners(tx, taken.news, heard)
     livesystems.end_if_gone(tx, {name: standing.newest[name] for name in taken.progressed})
     return Reported(at=tx.now)
@@ -143,6 +147,21 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
                 raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
             if known[uid].declared_version > scope.version:
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
+
+
+def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
+    """Tell of writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
+    entries = [entry for scope in sent for entry in scope.journal if entry.outcome in ("done", "unknown")]
+    raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]
+    frozen = types.frozen(tx, {record.type for _, record in raced})
+    for entry, record in raced:
+        if record.type in frozen:
+            text = f"the glass was broken while a write ({entry.reason}) was on its way: look at the resource"
+            tx.record(Happening(record.live_system_id, EventKind.RACE_LOST, agent_id, record.component_id, text))
+
+
+def _is_broken(record: ComponentRecord) -> bool:
+    return record.request is not None and record.request["kind"] == RequestKind.BREAK.value
 
 
 def _take_changes(
@@ -223,6 +242,7 @@ def _override(before: Json | None, change: ComponentChange, now: datetime) -> Js
         "by": change.override_by,
         "reason": change.override_reason,
         "until": None if change.override_until is None else iso(change.override_until),
+        **({} if change.readopted_by is None else {"readoptedBy": change.readopted_by}),
     }
 
 
@@ -304,7 +324,7 @@ def _settle_moves(tx: Tx, taken: _Taken) -> None:
     moving = [r for r in taken.changed if not r.established and not r.is_where_declared and not r.deleting]
     if not moving:
         return
-    reached = realms(tx)
+    reached = realms(tx, also=_names(moving))
     for record in moving:
         left = str(record.scope_key)
         realm = _declared_realm(record, reached)
@@ -314,6 +334,10 @@ def _settle_moves(tx: Tx, taken: _Taken) -> None:
         else:
             record.unsettle()
         taken.moved.append((left, record.uid, record))
+
+
+def _names(moving: Iterable[ComponentRecord]) -> set[tuple[str, str, str]]:
+    return {(record.environment, record.provider, record.declared_realm_name) for record in moving}
 
 
 def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, str], str]) -> str | None:
@@ -339,7 +363,7 @@ def _write(tx: Tx, taken: _Taken, newest: Mapping[str, mutations.Newest]) -> Non
 def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
     """The scopes to which reported components may move; made where they are missing."""
     moving = [record for record in reported if not record.is_where_declared]
-    reached = realms(tx) if moving else {}
+    reached = realms(tx, also=_names(moving)) if moving else {}
     keys: set[str] = set()
     for record in moving:
         realm = _declared_realm(record, reached)
@@ -353,3 +377,4 @@ def _tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> No
     """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {record.uid for record in news}
     scopes.tell_news_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
+    scopes.renew_held(tx, {key for key, of in heard.rooms if of in fresh})

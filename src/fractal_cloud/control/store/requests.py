@@ -46,7 +46,12 @@ def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: M
     if why:
         raise Refused(f"{component_id!r}: {why}")
     _keep(tx, [record], asked)
-    return {"liveSystemId": live_system_id, "requested": [component_id], "refused": []}
+    return {
+        "liveSystemId": live_system_id,
+        "requested": [component_id],
+        "refused": [],
+        "tagsFrozen": _frozen([record], catalog),
+    }
 
 
 def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFacts]) -> Json:
@@ -71,7 +76,13 @@ def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFact
         "liveSystemId": live_system_id,
         "requested": [record.component_id for record in taken],
         "refused": refused,
+        "tagsFrozen": _frozen(taken, catalog),
     }
+
+
+def _frozen(rows: list[ComponentRecord], catalog: Mapping[str, TypeFacts]) -> list[str]:
+    """Those for which nothing is written to tags: the control plane remembers what was asked for."""
+    return [row.component_id for row in rows if row.type in catalog and catalog[row.type].tags_frozen]
 
 
 def readopt(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: Mapping[str, TypeFacts]) -> Json:
@@ -88,8 +99,10 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
     several = _SEVERAL.match(record.message)
     manager = _OTHER_MANAGER.match(record.message)
     is_push = kind is RequestKind.FORCE_PUSH
+    frozen = facts is not None and facts.tags_frozen
     why = ""
-    if record.deleting:
+    if record.deleting and (is_push or not frozen):
+        # Frozen tags cannot be removed to save it from its deletion: this is the only way.
         why = "the component is being deleted"
     elif facts is not None and not facts.taggable:
         why = f"{record.type} cannot carry tags: it is only ever read"
@@ -101,6 +114,8 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
         why = record.message
     elif record.owner is not None and record.owner != record.live_system_id:
         why = f"{record.owner!r} owns it: only its owner can be pushed"
+    elif frozen and record.owner is None and record.status == Status.EXTERNALLY_MANAGED.value:
+        why = "its tags are frozen and not ours: it can never be adopted, and is only read"
     elif manager is not None and is_push:
         why = f"managed-by says {manager[1]}: remove that tag first, if the resource is yours to take"
     return why

@@ -107,6 +107,11 @@ _RENEW = (
 )
 
 
+def renew_held(tx: Tx, keys: Iterable[str]) -> None:
+    """As ``renew_work``, of scopes that the caller holds."""
+    _renew(tx, keys)
+
+
 def tell_news(tx: Tx, scope_of: Mapping[str, str]) -> None:
     """Tell the agents of components (uid to scope) that something beside their declaration changed for them."""
     if scope_of:

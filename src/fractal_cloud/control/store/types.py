@@ -25,6 +25,22 @@ def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
     return {**brought, **installed}
 
 
+def frozen(tx: Tx, names: Collection[str]) -> set[str]:
+    """Of these types, those whose tags nobody can change, as the agents that have them told."""
+    if not names:
+        return set()
+    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
+    return {row.type for row in tx.connection.execute(query) if TypeFacts.model_validate(row.facts).tags_frozen}
+
+
+def hosts(tx: Tx, provider: str) -> dict[str, list[str]]:
+    """The types in which components of a provider may live, with the outputs by which such a one is reached."""
+    found: dict[str, list[str]] = {}
+    for facts in tx.connection.execute(select(types.c.facts).where(types.c.provider == provider)).scalars():
+        found |= TypeFacts.model_validate(facts).hosts()
+    return found
+
+
 def linked(tx: Tx, names: Collection[str]) -> dict[str, list[str]]:
     """Of these types, the parameters that only links set, as the agents that have them told."""
     if not names:

@@ -13,12 +13,13 @@ from typing import Any
 
 from sqlalchemy import Select, and_, or_, select
 
-from fractal_cloud.control.store import links
+from fractal_cloud.control.store import hosts, links
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.links import Links
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
+from fractal_cloud.model.host import host_of
 from fractal_cloud.model.link import own_outputs
 
 _UNLINKED = Links()
@@ -30,6 +31,8 @@ class _Beside:
     """What the agent must know of components beside their own rows, by uid."""
 
     held_by: Mapping[str, list[str]]
+    lodgers: Mapping[str, list[str]]
+    left_inside: Mapping[str, list[str]]
     open_writes: Mapping[str, list[Json]]
     links: Mapping[str, Links]
 
@@ -81,6 +84,8 @@ def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
     return {
         **work_component(record, row.readoption, row.deployed_at),
         "heldBy": beside.held_by.get(record.uid, []),
+        "lodgers": beside.lodgers.get(record.uid, []),
+        "leftInside": beside.left_inside.get(record.uid, []),
         "openWrites": beside.open_writes.get(record.uid, []),
         "linksIn": linked.inbound,
         "linksOut": linked.outbound,
@@ -192,13 +197,40 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
 
 def _beside(tx: Tx, keys: Iterable[str], linked: Mapping[str, Links]) -> _Beside:
     held_by: dict[str, list[str]] = defaultdict(list)
+    lodgers: dict[str, list[str]] = defaultdict(list)
     open_writes: dict[str, list[Json]] = defaultdict(list)
     for some in chunks(keys):
         for row in tx.connection.execute(_dependents_elsewhere(some)):
             held_by[row.uid].append(row.component_id)
+            host = host_of(row.realm_name)
+            if host is not None and host.component_id == row.host_id:
+                lodgers[row.uid].append(row.component_id)
         for row in tx.connection.execute(_open_writes(some)):
             open_writes[row.uid].append(_journal_entry(row))
-    return _Beside(held_by, open_writes, linked)
+    return _Beside(held_by, lodgers, _left_inside(tx, keys), open_writes, linked)
+
+
+def _left_inside(tx: Tx, keys: Iterable[str]) -> dict[str, list[str]]:
+    """What LiveSystems left in override in components of theirs that are being deleted: these are left, too (O10)."""
+    if not hosts.rooms(tx):
+        return {}
+    c = components.c
+    going: list[ComponentRecord] = []
+    for some in chunks(keys):
+        going += [
+            to_record(row) for row in tx.connection.execute(select_records().where(c.deleting, c.scope_key.in_(some)))
+        ]
+    if not going:
+        return {}
+    found: dict[str, list[str]] = {}
+    for uid, live_system_id, inside in hosts.insides(tx, going):
+        query = select(resources.c.identity_key).where(
+            resources.c.left_by == live_system_id, resources.c.scope_key.startswith(inside, autoescape=True)
+        )
+        names = sorted(key.rpartition(":")[2] for key in tx.connection.execute(query).scalars())
+        if names:
+            found[uid] = names
+    return found
 
 
 def _dependents_elsewhere(keys: list[str]) -> Select[Any]:
@@ -211,7 +243,12 @@ def _dependents_elsewhere(keys: list[str]) -> Select[Any]:
     )
     there = and_(dependent.c.live_system_id == refers.c.live_system_id, dependent.c.component_id == refers.c.source)
     return (
-        select(components.c.uid, dependent.c.component_id)
+        select(
+            components.c.uid,
+            components.c.component_id.label("host_id"),
+            dependent.c.component_id,
+            dependent.c.realm_name,
+        )
         .join(refers, here)
         .join(dependent, there)
         .where(

@@ -12,11 +12,11 @@ from typing import Final
 
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.aruba import credentials
+from fractal_cloud.offers import aruba_login as credentials
 from fractal_cloud.offers.aruba.calls import Aruba, pages
-from fractal_cloud.offers.aruba.credentials import Tokens
 from fractal_cloud.offers.aruba.faults import ArubaDialect
 from fractal_cloud.offers.aruba.tags import style
+from fractal_cloud.offers.aruba_login import Tokens
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.rest import Door
 

@@ -16,7 +16,7 @@ from fractal_cloud.offers.aruba.calls import Item, address
 from fractal_cloud.offers.aruba.kinds import Block, DataCenter, Part
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
-from fractal_cloud.offers.aruba.tags import glass
+from fractal_cloud.offers.aruba.tags import entry, glass
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.offers.offer import Wanted
 
@@ -84,6 +84,7 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         "state": "its state in Aruba's words",
         "managementIp": "address of its control plane",
     }
+    entry = entry()
     glass = glass(
         ("ha",),
         {

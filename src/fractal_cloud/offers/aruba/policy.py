@@ -16,6 +16,7 @@ _NEEDS: Final = (
     ("Aruba.Network/securityGroups", ("read", "write", "delete")),
     ("Aruba.Network/securityRules", ("read", "write", "delete")),
     ("Aruba.Storage/blockStorages", ("read", "write", "delete")),
+    ("Aruba.Compute/cloudServers", ("read", "write", "delete")),
     ("Aruba.Container/kaas", ("read", "write", "delete")),
 )
 

@@ -65,7 +65,8 @@ class ArubaOffer(Offer[C, Aruba]):
     """``collection``: where its resources are, in the project or, with a ``parent``, below it.
 
     ``echoed``: the properties that a write must say again. ``made_by``: the API version that creates it.
-    ``cascade``: what a deletion says so that nothing else goes with it.
+    ``cascade``: what a deletion says so that nothing else goes with it. ``state_as``: the output that tells its
+    state.
     """
 
     place = ("location",)
@@ -76,6 +77,7 @@ class ArubaOffer(Offer[C, Aruba]):
     echoed: ClassVar[tuple[str, ...]] = ()
     made_by: ClassVar[str] = VERSION
     cascade: ClassVar[Mapping[str, str]] = {}
+    state_as: ClassVar[str] = "state"
 
     # --- what each offer says of its kind
 
@@ -163,7 +165,7 @@ class ArubaOffer(Offer[C, Aruba]):
                 "id": metadata["id"],
                 "location": _location(item) or cloud.location,
                 "projectId": cloud.project,
-                "state": state,
+                self.state_as: state,
                 **{name: value for name, value in self.shown(item).items() if value is not None},
             },
             condition=condition,

@@ -63,11 +63,13 @@ class ArubaSubnetOffer(ArubaOffer[ArubaSubnet]):
     glass = glass(echoed)
 
     def actual(self, item: Item) -> dict[str, Any]:
-        """How it was made."""
+        """How it was made; what Aruba chose for a Basic one is no parameter of it."""
         told = item["properties"]
+        made = {"vpc": address(item).rsplit("/", 2)[0], "kind": told["type"]}
+        if told["type"] == "Basic":
+            return made
         return {
-            "vpc": address(item).rsplit("/", 2)[0],
-            "kind": told["type"],
+            **made,
             "address": (told.get("network") or {}).get("address"),
             "dhcpEnabled": (told.get("dhcp") or {}).get("enabled"),
         }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, Literal, cast
 
-from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
@@ -27,6 +27,12 @@ GUARD: Final = (
     "no precondition: Aruba has none. Every write of a resource says its tags again, so each is read once more right "
     "before the one call, and nothing is written if a tag changed since the guard's read; a tag that is changed within "
     "that one call is lost"
+)
+_TOKEN: Final = (
+    'token=$(curl -fsS "${ACLOUD_TOKEN_ISSUER_URL:-'
+    "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
+    '}" -d grant_type=client_credentials --data-urlencode "client_id=$ACLOUD_CLIENT_ID" '
+    '--data-urlencode "client_secret=$ACLOUD_CLIENT_SECRET" | jq -r .access_token)'
 )
 CAVEAT: Final = (
     "Aruba replaces the whole resource: the command reads it, changes the tags and writes it back. Set "
@@ -128,14 +134,22 @@ def glass(echoed: Iterable[str], spelled: Mapping[str, str] | None = None) -> Gl
     )
 
 
-def _command(program: str) -> str:
-    token = (
-        'token=$(curl -fsS "${ACLOUD_TOKEN_ISSUER_URL:-'
-        "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
-        '}" -d grant_type=client_credentials --data-urlencode "client_id=$ACLOUD_CLIENT_ID" '
-        '--data-urlencode "client_secret=$ACLOUD_CLIENT_SECRET" | jq -r .access_token)'
+def entry() -> Entry:
+    """The commands that let a person into a cluster: its kubeconfig, in a file of its own."""
+    url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{kaasUri}/download?api-version=1.0"'
+    curl = f'curl -fsS -H "Authorization: Bearer $token" {url}'
+    return Entry(
+        commands=[
+            f"{_TOKEN} && {curl} | jq -r .content | base64 -d > {{id}}.kubeconfig",
+            "export KUBECONFIG=$PWD/{id}.kubeconfig",
+            'kubectl config rename-context "$(kubectl config current-context)" {id}',
+        ],
+        context="{id}",
     )
+
+
+def _command(program: str) -> str:
     url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{resourceId}?api-version=1.0"'
     curl = 'curl -fsS -H "Authorization: Bearer $token"'
     put = f"{curl} -X PUT -H 'Content-Type: application/json' --data-binary @- -o /dev/null {url}"
-    return f'{token} && body=$({curl} {url} | jq -c \'{program}\') && [ -n "$body" ] && printf %s "$body" | {put}'
+    return f'{_TOKEN} && body=$({curl} {url} | jq -c \'{program}\') && [ -n "$body" ] && printf %s "$body" | {put}'

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
@@ -20,6 +20,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.aws.answers import Expected, expecting, leave_out_known
 from fractal_cloud.offers.aws.faults import Answer, error_of
+from fractal_cloud.offers.aws.models import Models
 from fractal_cloud.offers.offer import Cloud, Look, Session
 from fractal_cloud.offers.recall import Recall
 
@@ -36,6 +37,7 @@ _CURSORS: Final[Mapping[str, tuple[str, str]]] = {
     "s3": ("ContinuationToken", "ContinuationToken"),
     "iam": ("Marker", "Marker"),
     "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
+    "secretsmanager": ("NextToken", "NextToken"),
 }
 _READS: Final = ("describe_", "get_", "list_", "head_")
 
@@ -51,12 +53,15 @@ class AwsSession(Session):
     def __init__(self) -> None:
         try:
             import boto3
+            import botocore.session
             from botocore.config import Config
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[aws]'` brings it", name=missing.name
             ) from missing
-        self._session = boto3.Session()
+        core = botocore.session.get_session()
+        self._session = boto3.Session(botocore_session=core)
+        core.get_component("data_loader").file_loader = Models()
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, bool], Any] = {}
         self._partitions: dict[str, str] = {}
@@ -65,6 +70,7 @@ class AwsSession(Session):
             connect_timeout=5,
             max_pool_connections=CONNECTIONS,
             tcp_keepalive=True,
+            user_agent=_user_agent(core),
             s3={"addressing_style": "path"} if has_endpoint else None,
         )
         # Few attempts, because the agent backs off by itself, per service: 3 tries of at most 25 s, and 3 s between.
@@ -135,6 +141,7 @@ class AwsSession(Session):
         client = make(service, region_name=region, config=self._configs[reads])
         # last of all: the SDK writes its own user agent anew when a request is made, and does not sign it
         client.meta.events.register_last("request-created", _sign_with_purpose)
+        client.meta.events.register("before-call", _encode_once)
         if reads:
             client.meta.events.register("before-parse", leave_out_known)
         if service == "s3control":
@@ -251,6 +258,19 @@ def _failure(error: Exception, operation: str, *, reads: bool) -> CloudError:
     if isinstance(error, never_sent) and not reads:
         return Invalid(f"{cause} ({code}, {operation}): correct the declaration and deploy again", code=code)
     return error_of(Answer(cause, code, "", operation, 0, is_read=reads))
+
+
+def _user_agent(core: Any) -> str:
+    """The SDK's own user agent, said once: left alone, it is put together anew, twice for every call."""
+    application = core.get_config_variable("user_agent_appid")
+    said = str(core.user_agent()).removesuffix(core.user_agent_extra).strip()  # the SDK adds its own name once more
+    return f"{said} app/{application}" if application else said
+
+
+def _encode_once(params: dict[str, Any], **_: Any) -> None:
+    """Write a form out before it is signed: left alone, the SDK does so twice, to sign it and to send it."""
+    if isinstance(params["body"], dict):
+        params["body"] = urlencode(params["body"], doseq=True).encode()
 
 
 def _sign_with_purpose(request: Any, **_: Any) -> None:

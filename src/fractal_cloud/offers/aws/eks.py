@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, field_validator
 
-from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
@@ -120,6 +120,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
         break_glass=[f"aws eks untag-resource {_AT} --tag-keys managed-by"],
         readopt=[f"aws eks tag-resource {_AT} --tags managed-by=fractal-cloud,fractal-cloud=reconcile"],
     )
+    entry = Entry(commands=["aws eks update-kubeconfig --region {region} --name {clusterName}"], context="{clusterArn}")
     guard = GUARD
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from fractal_cloud.model.errors import Conflict
+from fractal_cloud.offers.aws.link_secrets import EC2, ECS, drop_secret, put_secret, tag_of
 from fractal_cloud.offers.aws.rds import AwsRdsPostgres
 from fractal_cloud.offers.database_links import provide, still_there, take_back
 from fractal_cloud.offers.database_roles import Role, Server, server_from_setting
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
 from fractal_cloud.offers.secret import Secret
-
-STORE: Final = "aws-secrets-manager"
-LINK_TAG: Final = "fractal-cloud-link"
 
 
 @inbound(source="*", target=AwsRdsPostgres, link_type=DATABASE_LINK, settings=DatabaseLink)
@@ -36,7 +32,7 @@ def drop_role(link: InboundLink[DatabaseLink]) -> None:
     server = _server_of(link)
     if server is not None:
         take_back(link, server)
-    link.cloud.find("secretsmanager", "delete_secret", SecretId=_secret_id(link), ForceDeleteWithoutRecovery=True)
+    drop_secret(link.cloud, _secret_id(link))
 
 
 @grant_role.verifies
@@ -66,15 +62,9 @@ def _secret_id(link: InboundLink[DatabaseLink]) -> str:
 
 def _keep(link: InboundLink[DatabaseLink], password: Secret, server: Server, role: Role) -> str:
     """Put all that is needed to log in into one secret, in the form in which RDS keeps its own."""
-    name = _secret_id(link)
-    content = {"engine": "postgres", "host": server.host, "port": server.port, "dbname": role.database}
-    text = json.dumps({**content, "username": role.name, "password": password.reveal()})
-    tags = [{"Key": LINK_TAG, "Value": link.mark.replace("<", "=")}]
-    try:
-        link.cloud.call("secretsmanager", "create_secret", Name=name, SecretString=text, Tags=tags)
-    except Conflict:
-        link.cloud.call("secretsmanager", "put_secret_value", SecretId=name, SecretString=text)
-    return f"{STORE}:{link.cloud.region}:{name}"
+    where = {"engine": "postgres", "host": server.host, "port": server.port, "dbname": role.database}
+    content = {**where, "username": role.name, "password": password.reveal()}
+    return put_secret(link.cloud, _secret_id(link), tag_of(link.mark), content)
 
 
 def use_database(link: OutboundLink[DatabaseLink]) -> Published | None:
@@ -86,11 +76,11 @@ def use_database(link: OutboundLink[DatabaseLink]) -> Published | None:
 
 
 ec2_to_database = outbound(
-    source="NetworkAndCompute.IaaS.AwsEc2Instance",
+    source=EC2,
     target=AwsRdsPostgres,
     link_type=DATABASE_LINK,
     settings=DatabaseLink,
 )(use_database)
-ecs_to_database = outbound(
-    source="CustomWorkloads.PaaS.AwsEcsService", target=AwsRdsPostgres, link_type=DATABASE_LINK, settings=DatabaseLink
-)(use_database)
+ecs_to_database = outbound(source=ECS, target=AwsRdsPostgres, link_type=DATABASE_LINK, settings=DatabaseLink)(
+    use_database
+)

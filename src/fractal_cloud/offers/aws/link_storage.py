@@ -6,17 +6,16 @@ travels sealed (L9). A new key is made only when nobody can have received the la
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from fractal_cloud.model.errors import Conflict
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.s3 import AwsS3
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import STORAGE_LINK, StorageLink
+from fractal_cloud.offers.secret import Secret
+from fractal_cloud.offers.storage_links import Keys, bucket_of, hand_over_key, identity_name
 
 PATH: Final = "/fractal-cloud/"
 POLICY: Final = "bucket"
@@ -34,7 +33,7 @@ _PRINCIPALS: Final = {
 @inbound(source="*", target=AwsS3, link_type=STORAGE_LINK, settings=StorageLink)
 def grant_bucket(link: InboundLink[StorageLink]) -> Published | None:
     """Give the source rights for this bucket alone: a role inside AWS, a user with a key for other clouds."""
-    bucket = _bucket(link)
+    bucket = bucket_of(link)
     common = {
         "bucket": bucket,
         "region": str(link.there.outputs["region"]),
@@ -44,15 +43,7 @@ def grant_bucket(link: InboundLink[StorageLink]) -> Published | None:
     if not link.is_cross_cloud():
         return {**common, "roleArn": _bring_role(link, bucket)}
     name = _bring_user(link, bucket)
-    keys = _keys(link.cloud, name)
-    sent, received = link.fields.get("accessKeyId"), link.published.get("received")
-    lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]
-    if sent in keys and sent == received:
-        _drop_keys(link, name, keys, keep=str(sent))
-        return {**common, "user": name, "accessKeyId": str(sent)}
-    if sent in keys and link.fields.get("sealedTo") == lock:
-        return {**common, "user": name, **{key: link.fields[key] for key in ("accessKeyId", "sealedTo", "sealed")}}
-    return {**common, "user": name, **_new_key(link, name, keys, lock)}
+    return {**common, "user": name, **hand_over_key(link, _keys_of(link.cloud, name))}
 
 
 @grant_bucket.revokes
@@ -93,7 +84,7 @@ def is_whole(link: InboundLink[StorageLink]) -> bool:
         return False
     else:
         found = cloud.find("iam", "get_user_policy", UserName=name, PolicyName=POLICY)
-    return found is not None and _same_policy(found["PolicyDocument"], _policy(link, _bucket(link)))
+    return found is not None and _same_policy(found["PolicyDocument"], _policy(link, bucket_of(link)))
 
 
 def _same_policy(told: Any, wanted: str) -> bool:
@@ -101,18 +92,8 @@ def _same_policy(told: Any, wanted: str) -> bool:
     return bool(document == json.loads(wanted))
 
 
-def _bucket(link: InboundLink[StorageLink]) -> str:
-    own = str(link.there.outputs["bucketName"])
-    asked = link.settings.bucket
-    if asked not in (None, own):
-        raise Conflict(f"the link asks for bucket {asked!r}, but {link.own!r} is {own!r}: leave bucket out")
-    return own
-
-
 def _name(link: InboundLink[StorageLink]) -> str:
-    digest = hashlib.sha256(link.mark.encode()).hexdigest()[:10]
-    readable = re.sub(r"[^A-Za-z0-9-]+", "-", f"{link.own}-{link.source_id}")
-    return f"{readable[: _LONGEST_NAME - len(digest) - 1]}-{digest}"
+    return identity_name(link, _LONGEST_NAME)
 
 
 def _tags(link: InboundLink[StorageLink]) -> list[dict[str, str]]:
@@ -158,18 +139,15 @@ def _keys(cloud: Aws, user: str) -> list[str]:
     return [key["AccessKeyId"] for key in sorted(keys, key=lambda key: str(key.get("CreateDate")))]
 
 
-def _new_key(link: InboundLink[StorageLink], user: str, keys: list[str], lock: str) -> dict[str, str]:
-    """A key that only the source's agent will read. One that is in use stays until the new one has arrived."""
-    _drop_keys(link, user, keys, keep=str(link.published.get("received", "")))
-    made = link.cloud.call("iam", "create_access_key", UserName=user)["AccessKey"]
-    secret = link.keep_secret(made["SecretAccessKey"])
-    return {"accessKeyId": made["AccessKeyId"], "sealedTo": lock, "sealed": link.seal(secret)}
+def _keys_of(cloud: Aws, user: str) -> Keys:
+    def make() -> tuple[str, Secret]:
+        made = cloud.call("iam", "create_access_key", UserName=user)["AccessKey"]
+        return made["AccessKeyId"], Secret(made["SecretAccessKey"])
 
+    def drop(key: str) -> None:
+        cloud.find("iam", "delete_access_key", UserName=user, AccessKeyId=key)
 
-def _drop_keys(link: InboundLink[StorageLink], user: str, keys: list[str], keep: str) -> None:
-    for stale in keys:
-        if stale != keep:
-            link.cloud.find("iam", "delete_access_key", UserName=user, AccessKeyId=stale)
+    return Keys(_keys(cloud, user), make, drop)
 
 
 def use_bucket(link: OutboundLink[StorageLink]) -> Published | None:

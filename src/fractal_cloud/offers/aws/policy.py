@@ -194,9 +194,12 @@ def _linking() -> list[Statement]:
     made = ["arn:*:iam::*:user/fractal-cloud/*", "arn:*:iam::*:role/fractal-cloud/*"]
     identities = ["iam:*AccessKey*", "iam:*User", "iam:*UserPolicy", "iam:*RolePolicy"]
     roles = [f"iam:{verb}Role" for verb in ("Create", "Delete", "Get", "Tag")]
-    secrets = [f"secretsmanager:{verb}" for verb in ("CreateSecret", "DeleteSecret", "PutSecretValue", "TagResource")]
+    secrets = [
+        f"secretsmanager:{verb}"
+        for verb in ("CreateSecret", "DeleteSecret", "DescribeSecret", "PutSecretValue", "TagResource")
+    ]
     return [
-        _allow("ListLinked", ["iam:ListRoles", "iam:ListUsers"]),
+        _allow("ListLinked", ["iam:ListRoles", "iam:ListUsers", "secretsmanager:ListSecrets"]),
         _allow("IdentitiesOfLinks", [*identities, *roles], made),
         _allow("SecretsOfLinks", secrets, ["arn:*:secretsmanager:*:*:secret:fractal-cloud/*"]),
         _allow("ReadMasterPasswords", ["secretsmanager:GetSecretValue"], ["arn:*:secretsmanager:*:*:secret:rds!*"]),

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
+from fractal_cloud.model.catalog import Entry
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict, Invalid
 from fractal_cloud.model.sighting import Sighting
@@ -27,6 +28,9 @@ _CLAIM: Final = "kubernetes.io-created-for-pvc-name"
 _FORWARD: Final = "kubernetesVersion"
 # What one write of the cluster carries together; a version is a write of its own, which Azure asks for.
 _TOGETHER: Final = ("nodeCount", "skuTier", "authorizedIPRanges", "upgradeChannel")
+
+
+_AT = "--resource-group {resourceGroup} --name {name} --subscription {realm}"
 
 
 class AzureAks(AzureResource):
@@ -100,6 +104,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         "updates and deletions carry the cluster's etag (If-Match); tag changes have no precondition: "
         "their window is the one call after a fresh read"
     )
+    entry = Entry(commands=[f"az aks get-credentials {_AT} --overwrite-existing"], context="{name}")
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
         "fqdn": "host name of its API, once it has one",

@@ -5,7 +5,7 @@ Who calls, and where Azure is, the session knows; what a resource means stands i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE
@@ -15,6 +15,7 @@ from fractal_cloud.offers.azure.faults import NO_GROUP
 from fractal_cloud.offers.azure.kinds import Item, ResourceKind
 from fractal_cloud.offers.offer import Cloud
 from fractal_cloud.offers.rest import Answer, Door
+from fractal_cloud.offers.secret import Secret
 
 VERSION: Final = "api-version"
 
@@ -22,8 +23,9 @@ VERSION: Final = "api-version"
 class Azure(Cloud):
     """One subscription; ``group`` is empty where names are unique in the whole world."""
 
-    def __init__(self, door: Door, scope: Scope) -> None:
+    def __init__(self, door: Door, scope: Scope, database_token: Callable[[], Secret] | None = None) -> None:
         self.scope = scope
+        self.database_token = database_token
         self.subscription = scope.realm
         self.group = "" if scope.place == GLOBAL_PLACE else scope.place
         self._door = door

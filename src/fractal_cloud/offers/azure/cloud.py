@@ -1,4 +1,4 @@
-"""The session at Azure: the one file that knows azure-identity, and so who calls, where, and which subscriptions.
+"""The session at Azure: who calls, where, and which subscriptions are reached.
 
 Credentials are found as every tool of the vendor's finds them: a service principal in the environment, a workload's or
 a machine's own identity, or somebody who has logged in with ``az``.
@@ -11,24 +11,23 @@ import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fractal_cloud.model.errors import CloudError, Denied, Unreadable
+from fractal_cloud.model.errors import CloudError, Denied
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.offers import azure_login
 from fractal_cloud.offers.azure.arm import VERSION, Azure, next_page
 from fractal_cloud.offers.azure.faults import kind_of, told
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.rest import Answer, Dialect, Door
+from fractal_cloud.offers.secret import Secret
 
-ENDPOINT: Final = "FRACTAL_AZURE_ENDPOINT"
-AUDIENCE: Final = "FRACTAL_AZURE_AUDIENCE"
-CLOUD: Final = "AZURE_CLOUD"
 SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
 SUBSCRIPTIONS_VERSION: Final = "2022-12-01"
-# The vendor's own names of its clouds: where Resource Manager answers, and who vouches for callers.
-CLOUDS: Final[Mapping[str, tuple[str, str]]] = {
-    "AZURE_PUBLIC_CLOUD": ("https://management.azure.com", "login.microsoftonline.com"),
-    "AZURE_US_GOVERNMENT": ("https://management.usgovcloudapi.net", "login.microsoftonline.us"),
-    "AZURE_CHINA_CLOUD": ("https://management.chinacloudapi.cn", "login.chinacloudapi.cn"),
+# For whom a token is made that opens a database, where somebody from Entra administers it.
+DATABASES: Final[Mapping[str, str]] = {
+    "AZURE_US_GOVERNMENT": "https://ossrdbms-aad.database.usgovcloudapi.net",
+    "AZURE_CHINA_CLOUD": "https://ossrdbms-aad.database.chinacloudapi.cn",
 }
+PUBLIC_DATABASES: Final = "https://ossrdbms-aad.database.windows.net"
 
 
 class ArmDialect(Dialect):
@@ -39,21 +38,12 @@ class ArmDialect(Dialect):
 
     def __init__(self, credential: Any, audience: str) -> None:
         self._credential = credential
-        self._scope = f"{audience.rstrip('/')}/.default"
+        self._audience = audience
 
     def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
-        """Add a token; the library keeps it until shortly before it expires."""
+        """Add a token."""
         del method, url, content
-        from azure.core.exceptions import AzureError, ClientAuthenticationError
-
-        try:
-            token = self._credential.get_token(self._scope).token
-        except ClientAuthenticationError as error:
-            cause = str(error).strip().splitlines()[0].rstrip(". ")
-            raise Denied(f"{cause}: give the agent credentials that azure-identity can find") from error
-        except AzureError as error:
-            raise Unreadable(f"no token was to be had: {' '.join(str(error).split())}") from error
-        headers["authorization"] = f"Bearer {token}"
+        headers["authorization"] = f"Bearer {azure_login.token(self._credential, self._audience)}"
 
     def said(self, answer: Answer) -> tuple[str, str]:
         """The code and the words of the usual envelope."""
@@ -69,15 +59,14 @@ class AzureSession(Session):
 
     def __init__(self) -> None:
         try:
-            from azure.identity import DefaultAzureCredential
+            credential = azure_login.credential()
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[azure]'` brings it", name=missing.name
             ) from missing
-        endpoint, authority = _whereabouts()
-        credential = DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or authority)
         weakref.finalize(self, credential.close)  # it has connections of its own
-        self._door = Door(endpoint, ArmDialect(credential, os.environ.get(AUDIENCE) or endpoint))
+        self._credential = credential
+        self._door = Door(azure_login.endpoint(), ArmDialect(credential, azure_login.audience()))
 
     def realms(self) -> Mapping[str, str]:
         """The subscriptions reached, by their ids and by their names; the empty name is the one that is meant.
@@ -100,14 +89,9 @@ class AzureSession(Session):
 
     def at(self, scope: Scope) -> Azure:
         """One resource group of one subscription, or all of it."""
-        return Azure(self._door, scope)
+        return Azure(self._door, scope, self.database_token)
 
-
-def _whereabouts() -> tuple[str, str]:
-    name = os.environ.get(CLOUD, "") or "AZURE_PUBLIC_CLOUD"
-    if name not in CLOUDS:
-        raise Denied(
-            f"{CLOUD} is {name!r}: it must be one of {', '.join(CLOUDS)}; another cloud is named by {ENDPOINT}"
-        )
-    endpoint, authority = CLOUDS[name]
-    return os.environ.get(ENDPOINT) or endpoint, authority
+    def database_token(self) -> Secret:
+        """What opens a database whose administrator these credentials are: a token, good for an hour or so."""
+        audience = DATABASES.get(os.environ.get(azure_login.CLOUD, ""), PUBLIC_DATABASES)
+        return Secret(azure_login.token(self._credential, audience))

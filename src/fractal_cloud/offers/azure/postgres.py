@@ -1,7 +1,8 @@
 """Azure Database for PostgreSQL, flexible server: found by its name, which is unique in the world.
 
-There is no password, neither to declare nor to keep: people and programs come with identities of Entra. Azure keeps
-nothing of a deleted server that would outlive it for long, so one that still has databases is left.
+There is no password to declare or to keep: people and programs come with identities of Entra, and roles with passwords
+only where that is declared. Azure keeps nothing of a deleted server that would outlive it for long, so one that still
+has databases is left.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from fractal_cloud.offers.azure.kinds import POSTGRES, Item, ResourceGroup, serv
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer, State
 from fractal_cloud.offers.azure.tags import UNGUARDED
 from fractal_cloud.offers.offer import Wanted
+from fractal_cloud.offers.secret import Secret
 
 _OF_THE_SERVER: Final = frozenset({"azure_maintenance", "azure_sys", "postgres"})
 _STATES: Final[Mapping[str, Condition]] = {
@@ -67,6 +69,13 @@ class AzurePostgresDbms(AzureResource):
     public_network_access: Literal["Enabled", "Disabled"] = parameter(
         "Disabled", description="Whether it is reached from outside its private endpoints."
     )
+    password_auth: Literal["Enabled", "Disabled"] = parameter(
+        "Disabled",
+        description=(
+            "Whether roles log in with passwords, beside identities of Entra; links need it. Azure then asks for an "
+            "administrator with a password: its login is `fractal_admin`, its password random and kept by nobody."
+        ),
+    )
 
     @field_validator("name")
     @classmethod
@@ -89,6 +98,8 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
         "state": "Provisioning, Ready, Updating, Stopped, Dropping, …",
         "fullyQualifiedDomainName": "host name of the server, once it has one",
         "minorVersion": "PostgreSQL's minor version",
+        "activeDirectoryAuth": "whether identities of Entra are let in",
+        "administratorLogin": "login of the administrator with a password, where there is one",
     }
 
     def actual(self, item: Item) -> dict[str, Any]:
@@ -104,12 +115,17 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
             "geoRedundantBackup": backup.get("geoRedundantBackup"),
             "highAvailability": (properties.get("highAvailability") or {}).get("mode") or "Disabled",
             "publicNetworkAccess": (properties.get("network") or {}).get("publicNetworkAccess"),
+            "passwordAuth": _auth(item).get("passwordAuth") or "Enabled",
         }
 
     def shown(self, item: Item) -> dict[str, Any]:
         """Where it is reached."""
         properties = item.get("properties") or {}
-        return {name: properties.get(name) for name in ("state", "fullyQualifiedDomainName", "minorVersion")}
+        told = ("state", "fullyQualifiedDomainName", "minorVersion", "administratorLogin")
+        return {
+            **{name: properties.get(name) for name in told},
+            "activeDirectoryAuth": _auth(item).get("activeDirectoryAuth") or "Disabled",
+        }
 
     def state(self, item: Item) -> State:
         """The server's own state; it has no other."""
@@ -126,10 +142,11 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
         return wanted.component.resource_group
 
     def body(self, wanted: Wanted[AzurePostgresDbms]) -> Item:
-        """The server, opened by identities alone."""
+        """The server, opened by identities, and by passwords only where that is declared."""
         server = wanted.component
-        item: Item = {"properties": {"createMode": "Default", "authConfig": _BY_IDENTITY}}
+        item: Item = {"properties": {"createMode": "Default"}}
         given = server.model_dump(mode="json", by_alias=True, exclude_none=True)
+        _open(item, server, "Enabled", has_login=False)
         _apply(item, server, given)
         if server.geo_redundant_backup is not None:
             item["properties"].setdefault("backup", {})["geoRedundantBackup"] = server.geo_redundant_backup
@@ -145,6 +162,10 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
             body: Item = {"properties": {}}
             # A new major version is a change of its own: Azure takes no other beside it.
             _apply(body, wanted.component, ["version"] if changes == ["version"] else {*changes} - {"version"})
+            if "passwordAuth" in changes:
+                identities = str(sighting.outputs.get("activeDirectoryAuth") or "Enabled")
+                has_login = bool(sighting.outputs.get("administratorLogin"))
+                _open(body, wanted.component, identities, has_login=has_login)
             cloud.patch(sighting.resource_id, POSTGRES.version, body)
         elif impossible:
             raise Invalid("; ".join(impossible.values()))
@@ -169,7 +190,20 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
         ]
 
 
-_BY_IDENTITY: Final = {"activeDirectoryAuth": "Enabled", "passwordAuth": "Disabled"}
+ADMINISTRATOR: Final = "fractal_admin"
+
+
+def _auth(item: Item) -> Item:
+    return dict((item.get("properties") or {}).get("authConfig") or {})
+
+
+def _open(item: Item, server: AzurePostgresDbms, identities: str, *, has_login: bool) -> None:
+    """Who is let in. Whoever first lets passwords in must name an administrator who has one."""
+    properties = item["properties"]
+    properties["authConfig"] = {"activeDirectoryAuth": identities, "passwordAuth": server.password_auth}
+    if server.password_auth == "Enabled" and not has_login:
+        properties["administratorLogin"] = ADMINISTRATOR
+        properties["administratorLoginPassword"] = f"{Secret.new().reveal()}.aA1"  # all kinds of characters, surely
 
 
 def _impossible(name: str, sighting: Sighting, server: AzurePostgresDbms) -> str:

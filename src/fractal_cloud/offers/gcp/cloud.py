@@ -1,4 +1,4 @@
-"""The session at Google Cloud: the one file that knows google-auth, and the doors through which every call goes.
+"""The session at Google Cloud: who calls, and the doors through which every call goes.
 
 Credentials are those Google's own tools find (application default credentials). What is asked of Google, and why, does
 not belong here.
@@ -15,14 +15,13 @@ from typing import Any, Final
 from fractal_cloud.model.errors import CloudError, Denied, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.gcp.faults import GoogleDialect, check_operation, check_whole
+from fractal_cloud.offers.google_login import GoogleTokens
 from fractal_cloud.offers.offer import Cloud, Session
 from fractal_cloud.offers.rest import Answer, Door
 
 PROJECTS: Final = "FRACTAL_GCP_PROJECTS"
 UNIVERSE: Final = "GOOGLE_CLOUD_UNIVERSE_DOMAIN"
 OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
-SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-TOKEN_SECONDS: Final = 20.0
 _PROJECT_ID: Final = re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]\Z")
 
 # Each API's host and the path its calls begin with, as gcloud's endpoint overrides spell them.
@@ -33,6 +32,7 @@ _SERVICES: Final[Mapping[str, tuple[str, str]]] = {
     "container": ("container", ""),
     "sql": ("sqladmin", ""),
     "cloudresourcemanager": ("cloudresourcemanager", ""),
+    "iam": ("iam", ""),
 }
 
 
@@ -41,49 +41,15 @@ class GcpSession(Session):
 
     def __init__(self) -> None:
         try:
-            import google.auth
+            self._login = GoogleTokens()
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[gcp]'` brings it", name=missing.name
             ) from missing
-        self._auth: Any = google.auth
         self._lock = threading.Lock()
-        self._credentials: Any = None
-        self._default_project = ""
-        self._transport = _transport()
         self._doors: dict[str, Door] = {}
         self._missing: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
-
-    # --- who we are
-
-    def _token(self) -> str:
-        with self._lock:  # credentials are not safe to share while they are made new
-            credentials = self._found()
-            if not credentials.valid:
-                self._refresh(credentials)
-            return str(credentials.token)
-
-    def _found(self) -> Any:
-        if self._credentials is None:
-            from google.auth.exceptions import GoogleAuthError
-
-            try:
-                found, project = self._auth.default(scopes=[SCOPE], request=self._transport)
-            except (GoogleAuthError, ValueError) as error:
-                raise _no_credentials(error) from error
-            self._credentials, self._default_project = found, project or ""
-        return self._credentials
-
-    def _refresh(self, credentials: Any) -> None:
-        from google.auth.exceptions import GoogleAuthError, TransportError
-
-        try:
-            credentials.refresh(self._transport)
-        except TransportError as error:
-            raise Unreadable(f"{_cause(error)}: whoever gives out tokens does not answer, it is asked again") from error
-        except (GoogleAuthError, OSError, ValueError) as error:
-            raise _no_credentials(error) from error
 
     # --- what is reached
 
@@ -92,7 +58,7 @@ class GcpSession(Session):
 
         A project's id is unique and never changes. Where the credentials may not ask for it, it is taken as given.
         """
-        self._token()  # without credentials nothing is reached, whatever is named
+        self._login.token()  # without credentials nothing is reached, whatever is named
         named, meant = self._named()
         found: dict[str, str] = {}
         missing: dict[str, str] = {}
@@ -111,10 +77,9 @@ class GcpSession(Session):
         return self._missing
 
     def _named(self) -> tuple[list[str], str]:
-        with self._lock:
-            self._found()
+        self._login.found()
         listed = [name.strip() for name in os.environ.get(PROJECTS, "").split(",") if name.strip()]
-        meant = self._default_project or os.environ.get("CLOUDSDK_CORE_PROJECT", "")
+        meant = self._login.default_project or os.environ.get("CLOUDSDK_CORE_PROJECT", "")
         if not listed and not meant:
             raise Denied(f"no project is named: set GOOGLE_CLOUD_PROJECT, or {PROJECTS} for several")
         if not listed:
@@ -141,13 +106,12 @@ class GcpSession(Session):
         with self._lock:
             door = self._doors.get(service)
             if door is None:
-                self._found()
-                door = self._doors[service] = Door(_address(service, self._credentials), self._dialect())
+                door = self._doors[service] = Door(_address(service, self._login.found()), self._dialect())
         return door
 
     def _dialect(self) -> GoogleDialect:
-        paying = getattr(self._credentials, "quota_project_id", None)
-        return GoogleDialect(self._token, {"x-goog-user-project": paying} if paying else {})
+        paying = getattr(self._login.found(), "quota_project_id", None)
+        return GoogleDialect(self._login.token, {"x-goog-user-project": paying} if paying else {})
 
 
 class Gcp(Cloud):
@@ -162,6 +126,11 @@ class Gcp(Cloud):
     def is_home(self, number: str) -> bool:
         """Whether a project's number is this project's, as far as it could be asked for."""
         return self._session.numbers.get(self.project, number) == number
+
+    @property
+    def s3_address(self) -> str:
+        """Where Cloud Storage speaks as S3 does, for those who sign with an HMAC key."""
+        return self._session.door("storage").base.removesuffix(_SERVICES["storage"][1])
 
     def find(self, service: str, path: str, **query: str) -> dict[str, Any] | None:
         """One thing; None where Google says that it is not there."""
@@ -205,54 +174,3 @@ def _address(service: str, credentials: Any) -> str:
     host, path = _SERVICES[service]
     universe = os.environ.get(UNIVERSE) or getattr(credentials, "universe_domain", None) or "googleapis.com"
     return f"https://{host}.{universe}{path}"
-
-
-def _no_credentials(error: Exception) -> Denied:
-    advice = "give the agent application default credentials: a service account, or a workload identity"
-    return Denied(f"{_cause(error)} ({type(error).__name__}): {advice}", code=type(error).__name__)
-
-
-def _cause(error: Exception) -> str:
-    return " ".join(str(error.args[0] if error.args else error).split()).rstrip(". ")
-
-
-def _transport() -> Any:
-    """What google-auth asks for tokens with: the HTTP client that is here already."""
-    import httpx2
-    from google.auth import transport
-    from google.auth.exceptions import TransportError
-
-    unanswered: Any = TransportError
-
-    class Answered(transport.Response):
-        def __init__(self, response: httpx2.Response) -> None:
-            self._response = response
-
-        @property
-        def status(self) -> int:
-            return self._response.status_code
-
-        @property
-        def headers(self) -> Mapping[str, str]:
-            return self._response.headers
-
-        @property
-        def data(self) -> bytes:
-            return self._response.content
-
-    def request(
-        url: str,
-        method: str = "GET",
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        **_: Any,
-    ) -> Answered:
-        try:
-            return Answered(
-                httpx2.request(method, url, content=body, headers=headers, timeout=timeout or TOKEN_SECONDS)
-            )
-        except httpx2.HTTPError as error:
-            raise unanswered(str(error) or type(error).__name__) from error
-
-    return request

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
-from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
@@ -120,6 +120,10 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
             "`--update-labels` alone would take everybody else's labels off; "
             "of a cluster without any label, leave the part in $( ) and its comma out"
         ),
+    )
+    entry = Entry(
+        commands=["gcloud container clusters get-credentials {clusterName} --location {location} --project {project}"],
+        context="gke_{project}_{location}_{clusterName}",
     )
     guard = (
         "the cluster's etag on every change and the fingerprint on labels; a deletion has no precondition: "

@@ -1,4 +1,4 @@
-"""Links from workloads in a cluster to a PostgreSQL on Cloud SQL: a role in the database itself, its password sealed.
+"""Links to a PostgreSQL on Cloud SQL: a role in the database itself, its password sealed.
 
 Google keeps no password of a user who may make roles. So the agent is told one by a setting, and says which where it is
 missing.
@@ -7,7 +7,6 @@ missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from fractal_cloud.model.errors import LinkNotReady
 from fractal_cloud.offers.database_links import provide, still_there, take_back
@@ -16,10 +15,8 @@ from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
 
-WORKLOAD: Final = "CustomWorkloads.CaaS.KubernetesWorkload"
 
-
-@inbound(source=WORKLOAD, target=GcpPostgresDbms, link_type=DATABASE_LINK, settings=DatabaseLink)
+@inbound(source="*", target=GcpPostgresDbms, link_type=DATABASE_LINK, settings=DatabaseLink)
 def grant_role(link: InboundLink[DatabaseLink]) -> Published | None:
     """Make a role for the source in the database; its password travels sealed, and is in no output field."""
     server = _server_of(link)

@@ -60,13 +60,26 @@ DATABASES: Final = (
     "cloudsql.instances.delete",
     "cloudsql.instances.update",
 )
+# What links to buckets make: a service account with an HMAC key, and its role in the policy of that bucket alone.
+LINKS: Final = (
+    "iam.serviceAccounts.create",
+    "iam.serviceAccounts.delete",
+    "iam.serviceAccounts.get",
+    "iam.serviceAccounts.list",
+    "storage.buckets.getIamPolicy",
+    "storage.buckets.setIamPolicy",
+    "storage.hmacKeys.create",
+    "storage.hmacKeys.delete",
+    "storage.hmacKeys.list",
+    "storage.hmacKeys.update",
+)
 # Whoever runs something as a service account must be allowed to; give it on single accounts where you can.
 ACTING: Final = ("iam.serviceAccounts.actAs",)
 
 
 def policy() -> str:
     """The role's definition, in the form gcloud takes."""
-    permissions = {*READS, *MACHINES, *CLUSTERS, *SERVICES, *BUCKETS, *DATABASES, *ACTING}
+    permissions = {*READS, *MACHINES, *CLUSTERS, *SERVICES, *BUCKETS, *DATABASES, *LINKS, *ACTING}
     role = {
         "title": TITLE,
         "description": "Reads, and changes what it manages: docs/providers/gcp.md",

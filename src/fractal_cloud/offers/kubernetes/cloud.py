@@ -9,31 +9,37 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 from uuid import uuid4
 
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
+from fractal_cloud.offers.kubernetes.declared import access, name_of
 from fractal_cloud.offers.kubernetes.faults import Answer, error_of
 from fractal_cloud.offers.kubernetes.kinds import NAMESPACE
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer
 from fractal_cloud.offers.kubernetes.watching import Watch
 from fractal_cloud.offers.offer import AnyOffer, Session
 
+T = TypeVar("T")
 READ_ATTEMPTS: Final = 3
 CONNECTIONS: Final = 32
 READ_SECONDS: Final = (5.0, 20.0)
 WRITE_SECONDS: Final = (5.0, 60.0)
 HOME: Final = "kube-system"
 HOME_PAUSES: Final = (0.1, 0.5)
+SURE_SECONDS: Final = 1.0
+"""How long it is taken for granted that a declared cluster is still the one it was."""
 CONTEXTS: Final = "FRACTAL_KUBERNETES_CONTEXTS"
 CLUSTER: Final = "FRACTAL_KUBERNETES_CLUSTER"
 WATCH: Final = "FRACTAL_KUBERNETES_WATCH"
@@ -111,18 +117,90 @@ class Cluster:
 
         The address is taken only after several refusals: one in passing must not make another cluster of it.
         """
-        home = None
+        here = ""
         for pause in (*HOME_PAUSES, None):
             try:
-                home = Kubernetes(self, Scope("kubernetes", "", HOME)).find(NAMESPACE, HOME)
+                here = _uid_of(self)
                 break
             except Denied:
                 if pause is not None:
                     time.sleep(pause)
-        if home is not None:
-            return str(home["metadata"]["uid"])
+        if here:
+            return here
         parts = urlsplit(self.address)
         return f"{parts.netloc}{parts.path}".strip("/").replace("/", "_")
+
+
+@dataclass(slots=True)
+class _Entrance:
+    """A way into a declared cluster, and until when it is certain into which one."""
+
+    cluster: Cluster
+    sure_until: float = 0.0
+
+
+class DeclaredCluster:
+    """A cluster that is declared as a component: entered anew where it lets nobody in, and asked again who it is.
+
+    What answers at its address may be another cluster by now, in which nothing of ours is, or everything of somebody
+    else's: then nothing was read, and nothing is written (S0). ``identity``: which one it must be, once that is known.
+    """
+
+    def __init__(self, context: str, enter: Callable[[], Cluster]) -> None:
+        self.context = context
+        self.identity = ""
+        self._enter = enter
+        self._lock = threading.Lock()
+        self._entrance: _Entrance | None = None
+
+    def send(self, call: Call) -> Answer:
+        """Send one request, into the cluster that was meant."""
+        return self._used(lambda cluster: cluster.send(call))
+
+    def open(self, call: Call) -> Lines:
+        """Send a request whose answer is read line by line."""
+        return self._used(lambda cluster: cluster.open(call))
+
+    def realm(self) -> str:
+        """What the cluster says it is. Its address stands for nothing here: a cluster made anew may get it again."""
+        here = self._used(_uid_of, is_asking=True)
+        if not here:
+            raise Unreadable(f"it has no namespace {HOME!r}, by whose uid it would be known")
+        return here
+
+    def _used(self, use: Callable[[Cluster], T], *, is_asking: bool = False) -> T:
+        with self._lock:
+            entrance = self._entrance = self._entrance or _Entrance(self._enter())
+        try:
+            if self.identity and not is_asking and time.monotonic() >= entrance.sure_until:
+                self._make_sure(entrance)
+            answer = use(entrance.cluster)
+        except CloudError:
+            self._leave(entrance)  # a new certificate, a new address: what let us in may have changed
+            raise
+        if isinstance(answer, Answer) and answer.status == 401:
+            self._leave(entrance)
+        return answer
+
+    def _make_sure(self, entrance: _Entrance) -> None:
+        here = _uid_of(entrance.cluster)
+        if here != self.identity:
+            raise Unreadable(f"another cluster answers for {self.context!r}: {here!r}, and not {self.identity!r}")
+        entrance.sure_until = time.monotonic() + SURE_SECONDS
+
+    def _leave(self, entrance: _Entrance) -> None:
+        with self._lock:
+            if self._entrance is entrance:
+                self._entrance = None
+
+
+def _uid_of(cluster: Cluster) -> str:
+    """The uid of a cluster's namespace ``kube-system``, which no other cluster has; empty where there is none."""
+    home = Kubernetes(cluster, Scope("kubernetes", "", HOME)).find(NAMESPACE, HOME)
+    return str(home["metadata"]["uid"]) if home is not None else ""
+
+
+AnyCluster = Cluster | DeclaredCluster
 
 
 def _seconds(call: Call) -> tuple[float, float]:
@@ -146,6 +224,10 @@ def _cause(error: BaseException) -> str:
     return str(reason if isinstance(reason, Exception) else error) or type(error).__name__
 
 
+class _NoneNamed(Denied):
+    """There is no kubeconfig: that is no fault where all clusters are declared."""
+
+
 class KubernetesSession(Session):
     """All clusters these credentials name. Safe to share by threads."""
 
@@ -159,19 +241,28 @@ class KubernetesSession(Session):
             ) from missing
         self._sdk: Any = kubernetes
         self._lock = threading.Lock()
-        self._by_realm: dict[str, Cluster] = {}
+        self._by_realm: dict[str, AnyCluster] = {}
         self._missing: dict[str, str] = {}
+        self._hosts: dict[str, DeclaredCluster] = {}
 
     def realms(self) -> Mapping[str, str]:
         """The clusters that answer, by their contexts; the empty name is the current one.
 
-        A cluster that does not answer keeps nobody waiting for the others: see ``missing``.
+        A cluster that does not answer keeps nobody waiting for the others: see ``missing``. None at all is no fault:
+        clusters may be declared later.
         """
-        named, current = self._named()
-        with ThreadPoolExecutor(min(len(named), CONNECTIONS), thread_name_prefix="clusters") as pool:
-            results = dict(zip(named, pool.map(_reached, named.values()), strict=True))
-        found: dict[str, str] = {}
         missing: dict[str, str] = {}
+        try:
+            named, current = self._named()
+        except _NoneNamed as error:
+            named, current = {}, ""
+            missing[""] = error.message
+        with self._lock:
+            hosts = dict(self._hosts)
+        asked: dict[str, Callable[[], AnyCluster]] = {**named, **{name: _itself(host) for name, host in hosts.items()}}
+        with ThreadPoolExecutor(min(len(asked), CONNECTIONS) or 1, thread_name_prefix="clusters") as pool:
+            results = dict(zip(asked, pool.map(_reached, asked.values()), strict=True))
+        found: dict[str, str] = {}
         for name, result in results.items():
             if isinstance(result, str):
                 missing[name] = result
@@ -179,13 +270,47 @@ class KubernetesSession(Session):
             cluster, realm = result
             found[name] = realm
             with self._lock:
-                self._by_realm.setdefault(realm, cluster)
-                if name == current:
-                    self._by_realm[realm] = cluster
+                self._keep(cluster, realm, is_meant=name == current)
         self._missing = missing
-        if not found:
-            raise Unreadable("; ".join(f"{name!r}: {why}" for name, why in missing.items()))
         return {**found, "": found[current]} if current in found else found
+
+    def _keep(self, cluster: AnyCluster, realm: str, *, is_meant: bool) -> None:
+        """Which way leads to a cluster: by the current context, else by any, else by what was declared last."""
+        known = self._by_realm.get(realm)
+        if isinstance(cluster, DeclaredCluster):
+            cluster.identity = realm
+        if known is None or is_meant or isinstance(known, DeclaredCluster):
+            self._by_realm[realm] = cluster
+
+    @property
+    def takes_hosts(self) -> bool:
+        """Clusters may be declared."""
+        return True
+
+    def take_hosts(self, hosts: Sequence[Host]) -> None:
+        """Reach these clusters, too; ways to those that are no longer declared are given up."""
+        with self._lock:
+            self._hosts = {host.name: self._hosts.get(host.name) or self._declared(host) for host in hosts}
+            kept = set(map(id, self._hosts.values()))
+            self._by_realm = {
+                realm: cluster
+                for realm, cluster in self._by_realm.items()
+                if not isinstance(cluster, DeclaredCluster) or id(cluster) in kept
+            }
+
+    def _declared(self, host: Host) -> DeclaredCluster:
+        def enter() -> Cluster:
+            way = access(host)
+            settings = self._sdk.client.Configuration()
+            self._sdk.config.load_kube_config_from_dict(
+                way.kubeconfig(), client_configuration=settings, persist_config=False
+            )
+            if way.token is not None:
+                settings.api_key["BearerToken"] = ""
+                settings.refresh_api_key_hook = partial(_renew, way.token)
+            return self._cluster(name_of(host), settings)
+
+        return DeclaredCluster(name_of(host), enter)
 
     def missing(self) -> Mapping[str, str]:
         """The contexts that did not answer when they were last asked, each with the reason."""
@@ -231,7 +356,7 @@ class KubernetesSession(Session):
         try:
             contexts, current = self._sdk.config.list_kube_config_contexts(config_file=paths)
         except (ConfigException, OSError) as error:
-            raise Denied(f"no cluster is named: {error}; set KUBECONFIG, or run the agent in a cluster") from error
+            raise _NoneNamed(f"no cluster is named: {error}; set KUBECONFIG, or run the agent in a cluster") from error
         names = [str(context["name"]) for context in contexts]
         wanted = [name.strip() for name in os.environ.get(CONTEXTS, "").split(",") if name.strip()] or names
         unknown = sorted(set(wanted) - set(names))
@@ -276,7 +401,15 @@ class KubernetesSession(Session):
         return client
 
 
-def _reached(connect: Callable[[], Cluster]) -> tuple[Cluster, str] | str:
+def _renew(token: Callable[[], str], settings: Any) -> None:
+    settings.api_key["BearerToken"] = f"Bearer {token()}"
+
+
+def _itself(cluster: AnyCluster) -> Callable[[], AnyCluster]:
+    return lambda: cluster
+
+
+def _reached(connect: Callable[[], AnyCluster]) -> tuple[AnyCluster, str] | str:
     from kubernetes.config.config_exception import ConfigException
 
     try:

@@ -104,16 +104,22 @@ def _to_database(target: str) -> OutboundHandler:
 
 to_rds = _to_database("Storage.PaaS.AwsRdsPostgres")
 to_cloud_sql = _to_database("Storage.PaaS.GcpPostgresDbms")
+to_azure_postgres = _to_database("Storage.PaaS.AzurePostgresDbms")
 to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 
-@into_secret(
-    target="Storage.PaaS.AwsS3",
-    link_type=STORAGE_LINK,
-    settings=StorageLink,
-    told=("bucket", "region", "endpoint"),
-    version="accessKeyId",
-)
 def use_bucket(link: AnyLink, secret: Secret) -> dict[str, str]:
     """Put the access key into a Secret, and tell the workload which bucket it may use."""
     return {"accessKeyId": str(link.published["accessKeyId"]), "secretAccessKey": secret.reveal()}
+
+
+def _to_bucket(target: str) -> OutboundHandler:
+    """Every object store is reached as S3 is: by an address, a region, and a key that signs."""
+    told = ("bucket", "region", "endpoint")
+    made = into_secret(target=target, link_type=STORAGE_LINK, settings=StorageLink, told=told, version="accessKeyId")
+    return made(use_bucket)
+
+
+to_s3 = _to_bucket("Storage.PaaS.AwsS3")
+to_gcs_bucket = _to_bucket("Storage.PaaS.GcpGcsBucket")
+to_oci_bucket = _to_bucket("Storage.PaaS.OciBucket")

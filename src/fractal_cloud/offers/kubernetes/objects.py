@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import Component, Reference, parameter
 from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
+from fractal_cloud.offers.kubernetes.declared import HOSTS
 from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.patching import difference
@@ -46,8 +47,14 @@ class ObjectComponent(Component):
 
     provider = "kubernetes"
 
-    cluster: str | None = parameter(
-        None, immutable=True, description="Context of the agent's kubeconfig; its current one if not given."
+    cluster: Reference | None = parameter(
+        None,
+        immutable=True,
+        hosts=HOSTS,
+        description=(
+            "The cluster it lies in: an EKS, AKS, GKE or KaaS cluster of the same LiveSystem, by its id, else a "
+            "context of the agent's kubeconfig; the current context if not given."
+        ),
     )
     namespace: Namespace = parameter(
         "default", immutable=True, enforced=True, description="Namespace it lies in, which must exist."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from fractal_cloud.model.errors import Denied, NotFound, Unreadable
+from fractal_cloud.model.errors import Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci.faults import HIDDEN
 from fractal_cloud.offers.offer import Cloud
@@ -27,6 +27,14 @@ class Vnic:
     private_ip: str
 
 
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A region of the tenancy: its key is what policies call it; identities are written in the home region alone."""
+
+    key: str
+    is_home: bool
+
+
 class Doors(Protocol):
     """A session, as far as a compartment needs it."""
 
@@ -37,6 +45,12 @@ class Doors(Protocol):
 
     def namespace(self, region: str) -> str:
         """The tenancy's namespace of buckets."""
+
+    def tenancy(self) -> str:
+        """The OCID of the tenancy."""
+
+    def subscribed(self) -> Mapping[str, Subscription]:
+        """The regions of the tenancy, by their names."""
 
 
 def next_page(query: Mapping[str, str], path: str = "") -> Callable[[Answer], tuple[str, Mapping[str, str]] | None]:
@@ -73,6 +87,19 @@ class Oci(Cloud):
         """The tenancy's namespace of buckets."""
         return self._doors.namespace(self.region)
 
+    @property
+    def tenancy(self) -> str:
+        """The OCID of the tenancy, where users and groups are."""
+        return self._doors.tenancy()
+
+    @property
+    def region_key(self) -> str:
+        """What policies call this region: three letters."""
+        found = self._doors.subscribed().get(self.region)
+        if found is None:
+            raise Invalid(f"the tenancy is not subscribed to {self.region!r}: subscribe it, or declare another region")
+        return found.key
+
     def list(self, service: str, path: str, **query: str) -> Iterator[Item]:
         """Everything of one collection in this compartment, a thousand a call. Raises rather than end early."""
         asked = {"compartmentId": self.compartment, "limit": str(LIMIT), **query}
@@ -85,6 +112,13 @@ class Oci(Cloud):
         except NotFound as hidden:
             # The compartment, or the right to look into it: OCI does not say which.
             raise Denied(hidden.message, code=hidden.code, request_id=hidden.request_id) from hidden
+
+    def whole(self, service: str, path: str) -> Sequence[Item]:
+        """A list that OCI tells in one piece, of something inside something else; raises where that is not there."""
+        items = self._door(service).read(path).body()
+        if not isinstance(items, Sequence):
+            raise Unreadable(f"the answer to {path} is no list")
+        return items
 
     def find(self, service: str, path: str) -> tuple[Item, str] | None:
         """One resource and its etag; None where it is not there, or may not be seen: OCI says the same of both."""
@@ -111,5 +145,18 @@ class Oci(Cloud):
             raise Unreadable(f"{path} was read without an etag: nothing is written without a precondition")
         self._door(service).write(method, path, body, query, {"if-match": revision})
 
+    def drop(self, service: str, path: str) -> None:
+        """Delete something that has no etag and that nobody can change; gone already is success."""
+        try:
+            self._door(service).write("DELETE", path)
+        except Denied as refusal:
+            if refusal.code not in HIDDEN:
+                raise
+
     def _door(self, service: str) -> Door:
-        return self._doors.door(service, self.region)
+        return self._doors.door(service, self._home() if service == "identity" else self.region)
+
+    def _home(self) -> str:
+        """Where identities are written: OCI takes them in the tenancy's home region alone."""
+        regions = self._doors.subscribed()
+        return next((name for name, one in regions.items() if one.is_home), self.region)

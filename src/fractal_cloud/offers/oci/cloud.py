@@ -13,7 +13,7 @@ from typing import Any, Final
 from fractal_cloud.model.errors import Denied, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci import credentials, regions
-from fractal_cloud.offers.oci.calls import LIMIT, Oci, Vnic, next_page
+from fractal_cloud.offers.oci.calls import CORE, LIMIT, Oci, Subscription, Vnic, next_page
 from fractal_cloud.offers.oci.credentials import Caller
 from fractal_cloud.offers.oci.faults import OciDialect
 from fractal_cloud.offers.offer import Session
@@ -37,6 +37,7 @@ class OciSession(Session):
         self._known_caller: Caller | None = None
         self._doors: dict[str, Door] = {}
         self._namespace = ""
+        self._subscribed: Mapping[str, Subscription] = {}
         self._dialect = OciDialect(self.caller)
         self.vnics: dict[str, Vnic] = {}
 
@@ -103,6 +104,22 @@ class OciSession(Session):
                 raise Unreadable("Object Storage does not tell the namespace of the tenancy")
             self._namespace = told
         return self._namespace
+
+    def tenancy(self) -> str:
+        """The OCID of the tenancy."""
+        return self.caller().tenancy
+
+    def subscribed(self) -> Mapping[str, Subscription]:
+        """The regions the tenancy is subscribed to, by their names; asked once, and again after a failure."""
+        if not self._subscribed:
+            caller = self.caller()
+            path = f"{CORE}/tenancies/{caller.tenancy}/regionSubscriptions"
+            told = self.door("identity", caller.region).read(path).body() or ()
+            self._subscribed = {
+                str(one["regionName"]): Subscription(str(one["regionKey"]), bool(one.get("isHomeRegion")))
+                for one in told
+            }
+        return self._subscribed
 
 
 def _path(items: Mapping[str, Mapping[str, Any]], compartment: str) -> str:

@@ -25,6 +25,14 @@ _NEEDS: Final = (
     ("use", "volume-family"),
     ("read", "objectstorage-namespaces"),
 )
+# What links to buckets make: a user with a key, its group, and a policy in the bucket's compartment. Whoever may write
+# policies may give himself any right there, so these come last: leave them out where no links lead to buckets.
+_LINKS: Final = (
+    ("inspect", "tenancies", "tenancy"),
+    ("manage", "users", "tenancy"),
+    ("manage", "groups", "tenancy"),
+    ("manage", "policies", WHERE),
+)
 # The agent never reads an object, and never makes or deletes one.
 _BUCKETS: Final = ("BUCKET_CREATE", "BUCKET_DELETE", "BUCKET_INSPECT", "BUCKET_READ", "BUCKET_UPDATE")
 
@@ -36,4 +44,5 @@ def policy() -> list[str]:
     return [
         *(f"{subject} {verb} {what} in {WHERE}" for verb, what in _NEEDS),
         f"{subject} manage buckets in {WHERE} where any {{{permissions}}}",
+        *(f"{subject} {verb} {what} in {where}" for verb, what, where in _LINKS),
     ]

@@ -51,6 +51,13 @@ def address(service: str, region: str) -> str:
     return override() or "https://" + _HOSTS[service].format(region=region, domain=domain(region))
 
 
+def s3_address(namespace: str, region: str) -> str:
+    """Where Object Storage speaks as S3 does, for those who sign with a customer secret key."""
+    if override():
+        return f"{override()}/compat"
+    return f"https://{namespace}.compat.objectstorage.{region}.{domain(region)}"
+
+
 def domain(region: str) -> str:
     """The second-level domain of a region: told by the environment or the user's own list, else the one we know."""
     for told in (_json(os.environ.get("OCI_REGION_METADATA", "")), *_own_list()):

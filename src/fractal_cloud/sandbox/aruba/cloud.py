@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from urllib.parse import parse_qs
 from uuid import uuid4
 
-from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, forms, networks, storage
+from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, forms, networks, servers, storage
 from fractal_cloud.sandbox.aruba.collection import PROJECT
 from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
@@ -18,7 +18,12 @@ PROJECTS: Final = {"team": "66f0aaaaaaaaaaaaaaaaaa01", "strict": forms.STRICT}
 _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 _TOKENS: Final[dict[str, Actor]] = {f"sandbox-token-of-the-{actor}": actor for actor in _ACTORS}
 _SECONDS: Final = 3600
-_COLLECTIONS: Final = (*networks.COLLECTIONS, *storage.COLLECTIONS, *clusters.COLLECTIONS)
+_COLLECTIONS: Final = (
+    *networks.COLLECTIONS,
+    *storage.COLLECTIONS,
+    *clusters.COLLECTIONS,
+    *servers.COLLECTIONS,
+)
 
 
 class ArubaCloud(RestCloud):
@@ -32,6 +37,7 @@ class ArubaCloud(RestCloud):
             Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, is_write=False),
             Route("GET", "/projects", "project", "listProjects", self._projects),
         ]
+        found.append(Route("GET", clusters.DOWNLOAD, "container", "downloadKubeconfig", clusters.download, "id"))
         for collection in _COLLECTIONS:
             found += collection.routes(self.knobs)
         return found
@@ -59,6 +65,8 @@ class ArubaCloud(RestCloud):
     def begin(self, draft: Draft) -> None:
         for name, project in PROJECTS.items():
             draft.put(PROJECT.name, project, {"id": project, "name": name, "scope": "", "default": name == "team"})
+            for path, kind in servers.STANDING.values():
+                draft.put(kind.name, *_given(project, path, kind))
 
     def page_of(self, request: Request) -> int:
         return forms.page_number(request, self.knobs)
@@ -66,6 +74,14 @@ class ArubaCloud(RestCloud):
     def _projects(self, request: Request, draft: Draft) -> Reply:
         found = [body for _, body in draft.everything(PROJECT.name)]
         return forms.page(request, self.knobs, found, _project, lambda _: None)
+
+
+def _given(project: str, path: str, kind: Kind) -> tuple[str, Body]:
+    """A key pair or an elastic address that stands from the start, under an id that examples can name."""
+    given = f"{kind.name}-of-{project[-2:]}"
+    uri = f"/projects/{project}/providers/{path}/{given}"
+    body = {"id": given, "uri": uri, "name": "given", "scope": project, "location": forms.LOCATION, "project": project}
+    return given, {**body, "tags": [], "state": "Active", "properties": {}}
 
 
 def _project(body: Body) -> Body:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from fractal_cloud.sandbox.aruba import forms
-from fractal_cloud.sandbox.aruba.collection import Collection, find_by_uri
+from fractal_cloud.sandbox.aruba.collection import Collection, existing, find_by_uri
 from fractal_cloud.sandbox.aruba.networks import CLUSTER, SUBNET, VPC
-from fractal_cloud.sandbox.rest import Body, Draft
+from fractal_cloud.sandbox.calls import Actor
+from fractal_cloud.sandbox.clusters import CLUSTERS, address, kubeconfig
+from fractal_cloud.sandbox.rest import Body, Draft, Reply, Request
 
-__all__ = ["COLLECTIONS"]
+__all__ = ["COLLECTIONS", "DOWNLOAD", "download"]
+
+DOWNLOAD: Final = "/projects/{project}/providers/Aruba.Container/kaas/{id}/download"
+_ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 
 VERSIONS: Final = ("1.31.8", "1.32.4", "1.33.2")
 _NEEDED: Final = ("nodeCidr", "securityGroup", "kubernetesVersion", "nodePools")
@@ -24,7 +31,29 @@ def _make(draft: Draft, body: Body) -> Body:
     find_by_uri(draft, SUBNET, given.get("subnet"), "Subnet")
     _check_version(given)
     made = {"ha": False, "podCidr": {"address": "10.96.0.0/16"}, **given}
+    CLUSTERS.open(body["id"], {_token(body, actor): actor for actor in _ACTORS}.get)
     return {**made, "managementIp": f"203.0.113.{len(draft.everything(CLUSTER.name)) + 1}"}
+
+
+def _token(body: Body, actor: Actor) -> str:
+    return f"kaas-{body['id']}-{actor}"
+
+
+def _gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+    del draft, query
+    CLUSTERS.close(body["id"])
+
+
+def download(request: Request, draft: Draft) -> Reply:
+    """The kubeconfig of a cluster."""
+    body = existing(draft, CLUSTER.name, request.words["id"])
+    if body["uri"] != request.path.removesuffix("/download"):
+        raise forms.not_found()
+    if draft.phase(CLUSTER.name, body["id"]) == "creating":
+        raise forms.in_use("The cluster is not ready.")
+    server = address(urlsplit(request.base).netloc, body["id"])
+    content = kubeconfig(body["name"], server, {"token": _token(body, request.actor)})
+    return Reply(200, {"name": "kubeconfig.yaml", "content": content})
 
 
 def _check_version(properties: Body) -> None:
@@ -51,5 +80,6 @@ COLLECTIONS: Final = (
         changed=("kubernetesVersion", "nodesPool", "ha"),
         change=_change,
         answered={"nodePools": "nodesPool"},
+        gone=_gone,
     ),
 )

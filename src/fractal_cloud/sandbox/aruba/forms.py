@@ -14,6 +14,7 @@ from fractal_cloud.sandbox.knobs import Knobs
 from fractal_cloud.sandbox.rest import Body, Kind, Phase, Place, Refused, Reply, Request
 
 __all__ = [
+    "LOCATION",
     "OWNERS",
     "STRICT",
     "checked_name",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 PAGE: Final = 100
+LOCATION: Final = "ITBG-Bergamo"
 STRICT: Final = "66f0aaaaaaaaaaaaaaaaaa02"
 """The project whose tags follow the vendor's newer rule."""
 OWNERS: Final = "_owners"

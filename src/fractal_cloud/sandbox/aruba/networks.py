@@ -10,13 +10,15 @@ from fractal_cloud.sandbox.aruba import forms
 from fractal_cloud.sandbox.aruba.collection import Collection
 from fractal_cloud.sandbox.rest import Body, Draft
 
-__all__ = ["CLUSTER", "COLLECTIONS", "GROUP", "RULE", "SUBNET", "VPC"]
+__all__ = ["ADDRESS", "CLUSTER", "COLLECTIONS", "GROUP", "RULE", "SERVER", "SUBNET", "VPC"]
 
 VPC: Final = forms.kind("vpc")
 SUBNET: Final = forms.kind("subnet")
 GROUP: Final = forms.kind("security-group")
 RULE: Final = forms.unjudged("security-rule")
 CLUSTER: Final = forms.kind("kaas")
+SERVER: Final = forms.kind("cloud-server")
+ADDRESS: Final = forms.unjudged("elastic-ip")
 
 
 def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:
@@ -24,9 +26,15 @@ def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:
     return [one["uri"] for kind in kinds for _, one in draft.everything(kind) if one["uri"].startswith(below)]
 
 
-def _clusters(draft: Draft, body: Body) -> list[str]:
+def _machines(draft: Draft, body: Body) -> list[str]:
     every = [one for _, one in draft.everything(CLUSTER.name)]
-    return [one["uri"] for one in every if one["properties"]["subnet"]["uri"] == body["uri"]]
+    clusters = [one["uri"] for one in every if one["properties"]["subnet"]["uri"] == body["uri"]]
+    return clusters + _servers(draft, body, "subnets")
+
+
+def _servers(draft: Draft, body: Body, name: str) -> list[str]:
+    every = [one for _, one in draft.everything(SERVER.name)]
+    return [one["uri"] for one in every if body["uri"] in one["properties"][name]]
 
 
 def _make_vpc(draft: Draft, body: Body) -> Body:
@@ -93,7 +101,7 @@ COLLECTIONS: Final = (
         _make_subnet,
         parent=VPC,
         changed=("default",),
-        linked=_clusters,
+        linked=_machines,
     ),
     Collection(
         GROUP,
@@ -103,6 +111,7 @@ COLLECTIONS: Final = (
         _make_vpc,
         parent=VPC,
         changed=("default",),
+        linked=lambda draft, body: _servers(draft, body, "securityGroups"),
         gone=_drop_rules,
     ),
     Collection(

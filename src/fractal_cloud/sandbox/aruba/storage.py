@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from fractal_cloud.sandbox.aruba import forms
 from fractal_cloud.sandbox.aruba.collection import Collection, find_by_uri
+from fractal_cloud.sandbox.aruba.networks import SERVER
 from fractal_cloud.sandbox.rest import Body, Draft
 
-__all__ = ["COLLECTIONS", "DISK", "SNAPSHOT"]
+__all__ = ["COLLECTIONS", "DISK", "SNAPSHOT", "attached"]
 
 DISK: Final = forms.kind("block-storage")
 SNAPSHOT: Final = forms.unjudged("snapshot")
@@ -37,13 +39,32 @@ def _make_snapshot(draft: Draft, body: Body) -> Body:
     return {"volume": {"uri": volume["uri"]}, "sizeGb": volume["properties"]["sizeGb"]}
 
 
-def _snapshots(draft: Draft, body: Body) -> list[str]:
+def _needed_by(draft: Draft, body: Body) -> list[str]:
+    """Snapshots of it, and the server it is attached to."""
     every = [one for _, one in draft.everything(SNAPSHOT.name)]
-    return [one["uri"] for one in every if one["properties"]["volume"]["uri"] == body["uri"]]
+    snapshots = [one["uri"] for one in every if one["properties"]["volume"]["uri"] == body["uri"]]
+    servers = [one for _, one in draft.everything(SERVER.name)]
+    return snapshots + [one["uri"] for one in servers if body["uri"] in attached(one)]
+
+
+def attached(server: Body) -> list[str]:
+    """The disks of a server, the one it boots from first."""
+    told = server["properties"]
+    return [told["bootVolume"]["uri"], *told["dataVolumes"]]
+
+
+@dataclass(frozen=True)
+class _Disks(Collection):
+    """The collection of disks, which say whether they are attached."""
+
+    def shown(self, draft: Draft, body: Body) -> Body:
+        item = super().shown(draft, body)
+        in_use = any(body["uri"] in attached(one) for _, one in draft.everything(SERVER.name))
+        return {**item, "status": {"state": "InUse"}} if in_use and body["state"] == self.rests else item
 
 
 COLLECTIONS: Final = (
-    Collection(
+    _Disks(
         DISK,
         "Aruba.Storage/blockStorages",
         "storage",
@@ -51,7 +72,7 @@ COLLECTIONS: Final = (
         _make_disk,
         changed=("sizeGb", "billingPeriod"),
         change=_never_shrinks,
-        linked=_snapshots,
+        linked=_needed_by,
         rests="NotUsed",
         put_status=202,
     ),

@@ -13,7 +13,14 @@ from fractal_cloud.sandbox.azure.compute import COMPUTE_KINDS, switch
 from fractal_cloud.sandbox.azure.kinds import ArmKind
 from fractal_cloud.sandbox.azure.locks import LOCKS, delete_lock, put_lock
 from fractal_cloud.sandbox.azure.network import NETWORK_KINDS, delete_subnet, get_subnet, list_subnets, put_subnet
-from fractal_cloud.sandbox.azure.services import CHILDREN, SERVICE_KINDS, delete_child, list_children, put_child
+from fractal_cloud.sandbox.azure.services import (
+    CHILDREN,
+    SERVICE_KINDS,
+    delete_child,
+    list_children,
+    put_child,
+    user_credential,
+)
 from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request, RestCloud, Route
 
@@ -29,6 +36,7 @@ _SPELLED = {
         *("subscriptions", "resourceGroups", "providers", "subnets", "databases", "locations", "operations"),
         *("Microsoft.Resources", "Microsoft.Authorization", "Microsoft.ResourceGraph", "tags", "default", "locks"),
         *("blobServices", "fileServices", "queueServices", "tableServices", "powerOff", "deallocate"),
+        "listClusterUserCredential",
         *(kind.namespace, kind.plural),
     )
 }
@@ -164,6 +172,10 @@ class AzureCloud(RestCloud):
             Route("DELETE", subnet, "network", "delete subnets", partial(delete_subnet, network), "name"),
             Route("POST", action, "compute", "switch virtualMachines", partial(switch, machine), "name"),
         ]
+        cluster = arms["managedClusters"]
+        entry = f"{_IN_GROUP}/providers/{cluster.kind.type}/{{name}}/listClusterUserCredential"
+        credential = partial(user_credential, cluster)
+        found.append(Route("POST", entry, "containerservice", "user credential", credential, "name", is_write=False))
         for plural, pattern in (
             ("storageAccounts", "{service}/default/{collection}"),
             ("flexibleServers", "{collection}"),

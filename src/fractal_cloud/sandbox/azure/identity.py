@@ -12,11 +12,22 @@ from urllib.parse import parse_qsl
 
 from fractal_cloud.sandbox.azure import SUBSCRIPTION, TENANT
 from fractal_cloud.sandbox.calls import Actor
+from fractal_cloud.sandbox.databases import REAL_POSTGRES
 from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request
 
-__all__ = ["actor_of", "is_public", "managed_identity", "metadata", "openid", "service_principal", "subscriptions"]
+__all__ = [
+    "actor_of",
+    "caller",
+    "is_public",
+    "managed_identity",
+    "metadata",
+    "openid",
+    "service_principal",
+    "subscriptions",
+]
 
 _SECONDS = 86_400
+_DATABASES = "ossrdbms-aad.database"
 _CALLERS: dict[str, Actor] = {"agent": "agent", "person": "person"}
 
 
@@ -36,35 +47,52 @@ def is_public(path: str) -> bool:
     return path.startswith(("/msi/", "/metadata/")) or "/oauth2/" in path or "/.well-known/" in path
 
 
-def actor_of(request: Request) -> Actor:
-    """Who a token was made for; refuses any other."""
-    token = request.headers.get("authorization", "").removeprefix("Bearer ")
+def caller(token: str, audience: str) -> Actor | None:
+    """Who a token was made for; None where it is none, or for somebody else than that audience (any, if empty)."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return _CALLERS[claims["oid"]]
+        return _CALLERS[claims["oid"]] if audience in ("", claims["aud"]) else None
     except (IndexError, KeyError, ValueError, TypeError):
+        return None
+
+
+def actor_of(request: Request) -> Actor:
+    """Who a token was made for; refuses any other."""
+    actor = caller(request.headers.get("authorization", "").removeprefix("Bearer "), "")
+    if actor is None:
         raise Refused(
             401,
             "InvalidAuthenticationToken",
             "The access token is missing or none of the sandbox's: `fractal sandbox env` says where to get one.",
-        ) from None
+        )
+    return actor
 
 
-def managed_identity(request: Request, _: Draft) -> Reply:
+def managed_identity(request: Request, draft: Draft) -> Reply:
     """A token for the machine's own identity; the header says which one that is here."""
     caller = _CALLERS.get(request.headers.get("x-identity-header", ""))
     if caller is None:
         raise Refused(400, "invalid_request", "X-IDENTITY-HEADER must be what IDENTITY_HEADER says.")
     audience = request.query.get("resource", "")
+    token = _token(caller, audience)
+    if _DATABASES in audience:
+        _let_in(draft, caller, token)
     content = {
-        "access_token": _token(caller, audience),
+        "access_token": token,
         "expires_on": str(int(time.time()) + _SECONDS),
         "resource": audience,
         "token_type": "Bearer",
         "client_id": caller,
     }
     return Reply(200, content)
+
+
+def _let_in(draft: Draft, caller: Actor, token: str) -> None:
+    """Have the real server take a token for the password of whoever is an administrator of servers here."""
+    for _, child in draft.everything("children"):
+        if child["parent"].endswith("/administrators") and child["name"] == caller:
+            REAL_POSTGRES.let_in(str(child["properties"]["principalName"]), token)
 
 
 def service_principal(request: Request, _: Draft) -> Reply:

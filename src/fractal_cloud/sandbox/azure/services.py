@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import uuid4
 
+from fractal_cloud.sandbox.azure import identity
 from fractal_cloud.sandbox.azure.arm import Arm
 from fractal_cloud.sandbox.azure.kinds import ArmKind, Rules, group_of, name_of
+from fractal_cloud.sandbox.calls import Actor
+from fractal_cloud.sandbox.clusters import CLUSTERS, address, kubeconfig
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request
 
-__all__ = ["CHILDREN", "SERVICE_KINDS", "delete_child", "list_children", "put_child"]
+__all__ = ["CHILDREN", "SERVICE_KINDS", "delete_child", "list_children", "put_child", "user_credential"]
 
+_ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
+# The application that stands for the API servers of clusters, and for which Entra gives tokens.
+_KUBERNETES: Final = "6dae42f8-4368-4678-94ff-3fdab4bd0d2e"
 _SYSTEM_DATABASES = ("azure_maintenance", "azure_sys", "postgres")
 # What lies in an account or on a server, at an address below it; the agent never writes it.
 CHILDREN = Kind("children", place=lambda body: Place(body["name"], body["parent"]), judged=False)
@@ -65,15 +73,42 @@ def _complete_cluster(draft: Draft, body: Body, before: Body | None) -> Body:
         "kubernetesVersion": version,
         "currentKubernetesVersion": patch,
         "nodeResourceGroup": group,
-        "fqdn": f"{properties.get('dnsPrefix')}-0a1b2c3d.hcp.{body['location']}.azmk8s.io",
     }
+    body["_cluster"] = (before or {}).get("_cluster") or uuid4().hex
+    properties["fqdn"] = f"{properties.get('dnsPrefix')}-{body['_cluster'][:8]}.hcp.{body['location']}.azmk8s.io"
     body.setdefault("sku", {"name": "Base", "tier": "Free"})
     body["identity"] = {**(body.get("identity") or {}), "principalId": str(uuid4()) if before is None else "kept"}
     if before is not None:
         body["identity"]["principalId"] = before["identity"]["principalId"]
     else:
         _make_group(draft, body, group)
+        callers = partial(identity.caller, audience=_KUBERNETES) if properties.get("aadProfile") else None
+        CLUSTERS.open(body["_cluster"], callers or {_local(body, actor): actor for actor in _ACTORS}.get)
     return body
+
+
+def _local(body: Body, actor: Actor) -> str:
+    """The token of an account of the cluster itself."""
+    return f"aks-{body['_cluster']}-{actor}"
+
+
+def user_credential(arm: Arm, request: Request, draft: Draft) -> Reply:
+    """The kubeconfig of a cluster's users: with an account of its own, or by what `kubelogin` gets of Entra."""
+    words = request.words
+    found = draft.peek(
+        arm.kind.plural,
+        f"/subscriptions/{words['subscription']}/resourceGroups/{words['group']}/providers/{arm.kind.type}/"
+        f"{words['name']}".lower(),
+    )
+    if found is None:
+        raise Refused(404, "ResourceNotFound", f"The Resource '{words['name']}' was not found.")
+    if draft.phase(arm.kind.plural, found["id"].lower()) == "creating":
+        raise Refused(409, "OperationNotAllowed", "The cluster is being created.")
+    command = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "kubelogin", "args": ["get-token"]}
+    by_entra = bool(found["properties"].get("aadProfile"))
+    user = {"exec": command} if by_entra else {"token": _local(found, request.actor)}
+    server = address(urlsplit(request.base).netloc, found["_cluster"])
+    return Reply(200, {"kubeconfigs": [{"name": "clusterUser", "value": kubeconfig(found["name"], server, user)}]})
 
 
 def _refuse_jumps(here: str, there: str) -> None:
@@ -98,6 +133,7 @@ def _make_group(draft: Draft, body: Body, group: str) -> None:
 
 def _leave_cluster(draft: Draft, body: Body) -> None:
     """The node group goes, with all that lies in it."""
+    CLUSTERS.close(body["_cluster"])
     group = str(body["properties"]["nodeResourceGroup"]).lower()
     draft.remove("resourceGroups", group)
     for disk_id, _ in draft.everything("disks"):
@@ -117,6 +153,7 @@ def _complete_server(draft: Draft, body: Body, before: Body | None) -> Body:
     size = properties["storage"].get("storageSizeGB", 0)
     if before is not None and size < old["storage"]["storageSizeGB"]:
         raise Refused(400, "StorageSizeDecreaseNotAllowed", "A server's storage cannot shrink.")
+    _check_administrator(properties, old)
     backup = {"backupRetentionDays": 7, "geoRedundantBackup": "Disabled", **(properties.get("backup") or {})}
     properties |= {
         "backup": backup,
@@ -130,6 +167,19 @@ def _complete_server(draft: Draft, body: Body, before: Body | None) -> Body:
         for name in _SYSTEM_DATABASES:
             _keep_child(draft, f"{body['id']}/databases", name, {})
     return body
+
+
+def _check_administrator(properties: Body, old: Body) -> None:
+    """Whoever lets passwords in names an administrator with one, once; the password is shown to nobody."""
+    password = properties.pop("administratorLoginPassword", None)
+    auth = {"activeDirectoryAuth": "Disabled", "passwordAuth": "Enabled", **(properties.get("authConfig") or {})}
+    properties["authConfig"] = auth
+    login = properties.get("administratorLogin")
+    if old.get("administratorLogin") and login != old["administratorLogin"]:
+        raise Refused(400, "InvalidParameterValue", "The administrator login name cannot be changed.")
+    is_new = login and not old.get("administratorLogin")
+    if auth["passwordAuth"] == "Enabled" and (not login or (is_new and not password)):
+        raise Refused(400, "InvalidParameterValue", "Password authentication needs an administrator and a password.")
 
 
 def _leave_with_children(draft: Draft, body: Body) -> None:

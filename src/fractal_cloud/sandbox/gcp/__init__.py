@@ -26,6 +26,7 @@ _OVERRIDES = {
     "CONTAINER": "",
     "SQL": "",
     "CLOUDRESOURCEMANAGER": "",
+    "IAM": "",
 }
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
+from fractal_cloud.sandbox.clusters import CLUSTERS, address, certificate
+from fractal_cloud.sandbox.gcp import TOKENS
 from fractal_cloud.sandbox.gcp.common import (
     Service,
     begin,
@@ -84,7 +87,9 @@ class Container(Service):
         resource_id = f"{project}/{location}/{name}"
         if draft.peek("cluster", resource_id) is not None:
             raise stated(409, "ALREADY_EXISTS", f"Already exists: {request.path.removeprefix('/v1/')}/{name}.")
-        draft.put("cluster", resource_id, _made(asked, project, location))
+        made = _made(asked, project, location)
+        CLUSTERS.open(made["id"], {token: actor for actor, token in TOKENS.items()}.get)
+        draft.put("cluster", resource_id, made)
         return self._begun(request, draft, "CREATE_CLUSTER", resource_id)
 
     def _update(self, request: Request, draft: Draft) -> Reply:
@@ -116,7 +121,7 @@ class Container(Service):
         return self._begun(request, draft, "SET_LABELS", _id(request))
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
-        self._idle(request, draft)
+        CLUSTERS.close(self._idle(request, draft)["id"])
         draft.remove("cluster", _id(request))
         return self._begun(request, draft, "DELETE_CLUSTER", _id(request))
 
@@ -182,8 +187,7 @@ def _made(asked: Body, project: str, location: str) -> Body:
         "masterAuthorizedNetworksConfig": asked.get("masterAuthorizedNetworksConfig") or {},
         "loggingConfig": asked.get("loggingConfig")
         or {"componentConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}},
-        "endpoint": "203.0.113.9",
-        "masterAuth": {"clusterCaCertificate": "c2FuZGJveA=="},
+        "masterAuth": {"clusterCaCertificate": certificate()},
     }
 
 
@@ -222,6 +226,7 @@ def _shown(request: Request, body: Body) -> Body:
     told = {key: value for key, value in body.items() if key != "project" and value not in ({}, [])}
     return {
         **told,
+        "endpoint": address(urlsplit(request.base).netloc, body["id"]),
         "selfLink": f"{request.base}/v1/{path}",
         "zone": body["location"],
         "etag": _etag(body),

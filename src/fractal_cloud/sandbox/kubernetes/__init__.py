@@ -12,6 +12,7 @@ from fractal_cloud.sandbox.files import written
 from fractal_cloud.sandbox.mounts import Mount, nothing
 
 if TYPE_CHECKING:
+    from fractal_cloud.sandbox.clusters import Clusters
     from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 
 PERSON_TOKEN = "sandbox-person"
@@ -24,6 +25,12 @@ def _load() -> KubernetesCloud:
     from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
 
     return KubernetesCloud()
+
+
+def _load_clusters() -> Clusters:
+    from fractal_cloud.sandbox.clusters import CLUSTERS as OPEN
+
+    return OPEN
 
 
 def kubeconfig(url: str, actor: Actor) -> str:
@@ -57,4 +64,5 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
 MOUNTS = (
     Mount("kubernetes", "kubernetes", "Kubernetes", CLUSTERS["sandbox"], _load, environment),
     Mount("kubernetes-2", "kubernetes", "Kubernetes", CLUSTERS["sandbox-2"], _load, nothing),
+    Mount("clusters", "kubernetes", "Kubernetes", "/api-servers", _load_clusters, nothing),
 )

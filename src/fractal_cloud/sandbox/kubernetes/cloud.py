@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
@@ -33,18 +33,21 @@ from fractal_cloud.sandbox.kubernetes.writing import Writing
 from fractal_cloud.sandbox.monitor import Monitor
 from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse, Stream
 
-__all__ = ["KubernetesCloud"]
+__all__ = ["Answer", "KubernetesCloud"]
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _OPEN_TO_ALL = ("/healthz", "/readyz", "/livez", "/version")
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answer:
+    """What the caller gets: JSON, or text, or bytes, or a stream."""
+
     status: int
-    content: Any  # JSON, or text, or bytes, or a stream
+    content: Any
     error: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    content_type: str = ""  # told by the content where it is empty
 
     @property
     def is_success(self) -> bool:
@@ -55,13 +58,22 @@ class KubernetesCloud:
     """The API server of one cluster, with its knobs, its monitor and the record of its calls.
 
     `without` names custom resource definitions that this cluster does not have, as `mappings.getambassador.io`.
+    `authenticate` tells who a bearer token says it is, where a vendor keeps the cluster: paths then name nobody.
+    `beside`: knobs and calls that it shares with others.
     """
 
     name = "kubernetes"
 
-    def __init__(self, *, without: Iterable[str] = ()) -> None:
-        self.knobs = Knobs()
-        self.calls = CallLog()
+    def __init__(
+        self,
+        *,
+        without: Iterable[str] = (),
+        authenticate: Callable[[str], Actor | None] | None = None,
+        beside: tuple[Knobs, CallLog] | None = None,
+    ) -> None:
+        self.knobs, self.calls = beside or (Knobs(), CallLog())
+        self._is_alone = beside is None
+        self._authenticate = authenticate
         self.monitor = Monitor()
         self._without = frozenset(without)
         self._lock = threading.RLock()
@@ -71,18 +83,22 @@ class KubernetesCloud:
     def reset(self) -> None:
         """Remove all objects, calls, judgements, knobs and hooks; what a cluster has from the start comes back."""
         with self._lock:
-            self.knobs.reset()
-            self.calls.clear()
+            if self._is_alone:
+                self.knobs.reset()
+                self.calls.clear()
             self.monitor.reset()
-            kept = {name: self._store.get(NAMESPACE, "", name) for name in _NAMESPACES}
-            self._store.reset()
-            self._kinds = Kinds()
-            addresses = Addresses()
-            self._controllers = Controllers(self._store, self._kinds, self.knobs, addresses)
-            self._writing = Writing(self._store, self._controllers, addresses)
-            self._reading = Reading(self._store, self._controllers)
-            self._watching = Watching(self.monitor, self._writing)
-            self._begin(kept)
+            self._empty()
+
+    def _empty(self) -> None:
+        kept = {name: self._store.get(NAMESPACE, "", name) for name in _NAMESPACES}
+        self._store.reset()
+        self._kinds = Kinds()
+        addresses = Addresses()
+        self._controllers = Controllers(self._store, self._kinds, self.knobs, addresses)
+        self._writing = Writing(self._store, self._controllers, addresses)
+        self._reading = Reading(self._store, self._controllers)
+        self._watching = Watching(self.monitor, self._writing)
+        self._begin(kept)
 
     def remove_crd(self, name: str) -> None:
         """Take a custom resource definition away, with all its objects: its kind is no longer served."""
@@ -104,23 +120,33 @@ class KubernetesCloud:
             return self._store.items(kind, namespace)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        named, path = split_actor(environ["PATH_INFO"])
+        named, path = split_actor(environ["PATH_INFO"]) if self._authenticate is None else (None, environ["PATH_INFO"])
         try:
-            actor = actor_of(environ) or named
+            actor = self._caller(environ) or named
             if actor is None and path not in _OPEN_TO_ALL:
                 raise unauthorized()
             answer = self._route(environ, path, actor or "person")
         except ApiError as refused:
             answer = _refusal(refused)
         except PageNotFound:
-            answer = _Answer(404, "404 page not found\n", "NotFound")
+            answer = Answer(404, "404 page not found\n", "NotFound")
         content_type, body = _written(answer.content)
+        content_type = answer.content_type or content_type
         start_response(
             f"{answer.status} {HTTPStatus(answer.status).phrase}", [("Content-Type", content_type), *answer.headers]
         )
         return body
 
-    def _route(self, environ: Environ, path: str, actor: Actor) -> _Answer:
+    def _caller(self, environ: Environ) -> Actor | None:
+        if self._authenticate is None:
+            return actor_of(environ)
+        scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+        actor = self._authenticate(token.strip()) if scheme.lower() == "bearer" else None
+        if actor is None:
+            raise unauthorized()
+        return actor
+
+    def _route(self, environ: Environ, path: str, actor: Actor) -> Answer:
         if is_about_itself(path):
             return self._describe(environ, path, actor)
         with self._lock:
@@ -140,7 +166,7 @@ class KubernetesCloud:
         self._finish(RecordedCall(call, answer.status, answer.error, answer.is_success))
         return answer
 
-    def _carry_out(self, request: KubeRequest) -> tuple[_Answer, Call, Interference | None]:
+    def _carry_out(self, request: KubeRequest) -> tuple[Answer, Call, Interference | None]:
         """Judge a call and carry it out, under one lock.
 
         Return also the call with the name of what it created, and what is to happen instead of the answer: an answer
@@ -165,22 +191,22 @@ class KubernetesCloud:
                 self._watching.note(call, request.target.kind, shown)
             return answer, call, interference
 
-    def _answer(self, request: KubeRequest) -> tuple[_Answer, list[Object]]:
+    def _answer(self, request: KubeRequest) -> tuple[Answer, list[Object]]:
         """Return the answer and the objects it shows."""
         kind, form = request.target.kind, form_of(request.accept, is_list=request.verb == "list")
         if request.verb == "watch":
             lines = watch(request, self._store, lambda: self._controllers)  # a reset makes new ones
-            return _Answer(200, Stream(lines)), []
+            return Answer(200, Stream(lines)), []
         if request.verb == "list":
             page = self._reading.page(request, self.knobs.page_size)
-            return _Answer(200, shown_list(kind, page, form, request.query)), page.items
+            return Answer(200, shown_list(kind, page, form, request.query)), page.items
         if request.verb == "get":
             status, item = 200, self._reading.one(request)
         else:
             status, item = self._write(request)
         if request.target.subresource == "scale":
-            return _Answer(status, scale_of(item)), [item]
-        return _Answer(status, shown_object(kind, item, form, request.query)), [item]
+            return Answer(status, scale_of(item)), [item]
+        return Answer(status, shown_object(kind, item, form, request.query)), [item]
 
     def _write(self, request: KubeRequest) -> tuple[int, Object]:
         try:
@@ -195,7 +221,7 @@ class KubernetesCloud:
         self.monitor.confirm(lost_races)
         return status, item
 
-    def _describe(self, environ: Environ, path: str, actor: Actor) -> _Answer:
+    def _describe(self, environ: Environ, path: str, actor: Actor) -> Answer:
         user_agent = environ.get("HTTP_USER_AGENT", "")
         call = Call(
             actor=actor,
@@ -214,18 +240,21 @@ class KubernetesCloud:
         if interference is not None:
             return self._interfere(call, interference, effect=False)
         with self._lock:
-            content = describe(path, self._kinds, f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}")
-        self._finish(RecordedCall(call, 200, "", effect=True))
-        return _Answer(200, content)
+            answer = self._described(environ, path)
+        self._finish(RecordedCall(call, answer.status, answer.error, answer.is_success))
+        return answer
 
-    def _interfere(self, call: Call, interference: Interference, *, effect: bool) -> _Answer:
+    def _described(self, environ: Environ, path: str) -> Answer:
+        return Answer(200, describe(path, self._kinds, f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"))
+
+    def _interfere(self, call: Call, interference: Interference, *, effect: bool) -> Answer:
         if interference.cut:
             self._finish(RecordedCall(call, 0, "", effect))
             raise ConnectionCut
         if interference.kind == "throttle":
             # Priority and fairness refuses in plain text.
             text = "Too many requests, please try again later.\n"
-            answer = _Answer(429, text, "TooManyRequests", (("Retry-After", "1"),))
+            answer = Answer(429, text, "TooManyRequests", (("Retry-After", "1"),))
         else:
             answer = _refusal(ApiError(interference.status, interference.code, interference.message))
         self._finish(RecordedCall(call, answer.status, answer.error, effect))
@@ -260,8 +289,8 @@ def _id(item: Object) -> str:
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
 
 
-def _refusal(refused: ApiError) -> _Answer:
-    return _Answer(refused.code, refused.as_status(), refused.reason)
+def _refusal(refused: ApiError) -> Answer:
+    return Answer(refused.code, refused.as_status(), refused.reason)
 
 
 def _written(content: Any) -> tuple[str, Iterable[bytes]]:

@@ -34,6 +34,13 @@ _MERGE_PATCH: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _SHOWN_WHEN_DELETED: Final = ("CustomResourceDefinition", "PersistentVolumeClaim", "Pod", "ServiceAccount")
+# The status that the server gives a new object, before any controller has seen it.
+_NEW: Final[dict[str, Object]] = {
+    "Deployment": {},
+    "Namespace": {"phase": "Active"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "Service": {"loadBalancer": {}},
+}
 # What only the server writes.
 _OF_THE_SERVER: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "uid")
 
@@ -129,6 +136,8 @@ class Writing:
         item = {"apiVersion": kind.api_version, "kind": kind.kind, **content, "metadata": metadata}
         if kind.has_status:
             item.pop("status", None)
+        if not kind.is_custom and kind.kind in _NEW:
+            item["status"] = _NEW[kind.kind]
         self._check_namespace(target)
         if self._store.get(kind, target.namespace, metadata["name"]) is not None:
             raise errors.already_exists(kind, metadata["name"])

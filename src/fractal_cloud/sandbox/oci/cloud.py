@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from uuid import uuid4
 
 from fractal_cloud.sandbox.calls import Actor
-from fractal_cloud.sandbox.oci import REGION, TENANCY, buckets, forms, instances, networks
+from fractal_cloud.sandbox.oci import REGION, TENANCY, buckets, compat, forms, identities, instances, networks
 from fractal_cloud.sandbox.oci.core import BASE, COMPARTMENT, TOKEN, existing
 from fractal_cloud.sandbox.oci.signatures import signer_of
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
@@ -33,7 +33,7 @@ _CLAUSE: Final = re.compile(r"\s*freeformTags\.(key|value)\s*=\s*'([^']*)'\s*", 
 
 
 class OciCloud(RestCloud):
-    """A tenancy with three compartments, in one region."""
+    """A tenancy with three compartments, in one region. `domain`: what its identity domain asks of users."""
 
     name: ClassVar[str] = "oci"
     kinds: ClassVar[tuple[Kind, ...]] = (
@@ -50,7 +50,16 @@ class OciCloud(RestCloud):
         buckets.OBJECT,
         COMPARTMENT,
         TOKEN,
+        *identities.KINDS,
     )
+
+    def __init__(self) -> None:
+        self.domain = identities.Domain()
+        super().__init__()
+
+    def reset(self) -> None:
+        self.domain.needs_email = False
+        super().reset()
 
     def routes(self) -> list[Route]:
         return [
@@ -60,10 +69,14 @@ class OciCloud(RestCloud):
             *networks.routes(self.knobs),
             *instances.routes(self.knobs),
             *buckets.routes(self.knobs),
+            *identities.routes(self.knobs, self.domain),
+            *compat.routes(),
             Route("POST", "/20180409/resources", "search", "searchResources", self._search, is_write=False),
         ]
 
     def actor_of(self, request: Request) -> Actor:
+        if request.path.startswith(f"{compat.PATH}/"):
+            return "person"  # what runs somewhere, with a key that is looked at there
         return signer_of(request.method, request.target, request.headers, request.body)
 
     def refusal(self, refused: Refused) -> Reply:

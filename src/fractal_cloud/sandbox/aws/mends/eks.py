@@ -6,13 +6,16 @@ import copy
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError, written
+from fractal_cloud.sandbox.aws.eks_tokens import caller
 from fractal_cloud.sandbox.aws.mends.registry import Mending, mend
 from fractal_cloud.sandbox.aws.request import AwsRequest
 from fractal_cloud.sandbox.aws.resources import Ref, find, not_found
 from fractal_cloud.sandbox.calls import Call
+from fractal_cloud.sandbox.clusters import CLUSTERS, address, certificate
 
 __all__: list[str] = []
 
@@ -34,6 +37,11 @@ def keep_all_settings(mending: Mending, request: AwsRequest, call: Call) -> Answ
         cluster.upgrade_policy = {"supportType": "EXTENDED", **(given.get("upgradePolicy") or {})}
         cluster.deletion_protection = bool(given.get("deletionProtection"))
         cluster.tags = cluster.tags or {}
+        key = uuid.uuid4().hex
+        CLUSTERS.open(key, partial(caller, cluster=cluster.name))
+        host = f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
+        cluster.endpoint = f"https://{address(host, key)}"
+        cluster.certificate_authority = {"data": certificate()}
     return answer
 
 
@@ -45,7 +53,10 @@ def respect_deletion_protection(mending: Mending, request: AwsRequest, call: Cal
         raise AwsError("InvalidRequestException", f"Cluster {cluster.name} has deletion protection enabled.")
     if cluster.nodegroup_count:
         raise AwsError("ResourceInUseException", "Cluster has nodegroups attached", 409)
-    return mending.dispatch(request)
+    answer = mending.dispatch(request)
+    if answer.is_success:
+        CLUSTERS.close(cluster.endpoint.rpartition("/")[2])
+    return answer
 
 
 @mend("eks", "UntagResource")

@@ -1,0 +1,171 @@
+"""Components in which others live (a cluster): which of them are published, and what agents have to be told of them.
+
+Whoever lives in a host is in no scope, and in nobody's hands, until an agent has said which realm the host is. News of
+hosts is counted on a scope of its own without a realm, in which nothing ever is: agents that can be told of hosts
+listen to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+
+from fractal_cloud.control.store import types
+from fractal_cloud.control.store.bulk import among
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.records import ComponentRecord
+from fractal_cloud.control.store.schema import components, reaches, scopes
+from fractal_cloud.model.host import HOST_NAMES, HostName, host_of, reach_name
+from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.wire import Host, Hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A host that is declared. ``name``: what agents call it; None where it is not published. ``since``: as it is."""
+
+    host: HostName
+    name: str | None
+    outputs: Mapping[str, str]
+    status: str
+    is_absent: bool
+    since: datetime
+
+
+def room(provider: str, environment: str) -> str:
+    """The key of the scope on which news is counted of the hosts of an environment."""
+    return Scope(provider, "", environment).key
+
+
+def rooms_of(asked: Iterable[tuple[str, str, str]]) -> set[str]:
+    """The rooms that concern components, each given by provider, environment and the name of its realm."""
+    return {room(provider, environment) for provider, environment, name in asked if host_of(name) is not None}
+
+
+def standing(tx: Tx, provider: str, names: Collection[str]) -> dict[str, Standing]:
+    """How the hosts stand that are called so, as far as they are declared; of all whose guests are this provider's."""
+    wanted = {name: host for name in names if (host := host_of(name)) is not None}
+    if not wanted:
+        return {}
+    needed = types.hosts(tx, provider)
+    c = components.c
+    query = select(
+        *(c.live_system_id, c.component_id, c.type, c.place, c.parent, c.name),
+        *(c.output_fields, c.status, c.absent_since, c.last_updated),
+    ).where(
+        among(c.live_system_id, {host.live_system_id for host in wanted.values()}),
+        among(c.component_id, {host.component_id for host in wanted.values()}),
+    )
+    found: dict[str, Standing] = {}
+    for row in tx.connection.execute(query):
+        host = HostName(*row[:6])
+        if str(host) not in wanted:
+            continue
+        outputs = needed.get(row.type, [])
+        is_absent = row.absent_since is not None
+        is_early = row.status == Status.INSTANTIATING.value
+        found[str(host)] = Standing(
+            host=host,
+            name=None if is_early or is_absent else reach_name(row.type, row.output_fields, outputs),
+            outputs={name: row.output_fields[name] for name in outputs if name in row.output_fields},
+            status=row.status,
+            is_absent=is_absent,
+            since=row.last_updated,
+        )
+    return found
+
+
+def declared(tx: Tx, environment: str, provider: str) -> set[str]:
+    """The names of all hosts in which components of a provider live, or shall live."""
+    c = components.c
+    here = (c.environment == environment, c.provider == provider)
+    found: set[str] = set()
+    for column in (c.realm_name, c.declared_realm_name):
+        query = select(column).where(*here, column.startswith(HOST_NAMES, autoescape=True)).distinct()
+        found.update(tx.connection.execute(query).scalars())
+    return found
+
+
+def realms(
+    tx: Tx, reached: Mapping[tuple[str, str, str], str], asked: Iterable[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], str]:
+    """The realms of hosts, by (environment, provider, name), as far as an agent reaches what they published."""
+    by_provider: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for environment, provider, name in asked:
+        if host_of(name) is not None:
+            by_provider[provider].add((environment, name))
+    found = {}
+    for provider, pairs in by_provider.items():
+        published = standing(tx, provider, {name for _, name in pairs})
+        for environment, name in pairs:
+            known = published[name].name if name in published else None
+            realm = reached.get((environment, provider, known)) if known is not None else None
+            if realm is not None:
+                found[environment, provider, name] = realm
+    return found
+
+
+def names_of(tx: Tx, environment: str, reached: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """The realms an agent reaches, by (provider, name), with every host named as its guests' rows do."""
+    found = {}
+    for provider in {provider for provider, _ in reached}:
+        for name, host in standing(tx, provider, declared(tx, environment, provider)).items():
+            if host.name is not None and (provider, host.name) in reached:
+                found[provider, name] = reached[provider, host.name]
+    return found
+
+
+def number(tx: Tx, environment: str, providers: Collection[str]) -> int:
+    """A number that changes with every news of the hosts of these providers."""
+    if not providers:
+        return 0
+    keys = [room(provider, environment) for provider in providers]
+    return sum(tx.connection.execute(_VERSIONS, {"keys": keys}).scalars())
+
+
+_VERSIONS = select(scopes.c.version).where(among(scopes.c.key, "keys"))
+
+
+def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
+    """All hosts that agents of these providers are to reach."""
+    found = {
+        (provider, host.name): Host(provider=provider, name=host.name, type=host.host.type, outputs=dict(host.outputs))
+        for provider in sorted(providers)
+        for host in standing(tx, provider, declared(tx, environment, provider)).values()
+        if host.name is not None
+    }
+    return Hosts(number=number(tx, environment, providers), hosts=[found[key] for key in sorted(found)])
+
+
+def rooms(tx: Tx) -> list[tuple[str, str]]:
+    """Provider and environment wherever components live, or ever lived, in a host."""
+    return [(row.provider, row.place) for row in tx.connection.execute(_ROOMS)]
+
+
+_ROOMS = select(scopes.c.provider, scopes.c.place).where(scopes.c.realm == "")
+
+
+def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, str, str]]:
+    """Where those are found that live in these components: uid, LiveSystem, and the beginning of their scopes' keys."""
+    needed: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for record in records:
+        environment = record.environment
+        if environment not in needed:
+            providers = [provider for provider, place in rooms(tx) if place == environment]
+            needed[environment] = {provider: types.hosts(tx, provider) for provider in providers}
+        for provider, outputs in needed[environment].items():
+            name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))
+            realm = _realm(tx, environment, provider, name) if name is not None else None
+            if realm is not None:
+                yield record.uid, record.live_system_id, Scope(provider, realm, "").key
+
+
+def _realm(tx: Tx, environment: str, provider: str, name: str) -> str | None:
+    c = reaches.c
+    query = select(c.realm).where(c.environment == environment, c.provider == provider, c.name == name)
+    return tx.connection.execute(query).scalar()

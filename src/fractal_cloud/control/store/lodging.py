@@ -1,0 +1,207 @@
+"""What becomes of those who live in a host (a cluster) when agents reach it, cannot reach it, or it is gone.
+
+Gone with its host is only what is being deleted, and only where the host was seen to be gone, or to be another one:
+never because nobody reaches it (S0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from fractal_cloud.control.store import agents, hosts, livesystems, mutations, scopes
+from fractal_cloud.control.store.agents import Agent
+from fractal_cloud.control.store.database import Database, Happening, Tx
+from fractal_cloud.control.store.dialect import is_only_housekeeper
+from fractal_cloud.control.store.placement import lock_live_systems, place_newly_reached
+from fractal_cloud.control.store.records import (
+    ComponentRecord,
+    delete_records,
+    records,
+    select_records,
+    update_records,
+)
+from fractal_cloud.control.store.schema import components
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.host import HOST_NAMES, host_of
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.rules.words import waits_for
+
+BY: Final = "control plane"
+PATIENCE: Final = 1.5
+"""For how many cycles a host may be out of reach after it was published, before that counts as a failure."""
+
+
+def place(database: Database, agent: Agent) -> None:
+    """Settle those whose host an agent reaches already: another LiveSystem named the same one before."""
+    with database.write() as tx:
+        reached = {name: realm for name, realm in agent.realms.items() if realm}
+        place_newly_reached(tx, agent.environment, hosts.names_of(tx, agent.environment, reached))
+        for provider in agent.hosted:
+            _let_wait(tx, agent, provider)
+
+
+def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
+    """Nobody served those who wait for a host, and now somebody does: it is no failure any more."""
+    c = components.c
+    waiting = select_records().where(
+        *(c.environment == agent.environment, c.provider == provider, c.realm.is_(None)),
+        *(c.status == Status.FAILED.value, c.stance == Stance.NONE.value, ~c.established, ~c.deleting),
+        c.realm_name.startswith(HOST_NAMES, autoescape=True),
+    )
+    found = records(tx, waiting)
+    lock_live_systems(tx, (record.live_system_id for record in found))
+    for record in found:
+        host = host_of(record.realm_name)
+        record.waits_for = [host.component_id] if host is not None else []
+        record.status, record.message = Status.INSTANTIATING.value, waits_for(record.waits_for)
+        record.last_updated = tx.now
+        tx.record(_changed(record, agent.id, Status.FAILED.value))
+    update_records(tx, found, ("status", "message", "waits_for", "last_updated"))
+    livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in found}))
+
+
+def _changed(record: ComponentRecord, by: str, before: str) -> Happening:
+    return Happening(
+        record.live_system_id,
+        EventKind.STATUS_CHANGED,
+        by,
+        record.component_id,
+        record.message,
+        before,
+        record.status,
+    )
+
+
+# --- an agent cannot reach it
+
+
+def is_untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> bool:
+    """Whether there is anybody of whom it was not said yet why the host is not reached."""
+    return bool(_untold(tx, agent, unreached))
+
+
+def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str]) -> None:
+    """Say of those who wait for a host why an agent does not reach it; some time later that is a failure (S21)."""
+    with database.write() as tx:
+        told = _untold(tx, agent, unreached)
+        if not told:
+            return
+        lock_live_systems(tx, (record.live_system_id for record in told))
+        told = _untold(tx, agent, unreached)
+        for record in told:
+            record.last_updated = tx.now
+            if record.status == Status.FAILED.value:
+                tx.record(_changed(record, agent.id, Status.INSTANTIATING.value))
+        update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "last_updated"))
+        livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in told}))
+
+
+def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
+    """Those whom no agent tends because of it, with the words in their message, where they are news."""
+    found: list[ComponentRecord] = []
+    alive = _alive(tx)
+    for provider in agent.hosted:
+        known = hosts.standing(tx, provider, hosts.declared(tx, agent.environment, provider))
+        failing = {name: host for name, host in known.items() if host.name in unreached}
+        for record in _guests(tx, agent.environment, provider, failing):
+            host = failing[record.realm_name]
+            if record.realm is not None and (provider, record.realm) in alive:
+                continue  # somebody else reaches it
+            why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
+            is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now
+            fails = is_late and _was_never_dealt_with(record)
+            if record.message == why and not fails:
+                continue
+            record.message = why
+            record.waits_for = [host.host.component_id] if record.realm is None and not fails else []
+            if fails:
+                record.status, record.dealt_generation = Status.FAILED.value, record.generation
+            found.append(record)
+    return found
+
+
+def _guests(tx: Tx, environment: str, provider: str, names: Mapping[str, object]) -> list[ComponentRecord]:
+    if not names:
+        return []
+    c = components.c
+    query = select_records().where(
+        c.environment == environment, c.provider == provider, c.realm_name.in_(sorted(names))
+    )
+    return records(tx, query)
+
+
+def _alive(tx: Tx) -> set[tuple[str, str]]:
+    return {reach for agent in agents.all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
+
+
+def _was_never_dealt_with(record: ComponentRecord) -> bool:
+    return (
+        record.stance == Stance.NONE.value
+        and record.status == Status.INSTANTIATING.value
+        and not record.established
+        and not record.deleting
+    )
+
+
+# --- it is gone
+
+
+def end_without_host(database: Database) -> None:
+    """End the deletion of what was, or should have been, in a host that is gone or has become another one (O10)."""
+    with database.read() as tx:
+        if not _without_host(tx):
+            return
+    with database.write() as tx:
+        if not is_only_housekeeper(tx.connection):
+            return
+        lock_live_systems(tx, (record.live_system_id for record in _without_host(tx)))
+        ended = _without_host(tx)
+        left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
+        versions = scopes.renew_work(tx, {key for key, _ in left})
+        scopes.depart(tx, left, versions)
+        newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
+        for record in ended:
+            before, record.status = record.status, Status.DELETED.value
+            tx.record(_changed(record, BY, before))
+            mutations.keep(tx, newest[record.live_system_id].id, [record])
+        delete_records(tx, (record.uid for record in ended))
+        livesystems.end_if_gone(tx, newest)
+
+
+def _without_host(tx: Tx) -> list[ComponentRecord]:
+    c = components.c
+    going: list[ComponentRecord] = []
+    for provider, environment in hosts.rooms(tx):
+        here = (c.environment == environment, c.provider == provider)
+        in_hosts = c.realm_name.startswith(HOST_NAMES, autoescape=True)
+        going += records(tx, select_records().where(*here, in_hosts, c.deleting))
+    if not going:
+        return []
+    alive = _alive(tx)
+    found = []
+    for provider in {record.provider for record in going}:
+        of_it = [record for record in going if record.provider == provider]
+        known = hosts.standing(tx, provider, {record.realm_name for record in of_it})
+        for record in of_it:
+            why = _why_gone(tx, record, known.get(record.realm_name))
+            if why and (provider, record.realm) not in alive:
+                found.append(replace(record, message=why))
+    return found
+
+
+def _why_gone(tx: Tx, record: ComponentRecord, host: hosts.Standing | None) -> str:
+    """Why nothing of it can be there any more; empty where that is not certain."""
+    named = host_of(record.realm_name)
+    called = repr(named.component_id) if named is not None else "its host"
+    if record.realm is None and not record.established and (host is None or host.name is None):
+        return f"it was never made: {called} was not there"
+    if host is None or host.is_absent:
+        return f"it is gone with {called}, in which it was"
+    name = (record.environment, record.provider, record.realm_name)
+    realm = agents.realms(tx, record.environment, also=[name]).get(name)
+    if realm is not None and record.realm is not None and realm != record.realm:
+        return f"it is gone with {record.realm!r}, in which it was: {called} is {realm!r} now"
+    return ""

@@ -1,0 +1,168 @@
+"""Links to a Cloud Storage bucket: a service account of the link's own, with a role in that bucket alone.
+
+Its HMAC key signs as for S3, so that what runs elsewhere uses one client for every object store, and travels sealed. In
+the bucket's policy the link is recognised by its own account, which bears the mark as its description (L17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fractal_cloud.model.errors import Conflict, NotFound
+from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
+from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.link import InboundLink, Published, inbound
+from fractal_cloud.offers.link_types import STORAGE_LINK, Access, StorageLink
+from fractal_cloud.offers.secret import Secret
+from fractal_cloud.offers.storage_links import Keys, bucket_of, hand_over_key, identity_name
+
+REGION: Final = "auto"
+_LONGEST_NAME: Final = 30
+_PREFIX: Final = "fc-"
+_ROLES: Final[Mapping[Access, str]] = {
+    "read-only": "roles/storage.objectViewer",
+    "read-write": "roles/storage.objectUser",
+}
+Link = InboundLink[StorageLink]
+Item = dict[str, Any]
+
+
+@inbound(source="*", target=GcpGcsBucket, link_type=STORAGE_LINK, settings=StorageLink)
+def grant_bucket(link: Link) -> Published | None:
+    """Give the source an account with a role in this bucket alone; its key travels sealed, and signs as for S3."""
+    bucket, email = bucket_of(link), _email(link)
+    _bring_account(link)
+    _bring_role(link.cloud, bucket, email, _ROLES[link.settings.access])
+    return {
+        "bucket": bucket,
+        "region": REGION,
+        "endpoint": link.cloud.s3_address,
+        "access": link.settings.access,
+        "user": email,
+        **hand_over_key(link, _keys(link.cloud, email)),
+    }
+
+
+@grant_bucket.revokes
+def withdraw_bucket(link: Link) -> None:
+    """Take the role away, then the keys, then the account; gone already is success."""
+    cloud, email = link.cloud, _email(link)
+    account = _find_account(link)
+    if link.sighting is not None:
+        _bring_role(cloud, str(link.sighting.outputs["bucketName"]), email, None)
+    keys = _keys(cloud, email)
+    for key in keys.there:
+        keys.drop(key)
+    if account is not None:
+        cloud.remove("iam", _account_path(cloud, email))
+
+
+@grant_bucket.verifies
+def still_granted(links: Sequence[Link]) -> Iterator[Link]:
+    """Those whose account, key and role are there: two lists for all, and the policy of each bucket."""
+    if not links:
+        return
+    cloud: Gcp = links[0].cloud
+    pages = cloud.pages("iam", f"/v1/projects/{cloud.project}/serviceAccounts", "accounts", pageSize="100")
+    accounts = {one["email"] for page in pages for one in page}
+    keys = {str(one["accessId"]) for one in _listed_keys(cloud)}
+    policies: dict[str, Item] = {}
+    for link in links:
+        bucket, email = str(link.there.outputs["bucketName"]), _email(link)
+        if bucket not in policies:
+            policies[bucket] = _policy(cloud, bucket)
+        roles = _roles_of(policies[bucket], email)
+        if email in accounts and link.fields.get("accessKeyId") in keys and roles == [_ROLES[link.settings.access]]:
+            yield link
+
+
+# --- the account
+
+
+def _email(link: Link) -> str:
+    name = identity_name(link, _LONGEST_NAME - len(_PREFIX)).lower()
+    return f"{_PREFIX}{name}@{link.cloud.project}.iam.gserviceaccount.com"
+
+
+def _account_path(cloud: Gcp, email: str) -> str:
+    return f"/v1/projects/{cloud.project}/serviceAccounts/{email}"
+
+
+def _find_account(link: Link) -> Item | None:
+    """The account the link made, if it is there; one of that name that it did not make is left alone."""
+    email = _email(link)
+    found: Item | None = link.cloud.find("iam", _account_path(link.cloud, email))
+    if found is not None and found.get("description") != link.mark:
+        raise Conflict(f"service account {email!r} is there and was not made by this link: delete it")
+    return found
+
+
+def _bring_account(link: Link) -> None:
+    if _find_account(link) is not None:
+        return
+    told = {"displayName": f"Fractal Cloud: {link.other}"[:100], "description": link.mark}
+    body = {"accountId": _email(link).partition("@")[0], "serviceAccount": told}
+    link.cloud.write("iam", "POST", f"/v1/projects/{link.cloud.project}/serviceAccounts", body)
+
+
+# --- its role in the bucket's policy
+
+
+def _policy(cloud: Gcp, bucket: str) -> Item:
+    found = cloud.find("storage", f"/b/{bucket}/iam", optionsRequestedPolicyVersion="3")
+    if found is None:
+        raise NotFound(f"bucket {bucket!r} cannot be read: it is looked for again")
+    return found
+
+
+def _roles_of(policy: Item, email: str) -> list[str]:
+    member = f"serviceAccount:{email}"
+    return [one["role"] for one in policy.get("bindings") or () if member in one.get("members", ())]
+
+
+def _bring_role(cloud: Gcp, bucket: str, email: str, role: str | None) -> None:
+    """Have the account that one role in the bucket, or none; everybody else's are as they were, or it is refused."""
+    policy = _policy(cloud, bucket)
+    if _roles_of(policy, email) == ([role] if role else []):
+        return
+    member = f"serviceAccount:{email}"
+    bindings: list[Item] = []
+    for one in policy.get("bindings") or ():
+        members = [other for other in one.get("members", ()) if other != member]
+        if members:
+            bindings.append({**one, "members": members})
+    if role:
+        plain = next((one for one in bindings if one["role"] == role and not one.get("condition")), None)
+        if plain is None:
+            bindings.append({"role": role, "members": [member]})
+        else:
+            plain["members"] = [*plain["members"], member]
+    cloud.write("storage", "PUT", f"/b/{bucket}/iam", {**policy, "bindings": bindings})
+
+
+# --- its keys
+
+
+def _listed_keys(cloud: Gcp, **query: str) -> list[Item]:
+    path = f"/projects/{cloud.project}/hmacKeys"
+    return [one for page in cloud.pages("storage", path, "items", maxResults="250", **query) for one in page]
+
+
+def _keys(cloud: Gcp, email: str) -> Keys:
+    path = f"/projects/{cloud.project}/hmacKeys"
+    there = sorted(_listed_keys(cloud, serviceAccountEmail=email), key=lambda one: str(one.get("timeCreated")))
+
+    def make() -> tuple[str, Secret]:
+        made = cloud.write("storage", "POST", path, None, {"serviceAccountEmail": email})
+        return str(made["metadata"]["accessId"]), Secret(str(made["secret"]))
+
+    def drop(key: str) -> None:
+        """Google deletes no key that is in use: it is switched off first."""
+        try:
+            cloud.write("storage", "PUT", f"{path}/{key}", {"state": "INACTIVE"})
+        except NotFound:
+            return
+        cloud.remove("storage", f"{path}/{key}")
+
+    return Keys([str(one["accessId"]) for one in there], make, drop)
