@@ -156,8 +156,12 @@ class Page:
         yield "tags", _carried(self._facts)
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
-            yield "a creation whose answer was lost is recognised", RECOGNITION[self._offer.recognition]
+            yield "a creation whose answer was lost is recognised", self._recognised()
         yield "guard of a write", self._facts.guard
+
+    def _recognised(self) -> str:
+        known = RECOGNITION[self._offer.recognition]
+        return known if self._offer.mark("") is None else f"{known}, and by a mark that travels in the create call"
 
     def _parameters(self) -> Iterator[tuple[str, ...]]:
         required = self._schema.get("required", [])

@@ -30,7 +30,7 @@ def provider_of(item: pytest.Item) -> str:
     values = [value for value in getattr(getattr(item, "callspec", None), "params", {}).values() if _is_name(value)]
     for value in values:
         if value in suites():
-            return str(value)
+            return suites()[value].provider
         if value in kinds():
             return kinds()[value][0].provider
     named = getattr(getattr(item, "module", None), "PROVIDER", "")

@@ -50,6 +50,10 @@ def unowned(s: Situation) -> bool:
     return s.owner is Party.NOBODY
 
 
+def is_bare(s: Situation) -> bool:
+    return s.manager is Manager.NOBODY and unowned(s) and not s.reconcile
+
+
 def handshake(s: Situation) -> bool:
     return ours(s) and s.reconcile
 
@@ -125,6 +129,14 @@ TABLE = (
         Action.NOTHING,
         override_stays,
     ),
+    Row(
+        "S17",
+        PRESENT,
+        lambda s: s.owes_tags and is_bare(s) and s.stance is MANAGED and s.intent_open,
+        Status.INSTANTIATING,
+        Action.TAG,
+        MANAGED,
+    ),
     Row("S7", PRESENT, lambda s: not ours(s), Status.MANUAL_OVERRIDE, Action.NOTHING, s7_stance),
     Row(
         "S8",
@@ -193,16 +205,16 @@ def situations() -> Iterator[Situation]:
         Presence, FLAGS, Manager, FLAGS, (Party.NOBODY, Party.ME, Party.OTHER), (Party.NOBODY, Party.ME, Party.OTHER),
         Party, Stance,
     ):  # fmt: skip
-        for rest in product(FLAGS, repeat=8):
+        for rest in product(*([FLAGS] * 8), FLAGS if presence is PRESENT else (False,)):
             yield Situation(presence, untouchable, manager, reconcile, owner, heir, claimant, stance, *rest)
 
 
-HOW_MANY = 4 * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**8
+HOW_MANY = (4 + 1) * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**8
 
 
 @pytest.mark.rule(
     "S0", "S1", "S2", "S3", "S4", "S4a", "S5", "S6", "S6a", "S7", "S8", "S8a", "S9", "S10", "S11", "S11a", "S11b",
-    "S12", "S12a", "S14",
+    "S12", "S12a", "S14", "S17",
 )  # fmt: skip
 def test_decide_says_what_the_table_says_in_every_situation() -> None:
     rows = {presence: [row for row in TABLE if row.presence is presence] for presence in Presence}
@@ -212,7 +224,7 @@ def test_decide_says_what_the_table_says_in_every_situation() -> None:
         if decide(situation) != expected:
             pytest.fail(f"{situation}: decide says {decide(situation)}, the table says {expected}")
         count += 1
-    assert count == HOW_MANY == 1_769_472
+    assert count == HOW_MANY == 2_211_840
 
 
 WRITES = frozenset({Action.RECONCILE, Action.READOPT, Action.CREATE})
@@ -226,6 +238,12 @@ def test_no_decision_ever_writes_to_what_is_not_ours() -> None:
             assert s.presence is ABSENT, f"creates while something is sighted: {s}"
             assert not s.untouchable, f"creates what it must not own: {s}"
             assert s.heir is not Party.OTHER, f"creates what another LiveSystem has the right to: {s}"
+        elif decision.action is Action.TAG:
+            assert s.presence is PRESENT, f"tags what it does not see: {s}"
+            assert not s.untouchable, f"tags what is only ever read: {s}"
+            assert s.owes_tags, f"tags what its own creation did not make, or tags it again: {s}"
+            assert is_bare(s), f"tags what somebody tagged: {s}"
+            assert not s.stance.hands_off, f"tags what was let go: {s}"
         elif decision.action in WRITES:
             assert s.presence is PRESENT, f"writes to what it does not see: {s}"
             assert not s.untouchable, f"writes to what is only ever read: {s}"

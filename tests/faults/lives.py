@@ -13,8 +13,9 @@ from typing import Any
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, stamp
 from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType, find_drift
-from fractal_cloud.testing import OfferExample
+from fractal_cloud.testing import Found, OfferExample
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
 
@@ -135,6 +136,8 @@ class Life:
 
     def _is_born(self) -> None:
         [found] = self._example.hands.find(self.id)
+        if self._world.tags_follow and self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride":
+            found = self._hand_back_unfinished(found)
         named = {self._example.name_tag: self.id} if self._example.name_tag else {}
         assert dict(found.tags) == {**named, **stamp(LIVE_SYSTEM).to_mapping()}
         self._resource_id = found.resource_id
@@ -143,6 +146,16 @@ class Life:
             self._example.hands.tag(found, others)
         self._tags = {**found.tags, **others}
         self._is_as_declared()
+
+    def _hand_back_unfinished(self, found: Found) -> Found:
+        """Nobody can know whether its tags were ever on it: it is left bare, and says so, until it is handed over."""
+        message = self._world.component(LIVE_SYSTEM, self.id)["message"]
+        assert message.startswith(words.tagging_lost()), message
+        assert not found.tags, f"let go, yet tagged: {found.tags}"
+        self._example.hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+        self._world.survive()
+        [again] = self._example.hands.find(self.id)
+        return again
 
     def _is_as_declared(self) -> None:
         shown = self._world.component(LIVE_SYSTEM, self.id)

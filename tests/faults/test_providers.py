@@ -27,7 +27,7 @@ STRUCK = [suite for suite in suites().values() if suite.effects]
 
 def _types(chosen: Callable[[Suite, str], bool], *more: Any) -> list[Any]:
     return [
-        pytest.param(suite.provider, kind, id=kind, marks=[*suite.marks(), *more])
+        pytest.param(suite.key, kind, id=kind, marks=[*suite.marks(), *more])
         for suite in STRUCK
         for kind in suite.kinds()
         if chosen(suite, kind)
@@ -111,7 +111,7 @@ def test_a_life_goes_on_whatever_happens_at_whatever_effect(
 def _refusals() -> list[Any]:
     return [
         pytest.param(
-            suite.provider,
+            suite.key,
             kind,
             refusal,
             id=f"{kind}-{refusal}",

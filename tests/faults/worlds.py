@@ -21,7 +21,12 @@ W = TypeVar("W", bound="FaultyWorld")
 
 
 class FaultyWorld(World):
-    """The whole product in one process; whoever is killed in it is followed by an agent that knows nothing of it."""
+    """The whole product in one process; whoever is killed in it is followed by an agent that knows nothing of it.
+
+    ``tags_follow``: its cloud takes no tags in a create call, so that a creation may be let go half-way (S17).
+    """
+
+    tags_follow: bool = False
 
     def __init__(self, sandbox: Sandbox, folder: Path, effects: Effects, **settings: Any) -> None:
         self.effects = effects

@@ -43,7 +43,7 @@ ON_RESOURCES = (
 AT_THE_WRONG_MOMENT = ("untag", "untag", "give_away", "own_a", "own_b", "disown", "wipe", "destroy", "make_anew")
 MOODS = ("well", "well", "well", "slow", "late", "lost", "lost", "lost and late", "denied", "throttled", "list", "get")
 RUN = [
-    pytest.param(suite.provider, kind, id=suite.provider if kind == suite.machine else kind, marks=suite.marks())
+    pytest.param(suite.key, kind, id=suite.key if kind == suite.machine else kind, marks=suite.marks())
     for suite in suites().values()
     for kind in ([suite.machine] if suite.machine else []) + [kind for kind in suite.kinds() if suite.is_frozen(kind)]
 ]

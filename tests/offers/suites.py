@@ -1,6 +1,7 @@
 """What every provider brings for the suites that run over the whole registry: found by walking this folder.
 
-A provider's folder has a ``suite.py`` with a ``SUITE``. There is no list to add one to.
+A provider's folder has a ``suite.py`` with a ``SUITE``, and ``VARIANTS`` of it if there are any. There is no list to
+add one to.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Suite:
     at least. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the knob
     ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
+    ``variant``: what tells it from the provider's other suites; those with one run in the long run only.
     """
 
     provider: str
@@ -85,10 +87,16 @@ class Suite:
     creates: str = "create*"
     why_not: Callable[[], str] = str
     has_long_lives: bool = False
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """What it is called among all suites."""
+        return f"{self.provider}{self.variant}"
 
     def kinds(self) -> dict[str, type[Component]]:
         """The types by their class names."""
-        return {kind.__name__: kind for kind in self.cases}
+        return {f"{kind.__name__}{self.variant}": kind for kind in self.cases}
 
     def is_quick(self, kind: str) -> bool:
         """Whether all that can be asked of a type is asked in the quick run."""
@@ -101,20 +109,21 @@ class Suite:
     def marks(self) -> list[pytest.MarkDecorator]:
         """What every test over this provider bears: that it is skipped, and why, where it cannot run."""
         reason = self.why_not()
-        return [pytest.mark.skip(reason=reason)] if reason else []
+        skipped = [pytest.mark.skip(reason=reason)] if reason else []
+        return [*skipped, pytest.mark.soak] if self.variant else skipped
 
 
 @cache
 def suites() -> dict[str, Suite]:
-    """Every provider's suite, by its name."""
-    found = [
-        importlib.import_module(f"tests.offers.{path.parent.name}.suite").SUITE
+    """Every provider's suites, by their names."""
+    modules = [
+        importlib.import_module(f"tests.offers.{path.parent.name}.suite")
         for path in sorted(Path(__file__).parent.glob("*/suite.py"))
     ]
-    return {suite.provider: suite for suite in found}
+    return {suite.key: suite for module in modules for suite in (module.SUITE, *getattr(module, "VARIANTS", ()))}
 
 
 @cache
 def kinds() -> dict[str, tuple[Suite, type[Component]]]:
     """Every taggable type of every provider, by its class's name."""
-    return {kind.__name__: (suite, kind) for suite in suites().values() for kind in suite.cases}
+    return {name: (suite, kind) for suite in suites().values() for name, kind in suite.kinds().items()}

@@ -58,6 +58,14 @@ class Book:
         tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
         self.unpublished.add(tracked.uid)
 
+    def take_back_tagging(self, tracked: Tracked) -> None:
+        """The cloud refused, or was not asked: no tag was put on, so it may be tried again (S17)."""
+        intent = tracked.memory.intent
+        assert intent is not None, "tags are owed by an open creation alone"
+        owed = intent.model_copy(update={"tagging": "owed"})
+        tracked.memory = replace(tracked.memory, intent=owed)
+        self.unpublished.add(tracked.uid)
+
     def note_resource(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """Remember who owns a resource, and who left it in override, under its natural identity."""
         sighting = view.sighting

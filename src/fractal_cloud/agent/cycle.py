@@ -29,6 +29,7 @@ from fractal_cloud.model.errors import CloudError, Conflict, FractalError, Throt
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
+from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Remembered, Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange, Intent
 from fractal_cloud.offers.link import Handlers
@@ -222,12 +223,11 @@ class Cycle:
         return [tracked for tracked in first.values() if tracked.uid not in self._tried]
 
     def _confirm_gone(self, creations: list[Tracked]) -> set[str]:
-        """What had a published id is created again only after a direct read says it is gone (S19)."""
-        vanished = [
-            t
-            for t in creations
-            if t.memory.resource_id is not None and t.memory.intent is None and t.uid not in self._confirmed
-        ]
+        """What had a published id, or would bear a mark, is created again only after a direct read says it is gone.
+
+        Somebody may have renamed it meanwhile (S19, S17).
+        """
+        vanished = [t for t in creations if self._id_to_confirm(t) is not None and t.uid not in self._confirmed]
         for tracked, found in zip(vanished, self._around.pool.map(self._read_by_id, vanished), strict=True):
             if isinstance(found, CloudError):
                 self._outlook.unconfirmed[tracked.uid] = found
@@ -246,9 +246,16 @@ class Cycle:
     def _read_by_id(self, tracked: Tracked) -> Sighting | CloudError | None:
         offer = self._around.offers[tracked.type].offer
         try:
-            return offer.read(self._held.cloud, tracked.memory.resource_id or "")
+            return offer.read(self._held.cloud, self._id_to_confirm(tracked) or "")
         except CloudError as error:
             return error
+
+    def _id_to_confirm(self, tracked: Tracked) -> str | None:
+        """The id by which a direct read would find what is not found by its name."""
+        memory = tracked.memory
+        if memory.intent is None:
+            return memory.resource_id
+        return self._around.offers[tracked.type].offer.mark(memory.intent.id)
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
         """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
@@ -304,6 +311,8 @@ class Cycle:
                 memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
+            elif step.add != NO_TAGS:
+                memory = _with_tagging(memory)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
             is_new = step.verb is Verb.CREATE or used is not None
             if is_new or replace(memory, message=tracked.memory.message) != tracked.memory:
@@ -323,6 +332,7 @@ class Cycle:
             id=before.id if before is not None else entry_id,
             at=now,
             attempts=before.attempts + 1 if before is not None else 1,
+            tagging="owed" if self._around.offers[tracked.type].offer.tags_follow(self._held.cloud) else "",
         )
         self._book.note_creator(tracked)
         self._tried.add(tracked.uid)
@@ -362,7 +372,12 @@ class Cycle:
                 picture.drop(tracked.type, outcome.planned.sighting.resource_id)
         if step.verb is Verb.CREATE:
             self._take_in_creation(outcome)
-        elif outcome.error is not None and not was_taken_over(outcome):
+            return
+        is_tagging = step.verb is Verb.TAG
+        if is_tagging and outcome.had_no_effect:
+            self._book.take_back_tagging(tracked)
+        # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
+        if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
             self._troubles.add(tracked, step.verb, outcome.error, self._outlook.now)
         else:
             self._troubles.forget(tracked)
@@ -502,6 +517,14 @@ def _parts(wave: list[Tracked], judgements: dict[str, Judgement], concurrency: i
 def _signature(step: Step) -> str:
     """A step with what it found: taken twice in one cycle it would change nothing the second time either."""
     return f"{step.verb}:{sorted((name, str(d.actual)) for name, d in step.drift.items())}"
+
+
+def _with_tagging(memory: Remembered) -> Remembered:
+    """That tags are about to be put on is remembered first: what is without them later on was let go (S17)."""
+    intent = memory.intent
+    if intent is None or intent.tagging != "owed":
+        return memory
+    return replace(memory, intent=intent.model_copy(update={"tagging": "begun"}))
 
 
 def _verb(judgement: Judgement) -> Verb | None:

@@ -23,6 +23,7 @@ _VERBS: dict[Verb, Literal["create", "update", "delete", "tag"]] = {
     Verb.FINISH: "tag",
     Verb.PUSH: "tag",
     Verb.UNTAG: "tag",
+    Verb.TAG: "tag",
 }
 
 

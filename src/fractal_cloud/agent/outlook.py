@@ -17,7 +17,8 @@ from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.status import Status
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Recognition, Wired
 from fractal_cloud.rules.drift import ComparedType
@@ -245,7 +246,19 @@ class Outlook:
             rival=self.rivals.get(tracked.uid),
             window_over=self._is_window_over(tracked),
             known_as=self.known_as.get(tracked.uid),
+            mark=self._mark(tracked, view),
         )
+
+    def _mark(self, tracked: Tracked, view: View) -> bool | None:
+        """Whether what was seen is what the component's open creation made; None while that does not show (S17)."""
+        intent, sighting = tracked.memory.intent, view.sighting
+        if intent is None or sighting is None or tracked.memory.stance is not Stance.MANAGED:
+            return False
+        mark = self._offers[tracked.type].offer.mark(intent.id)
+        is_hidden = sighting.condition is Condition.CREATING and sighting.protocol == NO_TAGS
+        if mark is None or sighting.resource_id == mark:
+            return mark is not None
+        return None if is_hidden else False
 
     def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())

@@ -19,6 +19,7 @@ _BY_VERB = {
     Verb.PUSH: PlannedAction.CHANGE,
     Verb.UNTAG: PlannedAction.LEAVE,
     Verb.DELETE: PlannedAction.DELETE,
+    Verb.TAG: PlannedAction.CREATE,
 }
 _BY_RULE = {
     "S0": PlannedAction.UNKNOWN,
@@ -29,6 +30,7 @@ _BY_RULE = {
     "S8": PlannedAction.IMPORT,
     "S9": PlannedAction.CHANGE,
     "S11a": PlannedAction.CHANGE,
+    "S17": PlannedAction.CREATE,
 }
 
 

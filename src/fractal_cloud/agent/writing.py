@@ -13,7 +13,7 @@ from typing import Final
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, Transient
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
@@ -31,6 +31,7 @@ _CALLS: Final[Mapping[Verb, str]] = {
     Verb.PUSH: "tag",
     Verb.FINISH: "tag",
     Verb.UNTAG: "tag",
+    Verb.TAG: "tag",
 }
 
 
@@ -46,7 +47,10 @@ class Planned:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one step. ``view``: what the last read of the resource showed; None if it was not read."""
+    """What came of one step. ``view``: what the last read of the resource showed; None if it was not read.
+
+    ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the look afterwards.
+    """
 
     planned: Planned
     view: View | None = None
@@ -55,8 +59,15 @@ class Outcome:
     abandoned: bool = False
     race_lost: bool = False
     written: bool = False
+    is_done: bool = False
     request_ids: list[str] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def had_no_effect(self) -> bool:
+        """Whether certainly nothing was written: it was not sent, or the cloud refused it."""
+        is_refused = self.error is not None and not isinstance(self.error, Transient)
+        return not self.written or (is_refused and not self.is_done)
 
 
 class Writer:
@@ -114,6 +125,7 @@ class Writer:
             return
         outcome.written = True
         self._write(planned.tracked, fresh, step)
+        outcome.is_done = True
         outcome.view = self._read(planned)
         after = outcome.view.sighting
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
@@ -133,6 +145,8 @@ class Writer:
         tracked = planned.tracked
         if planned.step.request is not None and tracked.request is None:
             tracked = replace(tracked, request=planned.step.request)
+        if planned.step.verb is Verb.TAG:
+            tracked = _before_tagging(tracked)
         again = self._outlook.judge(tracked, view)
         allowed = again.step is not None and again.step.verb is planned.step.verb
         return view.sighting, again.step if allowed else None
@@ -162,7 +176,7 @@ class Writer:
                 self._offer.update(cloud, fresh, self._wanted(tracked), frozenset(step.drift))
             case Verb.DELETE:
                 self._offer.delete(cloud, fresh)
-            case Verb.STAMP | Verb.PUSH:
+            case Verb.STAMP | Verb.PUSH | Verb.TAG:
                 self._offer.tag(cloud, fresh, add=step.add, remove=NO_TAGS)
             case Verb.FINISH | Verb.UNTAG:
                 self._offer.tag(cloud, fresh, add=NO_TAGS, remove=step.remove)
@@ -179,3 +193,11 @@ class Writer:
             component.name = tracked.identity.name
         parent_id = self._outlook.parent_id(tracked)
         return Wanted(component, tracked.live_system_id, parent_id, token)
+
+
+def _before_tagging(tracked: Tracked) -> Tracked:
+    """A component as it was judged: that its tagging is begun was published meanwhile, by this very step."""
+    intent = tracked.memory.intent
+    assert intent is not None, "tags are owed by an open creation alone"
+    owed = intent.model_copy(update={"tagging": "owed"})
+    return replace(tracked, memory=replace(tracked.memory, intent=owed))

@@ -42,10 +42,11 @@ class Situation:
     """Everything a decision may depend on.
 
     ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
-    ``untouchable``: the type cannot carry tags, or the component is ``importOnly``.
-    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one
-    settled cycle ago. ``tags_frozen``: nobody can change a tag of it after its creation, so that ``reconcile`` and the
-    override are what the control plane remembers.
+    ``untouchable``: the type cannot carry tags, or the component is ``importOnly``. ``owes_tags``: it is what this
+    component's own creation made, which could not carry tags, and the agent has not begun to put any on it.
+    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one settled
+    cycle ago. ``tags_frozen``: nobody can change a tag of it after its creation, so that ``reconcile`` and the override
+    are what the control plane remembers.
     """
 
     presence: Presence
@@ -64,6 +65,7 @@ class Situation:
     noticed: bool = False
     drifted: bool = False
     tags_frozen: bool = False
+    owes_tags: bool = False
 
 
 class Action(StrEnum):
@@ -71,6 +73,7 @@ class Action(StrEnum):
 
     NOTHING = "nothing"
     CREATE = "create"
+    TAG = "tag"
     NOTICE = "notice"
     RECONCILE = "reconcile"
     READOPT = "readopt"

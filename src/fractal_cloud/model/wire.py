@@ -37,13 +37,16 @@ class Override(Wire):
 class Intent(Wire):
     """A creation that was published before it was tried, and that no reading has shown complete yet (S17).
 
-    ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet.
+    ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet. ``tagging``: empty where
+    the tags travel in the create call; where they cannot, they are ``owed``, and ``begun`` from before the one call
+    that puts them on: what is found without them then was let go by somebody, for all that can be known.
     """
 
     id: str
     at: datetime
     attempts: int = 1
     resource_id: str | None = None
+    tagging: Literal["", "owed", "begun"] = ""
 
 
 class Memory(Wire):

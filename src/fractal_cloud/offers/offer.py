@@ -215,8 +215,22 @@ class Offer(ABC, Generic[C, K]):
     def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
         """Create it with the tags in the same call; returns before the cloud is ready.
 
-        ONE writing call: what the create call cannot carry is left to ``update``.
+        ONE writing call: what the create call cannot carry is left to ``update``. Where ``tags_follow``, the tags are
+        left out.
         """
+
+    def tags_follow(self, cloud: K) -> bool:
+        """Whether this cloud takes no tags in the create call: ``tag`` puts them on afterwards, at most once (S17).
+
+        Only with a ``mark``. Known without a call, and the same for as long as the session lives.
+        """
+        del cloud
+        return False
+
+    def mark(self, token: str) -> str | None:
+        """The id of the resource that a creation with this token makes, where it is known beforehand (S17)."""
+        del token
+        return None
 
     @abstractmethod
     def update(self, cloud: K, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:

@@ -48,6 +48,8 @@ def _decide_present(s: Situation) -> Decision:
     if s.tags_frozen and not (s.manager is Manager.OURS and s.owner is Party.ME):
         stance = Stance.OVERRIDE if s.stance is Stance.OVERRIDE else Stance.IMPORTED
         return Decision("S6a", Status.EXTERNALLY_MANAGED, Action.NOTHING, stance)
+    if _awaits_tags(s):
+        return Decision("S17", Status.INSTANTIATING, Action.TAG, Stance.MANAGED)
     if s.manager is not Manager.OURS:
         keeps_import = s.owner is Party.NOBODY and s.stance is Stance.IMPORTED
         stance = Stance.IMPORTED if keeps_import else Stance.OVERRIDE
@@ -55,6 +57,12 @@ def _decide_present(s: Situation) -> Decision:
     if s.owner is Party.NOBODY:
         return _decide_unowned(s)
     return _decide_owned(s)
+
+
+def _awaits_tags(s: Situation) -> bool:
+    """Whether an own creation is still to be tagged: who put any of the three on it has said whose it is (S17)."""
+    is_bare = s.manager is Manager.NOBODY and s.owner is Party.NOBODY and not s.reconcile
+    return is_bare and s.owes_tags and s.intent_open and s.stance is Stance.MANAGED
 
 
 def _decide_unowned(s: Situation) -> Decision:

@@ -7,7 +7,7 @@ returns differs. The table itself is in ``decide``; here its verbs become steps 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -35,6 +35,7 @@ class Verb(StrEnum):
     PUSH = "push"
     UNTAG = "untag"
     DELETE = "delete"
+    TAG = "tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Circumstances:
     ``lodgers``: those that live in it in another scope, and are found through what it publishes until they are gone.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
-    ``known_as``: the other name under which a vanished resource was found (S19).
+    ``known_as``: the other name under which a vanished resource was found (S19). ``mark``: whether what was seen bears
+    the mark of the component's own creation; None where that does not show yet.
     """
 
     compared: ComparedType
@@ -76,6 +78,7 @@ class Circumstances:
     rival: str | None = None
     window_over: bool = True
     known_as: str | None = None
+    mark: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Judgement:
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
+    if around.mark is None:
+        return _hidden(tracked, _sighted(view))
     drift = _drift(tracked, view, around)
     situation = situate(
         tracked,
@@ -114,6 +119,7 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
         now=around.now,
         cycle=around.cycle,
     )
+    situation = replace(situation, owes_tags=around.mark and _is_tagging_owed(tracked))
     answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
     if answer is not None and answer.acts:
         return _act_on_request(tracked, view, around, answer, drift)
@@ -126,12 +132,33 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     match decision.action:
         case Action.CREATE:
             return _creation(tracked, around, decision, answer)
+        case Action.TAG:
+            return _tagging(tracked, decision, answer)
         case Action.READOPT:
             return _readoption(tracked, _sighted(view), around, decision, drift, answer)
         case Action.RECONCILE | Action.NOTICE:
             return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
         case _:
             return _standstill(tracked, view, around, decision, drift, answer)
+
+
+def _is_tagging_owed(tracked: Tracked) -> bool:
+    intent = tracked.memory.intent
+    return intent is not None and intent.tagging == "owed"
+
+
+def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:
+    """Nothing is decided about what may be the component's own creation until its mark shows (S17)."""
+    status = Status.DELETING if tracked.deleting else Status.INSTANTIATING
+    return Judgement("S17", status, tracked.memory.stance, words.at_work(sighting), in_progress=True)
+
+
+def _tagging(tracked: Tracked, decision: Decision, answer: Answer | None) -> Judgement:
+    """The second half of a creation whose call could not carry tags."""
+    step = Step(Verb.TAG, "tagging", add=stamp(tracked.live_system_id))
+    return Judgement(
+        decision.rule, decision.status, decision.stance, words.tagging(), step=step, in_progress=True, answer=answer
+    )
 
 
 def _sighted(view: View) -> Sighting:

@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from fractal_cloud.model.link import NO_LINKS, published_fields
+from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked
-from fractal_cloud.model.wire import Override
+from fractal_cloud.model.wire import Intent, Override
+from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
 from fractal_cloud.rules.situate import View, is_handed_back
@@ -26,7 +29,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     present = sighting is not None
     absent = view.presence is Presence.ABSENT
     creating = judgement.stance is Stance.MANAGED and not judgement.carried_out
-    intent = memory.intent if creating or not present else None
+    intent = _intent(memory, sighting) if creating or not present else None
     return Remembered(
         stance=judgement.stance,
         status=link_status(status, memory.links),
@@ -49,6 +52,14 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     )
 
 
+def _intent(memory: Remembered, sighting: Sighting | None) -> Intent | None:
+    """The open creation; whose tags were once seen owes none any more, whatever becomes of them (S17)."""
+    intent = memory.intent
+    if intent is None or not intent.tagging or sighting is None or sighting.protocol == NO_TAGS:
+        return intent
+    return intent.model_copy(update={"tagging": ""})
+
+
 def _override(tracked: Tracked, view: View, judgement: Judgement) -> Override | None:
     if judgement.stance is not Stance.OVERRIDE:
         return None
@@ -58,6 +69,8 @@ def _override(tracked: Tracked, view: View, judgement: Judgement) -> Override | 
     if answer is not None and answer.breaks_glass and not answer.refusal:
         request = answer.request
         return Override(since=since, by=request.by, reason=request.reason, until=request.until)
+    if known is None and judgement.rule == "S7" and words.is_tagging_lost(tracked):
+        return Override(since=since, reason=words.tagging_lost())
     found = known or Override(since=since)
     if answer is not None and answer.acts and answer.by_memory:
         return found.model_copy(update={"readopted_by": answer.request.by})

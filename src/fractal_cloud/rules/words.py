@@ -53,6 +53,19 @@ def creating(tracked: Tracked) -> str:
     return "creating" if intent is None else "creating: the answer to the last try was lost, finishing it"
 
 
+def tagging() -> str:
+    """The second half of a creation whose call could not carry tags."""
+    return "created: putting its tags on"
+
+
+def tagging_lost() -> str:
+    """Why something that was created here is in override from its first hour on (S17)."""
+    return (
+        "it was created and its tags were being put on when the agent ended or the answer was lost; it carries none, "
+        "and they may have been taken off since"
+    )
+
+
 def waits_for(component_ids: Iterable[str]) -> str:
     """Dependencies come first."""
     return f"waits for {', '.join(component_ids)}"
@@ -135,7 +148,8 @@ def _moved(tracked: Tracked) -> Drift:
 def renamed(tracked: Tracked, name: str) -> str:
     """The resource was found under another name (S19)."""
     return (
-        f"name is {name!r} on {tracked.memory.resource_id} and {tracked.identity.name!r} in the declaration: "
+        f"name is {name!r} on {tracked.memory.resource_id or 'what was created'} and {tracked.identity.name!r} in the "
+        "declaration: "
         "name it back, or declare a new component"
     )
 
@@ -220,6 +234,13 @@ def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def is_tagging_lost(tracked: Tracked) -> bool:
+    """Whether nobody can know if tags that were begun to be put on were ever there; remembered with the override."""
+    intent, override = tracked.memory.intent, tracked.memory.override
+    is_open = intent is not None and intent.tagging == "begun"
+    return is_open or (override is not None and override.by is None and override.reason == tagging_lost())
+
+
 def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: bool) -> str:
     """Why a rule leaves a component as it is; ``frozen``: nobody can change a tag of it."""
     if view.sighting is None:
@@ -281,6 +302,8 @@ def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: C
             return f"owned by {tags.owner!r}: read only{moved}"
         case "S7" if tags.other_manager is not None:
             return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
+        case "S7" if is_tagging_lost(tracked):
+            return f"{tagging_lost()}: hands off; {HANDSHAKE}"
         case "S7":
             return f"managed-by is absent: hands off; {HANDSHAKE}"
         case "S8":

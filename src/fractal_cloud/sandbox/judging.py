@@ -36,13 +36,15 @@ class Change:
     """What a call does to an existing resource.
 
     `removed` maps keys to the value they must have to be removed (None: any); `removes_all` takes every tag away;
-    `replace-tags` is a write of the whole set of tags.
+    `replace-tags` is a write of the whole set of tags. `finishes`: the resource was made by the agent's own call, which
+    could not carry tags, and the agent has not put any on it so far.
     """
 
     kind: Literal["modify", "delete", "tag", "replace-tags"]
     added: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str | None] = field(default_factory=dict)
     removes_all: bool = False
+    finishes: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def _forbidden_tagging(change: Change, tags: Mapping[str, str], origin: Origin) 
     foreign = sorted({*change.added, *change.removed} - PROTOCOL_KEYS)
     if foreign:
         return Broken("T1", f"tags that are not of the protocol were touched: {', '.join(foreign)}")
+    if change.finishes and origin.reason == "tagging":
+        return _forbidden_finish(change, tags, origin)
     adds_by_force = origin.reason == "force-push" and not change.removed and MANAGED_BY not in tags
     return (
         _forbidden_owner(change, tags, origin)
@@ -100,6 +104,14 @@ def _forbidden_tagging(change: Change, tags: Mapping[str, str], origin: Origin) 
         or _forbidden_reconcile(change, origin)
         or (None if adds_by_force else _not_managed(tags))
     )
+
+
+def _forbidden_finish(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
+    if PROTOCOL_KEYS & tags.keys():
+        return Broken("S17", "tags were put on what somebody had tagged already")
+    if change.removed or change.added != {MANAGED_BY: OURS, OWNER: origin.live_system}:
+        return Broken("T2", f"the tags of a creation are {MANAGED_BY} and {OWNER}, and these are {dict(change.added)}")
+    return None
 
 
 def _forbidden_owner(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:

@@ -76,13 +76,17 @@ class Touch:
 
 @dataclass(frozen=True)
 class Creation:
-    """A resource that a call is about to create, and the live ones that already bear its name in its scope."""
+    """A resource that a call is about to create, and the live ones that already bear its name in its scope.
+
+    `is_bare`: this cloud takes no tags in the call.
+    """
 
     kind: str
     region: str
     name: tuple[str, str]
     tags: Mapping[str, str]
     twins: tuple[str, ...] = ()
+    is_bare: bool = False
 
 
 class Monitor:
@@ -167,7 +171,7 @@ class Monitor:
 
     def _judge_tags(self, call: Call, creation: Creation) -> Finding | None:
         broken = forbidden_creation(creation.tags, call.origin)
-        if broken is None:
+        if broken is None or (creation.is_bare and not creation.tags):
             return None
         return Finding("violation", broken.rule, broken.text, call, creation.kind, creation.tags, None)
 

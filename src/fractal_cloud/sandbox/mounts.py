@@ -35,7 +35,8 @@ class Mount:
     `name` is unique, `provider` is whose agent serves it, and `path` is where it answers (empty: at the root).
     `load` makes it. `environment` tells, for the sandbox's address, whose tools they are, and a folder for files (None:
     leave files away), what points the vendor's own tools and our agent at it. `clears` are the beginnings of the names
-    of variables that could lead an agent to the real cloud instead.
+    of variables that could lead an agent to the real cloud instead. `also`: paths at the root that a vendor's tool
+    insists on; there it sees them whole.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Mount:
     load: Callable[[], Cloud]
     environment: Environment = nothing
     clears: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @cache

@@ -32,8 +32,9 @@ class Sandbox:
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self._clouds: dict[str, Cloud] = {}
         self._paths: dict[str, Cloud] = {}
+        self._whole: dict[str, Cloud] = {}
         for mount in mounts():
-            self.mount(mount.name, mount.path, mount.load())
+            self.mount(mount.name, mount.path, mount.load(), mount.also)
         self._host = host
         self._wanted_port = port
         self._server: HttpServer | None = None
@@ -56,15 +57,19 @@ class Sandbox:
     def url(self) -> str:
         return f"http://{self._host}:{self.port}"
 
-    def mount(self, name: str, path: str, cloud: Cloud) -> None:
-        """Serve a cloud below a path such as `/hetzner`; it sees paths without that prefix. At the root: all others."""
+    def mount(self, name: str, path: str, cloud: Cloud, also: tuple[str, ...] = ()) -> None:
+        """Serve a cloud below a path such as `/hetzner`; it sees paths without that prefix. At the root: all others.
+
+        `also`: further paths that are its own, and that it sees whole.
+        """
         self._clouds[name] = cloud
         self._paths[path.rstrip("/")] = cloud
+        self._whole.update(dict.fromkeys(also, cloud))
 
     def start(self) -> Sandbox:
         """Serve from a thread of its own; returns when the port is open."""
         self.reset()
-        router = _Router(self._clouds, self._paths, authority())
+        router = _Router(self._clouds, self._paths, self._whole, authority())
         self._server = HttpServer(self._host, self._wanted_port, router, lambda: authority().context)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="sandbox", daemon=True).start()
         return self
@@ -99,8 +104,15 @@ class Sandbox:
 class _Router:
     """Sends each request to the control surface, or to the cloud at its path; the longest path that fits decides."""
 
-    def __init__(self, clouds: Mapping[str, Cloud], paths: Mapping[str, Cloud], authority: Authority) -> None:
+    def __init__(
+        self,
+        clouds: Mapping[str, Cloud],
+        paths: Mapping[str, Cloud],
+        whole: Mapping[str, Cloud],
+        authority: Authority,
+    ) -> None:
         self._control = ControlSurface(clouds)
+        self._whole = whole
         self._authority = authority
         self._paths = {path: paths[path] for path in sorted(paths, key=len, reverse=True) if path}
         self._root = paths[""]
@@ -121,6 +133,9 @@ class _Router:
                     "RAW_URI": environ["RAW_URI"].removeprefix(prefix) or "/",
                 }
                 return cloud(below, start_response)
+        for prefix, cloud in self._whole.items():
+            if path.startswith(f"{prefix}/"):
+                return cloud(environ, start_response)
         return self._root(environ, start_response)
 
 

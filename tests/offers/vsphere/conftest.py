@@ -10,6 +10,7 @@ import pytest
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
 from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.sandbox.vsphere.cloud import VERSION
 from fractal_cloud.sandbox.vsphere.simulator import why_not
 from tests.offers.vsphere.examples import FOLDER
 from tests.offers.vsphere.person import VspherePerson
@@ -26,10 +27,11 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[VsphereWorld]:
 
 
 @pytest.fixture
-def vcenter(session_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """An empty vCenter, and the agent's login in the environment."""
+def vcenter(session_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Sandbox:
+    """An empty vCenter, of the version that a test may ask for, and the agent's login in the environment."""
     if why_not():
         pytest.skip(why_not())
+    session_sandbox.vsphere.version = getattr(request, "param", VERSION)
     session_sandbox.vsphere.reset()
     for name, value in agent_env(session_sandbox.url).items():
         monkeypatch.setenv(name, value)

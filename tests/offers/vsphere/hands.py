@@ -27,6 +27,7 @@ class MachineHands:
         return [
             Found(one.config.instanceUuid, _told(self._person.tags(one)), one.config.instanceUuid)
             for one in self._person.named(name)
+            if one.config is not None  # else it is being made, and not to be had yet
         ]
 
     def edit(self, resource_id: str, parameter: str, value: Any) -> None:
@@ -103,6 +104,7 @@ def example_of(person: VspherePerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         hands=MachineHands(person),
         only_up=frozenset({"diskGb"}),
+        takes_time=True,
         hazards=[
             Hazard("somebody's disk", "Failed", lambda found: _more_disks(person, found)),
             Hazard("a snapshot", "Failed", lambda found: _a_snapshot(person, found)),

@@ -1,23 +1,27 @@
-"""What is special about machines: they are stopped to be resized, and made with their tags or not at all."""
+"""What is special about machines: they are stopped to be resized, and known by their instance UUID."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fractal_cloud.model.errors import Denied, Invalid
-from fractal_cloud.model.tags import stamp
+from fractal_cloud.model.errors import Denied
+from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.offers.acting import Act, acting
 from fractal_cloud.offers.offer import Look, Wanted
 from fractal_cloud.offers.vsphere import policy
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
 from fractal_cloud.offers.vsphere.credentials import credentials
+from fractal_cloud.offers.vsphere.tags import names_of
 from fractal_cloud.offers.vsphere.vm import VsphereVm, VsphereVmOffer
 from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.vsphere.cloud import VERSION
+from fractal_cloud.sandbox.vsphere.simulator import why_not
 from tests.offers.vsphere.examples import declaration
 from tests.offers.vsphere.person import VspherePerson
-from tests.offers.vsphere.worlds import VsphereWorld
+from tests.offers.vsphere.worlds import WITH_TAGS, VsphereWorld, vsphere_world
 
 LIVE_SYSTEM = "ls-machines"
 
@@ -64,26 +68,40 @@ def test_a_machine_of_the_same_name_in_another_folder_is_another_one(world: Vsph
 
 
 @pytest.mark.rule("T2", "S17")
-def test_nothing_is_made_where_tags_cannot_travel_in_the_create_call(
-    cloud: Vsphere, person: VspherePerson, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cloud._soap, "version", (8, 0, 3))
-    component = VsphereVm.from_parameters("box", declaration("box")["parameters"])
-    component.name = "box"
-    with acting(Act(LIVE_SYSTEM, "box", "create")), pytest.raises(Invalid, match=r"8\.0\.3 cannot create"):
-        VsphereVmOffer().create(cloud, Wanted(component, LIVE_SYSTEM), stamp(LIVE_SYSTEM))
-    assert person.named("box") == []
+def test_tags_travel_in_the_create_call_where_the_vcenter_takes_them(session_sandbox: Sandbox, tmp_path: Path) -> None:
+    if why_not():
+        pytest.skip(why_not())
+    with vsphere_world(session_sandbox, tmp_path, WITH_TAGS) as world:
+        world.deploy(LIVE_SYSTEM, declaration("box"))
+        world.settle()
+        assert world.status(LIVE_SYSTEM, "box") == "Active"
+        about_it = [write for write in world.writes() if write.component == "box"]
+        assert [write.reason for write in about_it] == ["create", "deploy"], "nothing is tagged afterwards"
+        [machine] = world.vsphere.named("box")
+        tags = sorted(name for _, name, _ in world.vsphere.tags(machine))
+        assert tags == [f"fractal-cloud-owner:{LIVE_SYSTEM}", "managed-by:fractal-cloud"]
+        world.assert_safe()
 
 
 @pytest.mark.rule("S17")
-def test_the_same_creation_has_the_same_instance_uuid_and_the_journal_gets_the_task(cloud: Vsphere) -> None:
+@pytest.mark.parametrize("vcenter", [VERSION, WITH_TAGS], indirect=True)
+def test_a_creation_is_known_by_its_instance_uuid_and_the_journal_gets_the_task(
+    vcenter: Sandbox, cloud: Vsphere
+) -> None:
+    offer = VsphereVmOffer()
     component = VsphereVm.from_parameters("box", declaration("box")["parameters"])
     component.name = "box"
     with acting(Act(LIVE_SYSTEM, "box", "create")) as act:
-        made = VsphereVmOffer().create(cloud, Wanted(component, LIVE_SYSTEM, token="first"), stamp(LIVE_SYSTEM))
-    assert [one.resource_id for one in VsphereVmOffer().sightings(cloud, Look())] == [made.resource_id]
+        made = offer.create(cloud, Wanted(component, LIVE_SYSTEM, token="first"), stamp(LIVE_SYSTEM))
+    assert [one.resource_id for one in offer.sightings(cloud, Look())] == [made.resource_id] == [offer.mark("first")]
     assert any(one.startswith("task-") for one in act.request_ids)
-    assert made.protocol == stamp(LIVE_SYSTEM)
+    assert offer.tags_follow(cloud) is (vcenter.vsphere.version == VERSION)
+    assert made.protocol == (NO_TAGS if offer.tags_follow(cloud) else stamp(LIVE_SYSTEM))
+
+
+@pytest.mark.rule("S17", "T8")
+def test_what_permits_is_the_last_to_be_attached() -> None:
+    assert names_of(stamp("ls")) == ["fractal-cloud-owner:ls", "managed-by:fractal-cloud"]
 
 
 def test_a_session_that_ran_out_is_opened_again(cloud: Vsphere, vcenter: Sandbox, person: VspherePerson) -> None:

@@ -11,11 +11,14 @@ import pytest
 
 from fractal_cloud.offers.vsphere.soap import Soap
 from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.sandbox.vsphere.cloud import VERSION
 from tests.faults.effects import Effects
 from tests.offers.vsphere.person import VspherePerson
 from tests.offers.worlds import ProviderWorld, provider_world, through_the_door
 
 _write = Soap._write
+WITH_TAGS = "9.1.0.0"
+"""A version from which on tags travel in the create call."""
 
 
 class VsphereWorld(ProviderWorld):
@@ -25,6 +28,7 @@ class VsphereWorld(ProviderWorld):
     cloud_name = "vsphere"
 
     def __init__(self, sandbox: Sandbox, folder: Path, effects: Effects, **settings: Any) -> None:
+        self.tags_follow = not sandbox.vsphere.takes_tags_in_create
         self.vsphere = VspherePerson(sandbox.url)
         super().__init__(sandbox, folder, effects, **settings)
 
@@ -44,7 +48,8 @@ def through_both_doors(patch: pytest.MonkeyPatch, effects: Effects) -> None:
 
 
 @contextmanager
-def vsphere_world(sandbox: Sandbox, folder: Path, **settings: Any) -> Iterator[VsphereWorld]:
-    """A world over an empty vCenter."""
+def vsphere_world(sandbox: Sandbox, folder: Path, version: str = VERSION, **settings: Any) -> Iterator[VsphereWorld]:
+    """A world over an empty vCenter of a version."""
+    sandbox.vsphere.version = version
     with provider_world(sandbox, folder, VsphereWorld, through_both_doors, **settings) as made:
         yield made

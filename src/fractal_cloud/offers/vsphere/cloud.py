@@ -40,6 +40,11 @@ class Vsphere(Cloud):
         """The path of the folder."""
         return f"/{self.scope.place.strip('/')}"
 
+    @property
+    def tags_follow(self) -> bool:
+        """Whether this vCenter takes no tags in the create call (below 9.1)."""
+        return not self._soap.takes_tags_in_create
+
     def machines(self) -> Iterator[Tagged]:
         """Every machine in the folder with its tags, in bulk."""
         found = list(self._soap.machines(self.folder))
@@ -55,7 +60,10 @@ class Vsphere(Cloud):
         return Tagged(found, self._tagging.attached_to(found.moref))
 
     def create(self, making: Making, live_system_id: str, names: Sequence[str]) -> str:
-        """Make a machine with these tags; returns its managed object id, or nothing while vCenter is at it."""
+        """Make a machine, with these tags where they can go along; they are made first, also where they cannot.
+
+        Returns its managed object id, or nothing while vCenter is at it.
+        """
         self._tagging.ensure(vocabulary(live_system_id))
         return self._soap.create(self.folder, making, [self._tagging.id_of(name) for name in names])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _RUNS: Final = "guestToolsRunning"
+_REACHED: Final = "connected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,10 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine. ``moref``: its managed object id. ``instance`` is empty while vCenter cannot read its settings."""
+    """One machine. ``moref``: its managed object id. ``instance`` is empty while vCenter cannot read its settings.
+
+    ``is_reached``: its host and its files are; one without settings is then being made.
+    """
 
     moref: str
     name: str
@@ -33,6 +37,7 @@ class Machine:
     address: str
     path: str
     hears: bool
+    is_reached: bool
     disks: tuple[Disk, ...] = ()
     snapshots: tuple[str, ...] = ()
 
@@ -75,6 +80,7 @@ def machine(
         address=str(values.get("guest.ipAddress") or ""),
         path=str(values.get("config.files.vmPathName") or ""),
         hears=str(values.get("guest.toolsRunningStatus") or "") == _RUNS,
+        is_reached=str(values.get("runtime.connectionState") or "") == _REACHED,
         disks=tuple(Disk(label, size // (1024 * 1024)) for label, size in disks),
         snapshots=tuple(snapshots),
     )

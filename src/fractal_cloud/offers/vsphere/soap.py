@@ -56,6 +56,11 @@ class Soap:
         self.version: tuple[int, ...] = ()
         self.realm = ""
 
+    @property
+    def takes_tags_in_create(self) -> bool:
+        """Whether a machine can be made with its tags in the one call; as the server told when it was first reached."""
+        return self.version >= TAGS_IN_CREATE
+
     # --- reading
 
     def connect(self) -> None:
@@ -131,15 +136,13 @@ class Soap:
     # --- writing: one task, begun once
 
     def create(self, folder: str, making: Making, tag_ids: Sequence[str]) -> str:
-        """Begin to make a machine with its tags in the call; returns its managed object id once there is one."""
+        """Begin to make a machine; returns its managed object id once there is one.
+
+        ``tag_ids`` go along where this vCenter takes them: the client silently leaves out what the server's version
+        does not know.
+        """
         from pyVmomi import vim
 
-        if self.version < TAGS_IN_CREATE:
-            version = ".".join(map(str, self.version))
-            raise Invalid(
-                f"vSphere {version} cannot create a machine with its tags in one call, which 9.1 can: make the machine "
-                "yourself under this name, and attach the tags that `fractal glass` prints, to hand it over"
-            )
         root, pool = self._folder(folder), self._needed("resourcePool", making.pool)
         network = None if making.network is None else self._needed("network", making.network)
         spec = vim.vm.ConfigSpec(
@@ -151,8 +154,9 @@ class Soap:
             annotation=making.annotation,
             files=vim.vm.FileInfo(vmPathName=f"[{making.datastore}]"),
             deviceChange=devices_of(making, network),
-            tagSpecs=[vim.TagSpec(operation="add", id=vim.TagId(uuid=one)) for one in tag_ids],
         )
+        if self.takes_tags_in_create:
+            spec.tagSpecs = [vim.TagSpec(operation="add", id=vim.TagId(uuid=one)) for one in tag_ids]
         result = self._task("CreateVM_Task", lambda: root.CreateVM_Task(spec, pool))
         return "" if result is None else str(result._moId)  # noqa: SLF001
 
@@ -254,7 +258,7 @@ class Soap:
                 about = vim.ServiceInstance("ServiceInstance", self._adapter(_FIRST)).RetrieveContent().about
                 self.version = tuple(int(part) for part in about.apiVersion.split(".") if part.isdigit())
                 self.realm = about.instanceUuid or ""
-                self._stub = self._adapter(_WITH_TAGS if self.version >= TAGS_IN_CREATE else _FIRST)
+                self._stub = self._adapter(_WITH_TAGS if self.takes_tags_in_create else _FIRST)
                 content = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent()
                 content.sessionManager.Login(self._found.user, self._found.password)
                 self._content = content

@@ -18,6 +18,7 @@ _PATHS: Final = (
     "config.hardware.memoryMB",
     "config.hardware.device",
     "config.files.vmPathName",
+    "runtime.connectionState",
     "runtime.powerState",
     "guest.ipAddress",
     "guest.toolsRunningStatus",

@@ -66,7 +66,9 @@ class Tagging(Door):
         result = self._value(answer)
         if isinstance(result, dict) and result.get("success") is False:
             words = "; ".join(str(one.get("message") or one) for one in result.get("error_messages") or ())
-            raise Invalid(f"not all tags could be attached: {words or 'no reason was given'}")
+            # Of several, some may be on it now: what came of it, the next look shows.
+            kind = Transient if len(body["tag_ids"]) > 1 else Invalid
+            raise kind(f"not all tags could be attached: {words or 'no reason was given'}")
 
     def detach(self, machine: str, name: str) -> None:
         """Detach one tag of ours from a machine."""

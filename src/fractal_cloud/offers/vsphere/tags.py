@@ -36,8 +36,12 @@ def name_of(key: str, value: str) -> str:
 
 
 def names_of(tags: ProtocolTags) -> list[str]:
-    """The names of the tags that a set of ours comes to."""
-    return [name_of(key, value) for key, value in tags.to_mapping().items()]
+    """The names of the tags that a set of ours comes to; what permits is last, should not all of them be taken."""
+    return sorted((name_of(key, value) for key, value in tags.to_mapping().items()), key=_permits)
+
+
+def _permits(name: str) -> bool:
+    return name == name_of(MANAGED_BY, OURS)
 
 
 def vocabulary(live_system_id: str) -> list[str]:

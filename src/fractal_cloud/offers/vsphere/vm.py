@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
 from fractal_cloud.offers.vsphere.machines import Machine, Making
@@ -102,22 +102,31 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         return None if found is None else self._sighting(cloud, found)
 
     def create(self, cloud: Vsphere, wanted: Wanted[VsphereVm], tags: ProtocolTags) -> Sighting:
-        """Create it, stopped, with its tags; it is started by ``update``."""
+        """Create it, stopped, with its tags where they can go along; it is started by ``update``."""
         component = wanted.component
-        making = _making(component, str(uuid5(_OURS, wanted.token or f"{wanted.live_system_id}/{component.id}")))
+        making = _making(component, self.mark(wanted.token or f"{wanted.live_system_id}/{component.id}"))
         moref = cloud.create(making, wanted.live_system_id, names_of(tags))
         found = cloud.find(making.instance) if moref else None
         if found is not None:
             return self._sighting(cloud, found)
+        travelled = NO_TAGS if cloud.tags_follow else tags
         return Sighting(
             type=self.type,
             name=making.name,
             resource_id=making.instance,
-            protocol=tags,
-            tags=tags.to_mapping(),
+            protocol=travelled,
+            tags=travelled.to_mapping(),
             condition=Condition.CREATING,
             detail="vCenter is at it",
         )
+
+    def tags_follow(self, cloud: Vsphere) -> bool:
+        """Below API 9.1."""
+        return cloud.tags_follow
+
+    def mark(self, token: str) -> str:
+        """The instance UUID, which travels in the create call and is certain before the task is over."""
+        return str(uuid5(_OURS, token))
 
     def update(self, cloud: Vsphere, sighting: Sighting, wanted: Wanted[VsphereVm], drift: Collection[str]) -> None:
         """Make the next call needed: what a running machine takes, then the stop, what needs it, and the start."""
@@ -185,6 +194,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
             "ipAddress": machine.address,
         }
         is_told = bool(machine.instance)
+        untold = Condition.CREATING if machine.is_reached else Condition.BROKEN
         return Sighting(
             type=self.type,
             name=machine.name,
@@ -193,8 +203,8 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
             tags=tags,
             actual=_actual(machine) if is_told else {},
             outputs={name: value for name, value in outputs.items() if value},
-            condition=Condition.SETTLED if is_told else Condition.BROKEN,
-            detail="" if is_told else "vCenter cannot read its configuration",
+            condition=Condition.SETTLED if is_told else untold,
+            detail="" if is_told else "vCenter does not tell its configuration",
         )
 
 

@@ -26,7 +26,7 @@ def _load() -> VsphereCloud:
 
 
 def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
-    """What points our agent and the Python client here; an agent's leaves no way to a real vCenter."""
+    """What points our agent, govc and the Python client here; an agent's leaves no way to a real vCenter."""
     del folder
     return {
         "GOVC_URL": f"{url}{PATH}/sdk",
@@ -35,4 +35,15 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
     }
 
 
-MOUNTS = (Mount("vsphere", "vsphere", "VMware vSphere", PATH, _load, environment, clears=("GOVC_", "VSPHERE_")),)
+MOUNTS = (
+    Mount(
+        "vsphere",
+        "vsphere",
+        "VMware vSphere",
+        PATH,
+        _load,
+        environment,
+        clears=("GOVC_", "VSPHERE_"),
+        also=("/rest/com/vmware",),
+    ),
+)

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from fractal_cloud.sandbox.rest.routes import Reply
 from fractal_cloud.sandbox.vsphere.simulator import ENVELOPE
 
-__all__ = ["VERSIONS", "fault", "rest_refusal"]
+__all__ = ["fault", "rest_refusal", "versions"]
 
 
 def fault(name: str, words: str) -> Reply:
@@ -25,7 +25,10 @@ def rest_refusal(status: int, code: str, words: str) -> Reply:
     return Reply(status, json.dumps(told).encode(), (("Content-Type", "application/json"),), code)
 
 
-VERSIONS = (
-    '<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name>'
-    "<version>9.1.0.0</version><priorVersions><version>6.5</version></priorVersions></namespace></namespaces>"
-)
+def versions(version: str) -> Reply:
+    """The versions of the API that a client may speak."""
+    told = (
+        '<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name><version>'
+        f"{version}</version><priorVersions><version>6.5</version></priorVersions></namespace></namespaces>"
+    )
+    return Reply(200, told.encode(), (("Content-Type", "text/xml"),))

@@ -1,7 +1,7 @@
 """A vCenter: the simulator behind knobs, judgement and record, made to behave like the real one where it does not.
 
-The simulator is an old one. What it lacks of a vCenter 9.1 stands here: tags in the create call, one name a folder,
-pages, and sizes that do not change while a machine runs.
+The simulator is an old one. What it lacks of a vCenter stands here: tags in the create call (from 9.1 on), one name a
+folder, pages, and sizes that do not change while a machine runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_cloud.sandbox.rest.routes import Reply, Request, read_request
 from fractal_cloud.sandbox.vsphere import AGENT, PASSWORD, PERSON
-from fractal_cloud.sandbox.vsphere.answers import VERSIONS, fault, rest_refusal
+from fractal_cloud.sandbox.vsphere.answers import fault, rest_refusal, versions
+from fractal_cloud.sandbox.vsphere.pending import OBJECTS, Pending
 from fractal_cloud.sandbox.vsphere.reading import Asked, read_rest, read_soap, without_tags
 from fractal_cloud.sandbox.vsphere.simulator import ENVELOPE, Simulator
 from fractal_cloud.sandbox.vsphere.simulator import PASSWORD as INNER_PASSWORD
@@ -32,21 +33,26 @@ from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse
 __all__ = ["VsphereCloud"]
 
 CATEGORY = "fractal-cloud"
+VERSION = "8.0.3.0"  # what most people have
 _CALLERS: Mapping[str, Actor] = {PERSON: "person", AGENT: "agent"}
 _SESSION = "/rest/com/vmware/cis/session"
 _PASSED = ("cookie", "content-type", "soapaction", "vmware-api-session-id", "authorization")
-_OBJECTS = re.compile(rb"<objects>.*?</objects>", re.DOTALL)
 _HOP = frozenset({"content-length", "date", "connection", "transfer-encoding"})
 _SIZES = frozenset({"numCPUs", "memoryMB"})
 
 
 class VsphereCloud:
-    """One vCenter with one datacenter, `DC0`, and no machine in it."""
+    """One vCenter with one datacenter, `DC0`, and no machine in it.
+
+    `version`: which API it says it has, also after a reset; from 9.1 on, tags travel in the create call.
+    """
 
     name = "vsphere"
 
     def __init__(self) -> None:
+        self.version = VERSION
         self.knobs = Knobs()
+        self._pending = Pending(self.knobs)
         self.calls = CallLog()
         self.monitor = Monitor()
         self.lock = threading.RLock()
@@ -63,6 +69,13 @@ class VsphereCloud:
             self._sessions: dict[str, Actor] = {}
             self._pages: dict[str, list[bytes]] = {}
             self._words: dict[str, tuple[str, str]] = {}
+            self._pending.reset()
+            # Machines that the agent's own call made without tags, as long as it has not put any on.
+            self._bare: set[str] = set()
+
+    @property
+    def takes_tags_in_create(self) -> bool:
+        return tuple(int(part) for part in self.version.split(".")) >= (9, 1)
 
     def tags(self, machine: str) -> dict[str, str]:
         """The tags of a machine at this instant, under the protocol's neutral names."""
@@ -84,7 +97,7 @@ class VsphereCloud:
 
     def _reply(self, request: Request) -> Reply:
         if request.path == "/sdk/vimServiceVersions.xml":
-            return Reply(200, VERSIONS.encode(), (("Content-Type", "text/xml"),))
+            return versions(self.version)
         if request.path == _SESSION:
             return self._rest_session(request)
         if request.path == "/sdk":
@@ -105,8 +118,9 @@ class VsphereCloud:
             return self._soap_login(request)
         if asked.operation == "RetrieveServiceContent":
             reply = self._pass(request)
-            shown = re.sub(rb"<apiVersion>[^<]*<", b"<apiVersion>9.1.0.0<", reply.content)
-            return replace(reply, content=re.sub(rb"<version>6[^<]*<", b"<version>9.1.0<", shown))
+            version = self.version.encode()
+            shown = re.sub(rb"<apiVersion>[^<]*<", b"<apiVersion>%s<" % version, reply.content)
+            return replace(reply, content=re.sub(rb"<version>6[^<]*<", b"<version>%s<" % version, shown))
         known = self._sessions.get(_cookie(request.headers.get("cookie", "")))
         if known is None:
             return fault("NotAuthenticated", "The session is not authenticated.")
@@ -123,7 +137,8 @@ class VsphereCloud:
             if asked.kind == "word":
                 self._words.clear()
             lost = self._judge(call, asked)
-            reply = self._refused(asked) or self._carry_out(request, asked)
+            reply = self._pending.refusal(asked) or self._refused(asked) or self._carry_out(request, asked)
+            reply = self._pending.shown(asked, reply)
             interference = self.knobs.after(call)
             if reply.status < 400:
                 self.monitor.confirm(lost)
@@ -159,13 +174,14 @@ class VsphereCloud:
             return self.monitor.judge(call, [])
         if asked.kind == "create":
             twins = tuple(_reference(one) for one, place in self._machines().items() if place == _place(asked))
-            creation = Creation("vm", "", _place(asked), self._named(asked.tag_ids), twins)
+            tags, is_bare = self._named(asked.tag_ids), not self.takes_tags_in_create
+            creation = Creation("vm", "", _place(asked), tags, twins, is_bare=is_bare)
             return self.monitor.judge(call, [], creation)
         touched = self._named(asked.tag_ids)
         change = {
             "modify": Change("modify"),
             "delete": Change("delete"),
-            "attach": Change("tag", added=touched),
+            "attach": Change("tag", added=touched, finishes=asked.machine in self._bare),
             "detach": Change("tag", removed=touched),
         }[asked.kind]
         if asked.machine not in self._machines():
@@ -176,7 +192,8 @@ class VsphereCloud:
         if call.actor != "agent":
             return
         if asked.operation == "listMachines":
-            places = {_reference(one): place for one, place in self._machines().items()}
+            shown = {one: at for one, at in self._machines().items() if not self._pending.is_hidden(one)}
+            places = {_reference(one): place for one, place in shown.items()}
             self.monitor.listed(call, "vm", places)
         elif asked.operation == "listAttachedTagsOnObjects":
             for one in json.loads(reply.content).get("value") or ():
@@ -194,7 +211,7 @@ class VsphereCloud:
         if asked.kind == "create":
             if _place(asked) in self._machines().values():
                 return fault("DuplicateName", f"The name '{asked.name}' already exists.")
-            if any(self._word(one) is None for one in asked.tag_ids):
+            if self.takes_tags_in_create and any(self._word(one) is None for one in asked.tag_ids):
                 return fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
         if asked.operation == "ReconfigVM_Task" and _SIZES & set(asked.parameters) and self._runs(asked.machine):
             return fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
@@ -205,12 +222,19 @@ class VsphereCloud:
             return self._next_page(asked.name)
         if asked.kind != "create":
             reply = self._pass(request)
+            if asked.kind == "attach" and request.actor == "agent" and reply.status < 400:
+                self._bare.discard(asked.machine)
             return self._paged(reply) if asked.operation == "listMachines" else reply
         before = set(self._machines())
         reply = self._pass(replace(request, body=without_tags(request.body)))
         for machine in set(self._machines()) - before:
-            body = {"object_id": _object(machine), "tag_ids": list(asked.tag_ids)}
-            self.simulator.tagging("POST", "/tag-association?~action=attach-multiple-tags-to-object", body)
+            if self.takes_tags_in_create:
+                body = {"object_id": _object(machine), "tag_ids": list(asked.tag_ids)}
+                self.simulator.tagging("POST", "/tag-association?~action=attach-multiple-tags-to-object", body)
+            elif request.actor == "agent":
+                self._bare.add(machine)
+            task = re.search(rb'<returnval type="Task">([^<]+)<', reply.content)
+            self._pending.begin(machine, task[1].decode() if task else "")
         return reply
 
     def _pass(self, request: Request) -> Reply:
@@ -224,7 +248,7 @@ class VsphereCloud:
         )
 
     def _paged(self, reply: Reply) -> Reply:
-        objects = _OBJECTS.findall(reply.content)
+        objects = OBJECTS.findall(reply.content)
         size = self.knobs.page_size
         if reply.status != 200 or not size or len(objects) <= size:
             return reply
@@ -283,6 +307,8 @@ class VsphereCloud:
         return reply
 
     def _rest_session(self, request: Request) -> Reply:
+        if request.method != "POST" or request.query.get("~action"):
+            return self._pass(request)  # whether one is still good, or its end
         secret = request.headers.get("authorization", "").removeprefix("Basic ")
         user, _, password = base64.b64decode(secret).decode().partition(":")
         if user not in _CALLERS or password != PASSWORD:

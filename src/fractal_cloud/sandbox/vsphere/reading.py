@@ -36,6 +36,7 @@ class Asked:
     name: str = ""
     tag_ids: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
+    task: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,8 +89,15 @@ def read_soap(body: bytes) -> Asked:
         return Asked("vim", name, "modify", target, parameters=dict.fromkeys(sorted(given), True))
     if name == "RetrievePropertiesEx":
         kinds = {one.get("type") for one in method.iter() if _local(one) == "obj"}
-        operation = "listMachines" if "Folder" in kinds else "getMachine" if "VirtualMachine" in kinds else name
-        return Asked("vim", operation, "read")
+        if "Folder" in kinds:
+            return Asked("vim", "listMachines", "read")
+        if kinds == {"VirtualMachine"}:
+            return Asked("vim", "getMachine", "read", _text(method, "obj"))
+        return Asked("vim", name, "read")
+    if name == "Fetch":
+        kind = this.get("type") if this is not None else ""
+        machine, task = (target if kind == one else "" for one in ("VirtualMachine", "Task"))
+        return Asked("vim", name, "read", machine, name=_text(method, "prop"), task=task)
     if name == "ContinueRetrievePropertiesEx":
         return Asked("vim", "listMachinesContinued", "read", name=_text(method, "token"))
     return Asked("vim", "getMachineByUuid" if name == "FindByUuid" else name, "read")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-__all__ = ["Answer", "Simulator", "program", "why_not"]
+__all__ = ["Answer", "Simulator", "govc", "program", "why_not"]
 
 USER, PASSWORD = "user", "pass"
 _BASIC = "Basic dXNlcjpwYXNz"
@@ -38,6 +38,11 @@ def program() -> Path:
     """Where the simulator is, or would be, once it is built."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "fractal-cloud" / "vcsim" / "vcsim"
+
+
+def govc() -> Path:
+    """Where the command line is that is built with it."""
+    return program().with_name("govc")
 
 
 def why_not() -> str:
