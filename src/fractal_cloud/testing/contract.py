@@ -21,7 +21,7 @@ _BLANK: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
 
 
 class OfferContract(Trial):
-    """One offer, held to its contract. Parents are made once; every demand brings a resource of its own."""
+    """One offer, held to its contract. A demand hands its resource on to the next one, if it is as it was."""
 
     @classmethod
     def demands(cls) -> list[str]:
@@ -32,14 +32,14 @@ class OfferContract(Trial):
 
     def creates_exactly_one_with_its_tags_in_the_call(self) -> None:
         """T2, S17: one creation, stamped in the call itself; nothing is tagged afterwards."""
-        with self._subject() as subject:
+        with self._subject(is_new=True) as subject:
             reasons = [write.reason for write in self._writes_for(subject)]
             assert reasons.count("create") == 1, f"created {reasons.count('create')} times: {reasons}"
             assert set(reasons) <= {"create", "deploy"}, f"after the creation only parameters are set: {reasons}"
 
     def is_silent_once_settled(self) -> None:
         """S20: the cycles after a settled one write nothing, to the cloud or to the control plane."""
-        with self._subject():
+        with self._subject(is_new=True):
             if self.example.touches_parents:
                 self.env.cycle()
             before = len(self.env.writes()), self.env.publications()
@@ -277,6 +277,7 @@ class OfferContract(Trial):
         if not self.example.takes_time:
             return
         self._settle_parents()
+        self._make_room()
         declaration = self._fresh()
         with self.env.slow_creation(SLOW):
             self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
@@ -287,7 +288,8 @@ class OfferContract(Trial):
             while time.monotonic() < until:
                 self.env.cycle()
         self.env.settle()  # the last of them may have looked a moment too early
-        with self._tried(declaration) as subject:
+        self._meet(declaration)
+        with self._tried() as subject:
             self._is_active(subject)
 
     def respects_what_blocks_a_deletion(self) -> None:
