@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
         if item.get_closest_marker("clis") and not CLIS:
             item.add_marker(pytest.mark.skip(reason="needs a vendor's big command line: `make test-clis` runs it"))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: nobody needs to look through it for garbage again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
