@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from copy import deepcopy
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
-from fractal_cloud.offers.aws.models import Models
 from fractal_cloud.sandbox import Sandbox
-from tests import proofs
+from tests import proofs, quick
 from tests.at_rest import nobody_missed
 from tests.offers.kubernetes.real import over_a_real_server
 from tests.world import World
@@ -47,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs a vendor's big command line: `make test-clis` runs it"))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: nobody needs to look through it for garbage again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how often the agent was made to fail: tests tell it as properties, from whatever worker they ran on."""
     counts: Counter[str] = Counter()
@@ -60,26 +62,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_botocore() -> Iterator[None]:
-    """Descriptions of AWS services are read anew for every session; tests make one per agent: read them once."""
-    with pytest.MonkeyPatch.context() as patch:
-        for reader in (JSONFileLoader, Models):
-            patch.setattr(reader, "load_file", _reading_once(reader))
+def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What vendors' libraries make slowly is made once."""
+    with quick.botocore(), quick.sqlalchemy(tmp_path_factory.mktemp("quick")):
         yield
-
-
-def _reading_once(reader: type[JSONFileLoader] | type[Models]) -> Callable[[object, str], Any]:
-    load_file: Callable[[Any, str], Any] = reader.load_file
-
-    @cache
-    def load_once(path: str) -> Any:
-        return load_file(reader(), path)
-
-    def load(_: object, path: str) -> Any:
-        # The SDK takes the bucket out of the paths of its S3 description; the sandbox needs one with it.
-        return deepcopy(load_once(path)) if f"{os.sep}s3{os.sep}" in path else load_once(path)
-
-    return load
 
 
 @pytest.fixture(autouse=True)

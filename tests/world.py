@@ -9,11 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 from starlette.testclient import TestClient
 
 from fractal_cloud.agent.client import ControlPlane
@@ -22,8 +21,10 @@ from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
+from tests import quick
 
 ADMIN_TOKEN = "test-admin-token"
 CYCLE = 0.05
@@ -38,20 +39,10 @@ class Person:
 
     url: str
     region: str = REGION
-    _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:
         """A boto3 client for one service."""
-        if service not in self._clients:
-            make: Any = boto3.client  # typed per service name, which is not known here
-            self._clients[service] = make(
-                service,
-                region_name=self.region,
-                endpoint_url=self.url,
-                aws_access_key_id=PERSON_ACCESS_KEY,
-                aws_secret_access_key=SECRET_KEY,
-            )
-        return self._clients[service]
+        return quick.client(service, self.region, self.url, PERSON_ACCESS_KEY, SECRET_KEY)
 
     @property
     def ec2(self) -> Any:
@@ -107,7 +98,7 @@ class World:
     def open_control_plane(self, name: str = "control.db") -> None:
         """Start a control plane on a database file of the world's folder."""
         self._settings = ControlSettings(
-            database_url=f"sqlite:///{self._folder / name}",
+            database_url=quick.database(self._folder / name),
             admin_token=ADMIN_TOKEN,
             cycle_seconds=self.cycle_seconds,
         )
@@ -224,6 +215,7 @@ def world(sandbox: Sandbox, folder: Path, monkeypatch: Any, **settings: Any) -> 
     sandbox.aws.reset()
     for name, value in agent_env(sandbox.url).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(AwsSession, "__init__", quick.connect_once)
     made = World(sandbox, folder, **settings)
     try:
         yield made

@@ -78,12 +78,13 @@ def up(tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_the_tour_of_the_readme_works_word_by_word(up: dict[str, str], tmp_path: Path) -> None:
     found = blocks()
     assert [title for title, _ in found] == list(EXPECTED), "the tour and its test tell the same story"
+    exported = _exported(found, up)
     for title, block in found:
         quick = block.replace("sleep 8", f"sleep {3 * CYCLE:g}")
         result = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", quick],
             cwd=tmp_path,
-            env=up | _exported(found, up),
+            env=up | exported,
             capture_output=True,
             text=True,
             timeout=120,

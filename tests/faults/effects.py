@@ -16,6 +16,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.offers.aws.cloud import AwsSession, is_read
 from fractal_cloud.sandbox.knobs import Knobs
+from tests import quick
 
 
 class Fault(StrEnum):
@@ -115,7 +116,6 @@ class Effects:
 
 
 _call = AwsSession.call
-_connect = AwsSession.__init__
 
 
 class GatedPlane(ControlPlane):
@@ -128,23 +128,12 @@ class GatedPlane(ControlPlane):
 
 
 def gate(patch: pytest.MonkeyPatch, effects: Effects) -> None:
-    """Have every writing call of an agent in this process counted as an effect.
-
-    The session is kept from one agent to the next: making its clients takes longer than anything else here, and they
-    know nothing but an address.
-    """
-    kept: dict[str, Any] = {}
+    """Have every writing call of an agent in this process counted as an effect."""
 
     def call(session: AwsSession, region: str, service: str, operation: str, /, **parameters: Any) -> Any:
         if is_read(operation):
             return _call(session, region, service, operation, **parameters)
         return effects.write(f"{service}:{operation}", lambda: _call(session, region, service, operation, **parameters))
 
-    def connect(session: AwsSession) -> None:
-        if not kept:
-            _connect(session)
-            kept.update(vars(session))
-        vars(session).update(kept)
-
     patch.setattr(AwsSession, "call", call)
-    patch.setattr(AwsSession, "__init__", connect)
+    patch.setattr(AwsSession, "__init__", quick.connect_once)

@@ -28,6 +28,7 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.sandbox.calls import Call, RecordedCall
+from tests import quick
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
 from tests.world import ADMIN_TOKEN, Person
@@ -180,7 +181,7 @@ class KilledWorld(FaultyWorld):
 
     def open_control_plane(self, name: str = "control.db") -> None:
         settings = ControlSettings(
-            database_url=f"sqlite:///{self._folder / name}", admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE
+            database_url=quick.database(self._folder / name), admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE
         )
         self._app = create_app(settings)
         listener = socket.create_server(("127.0.0.1", 0))

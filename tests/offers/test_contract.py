@@ -10,19 +10,22 @@ import pytest
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferContract
-from tests.offers.suites import Case, kinds
+from tests.offers.suites import Case, kinds, suites
 
 
 def _every(chosen: Callable[[Case], bool], *, is_core: bool = False) -> pytest.MarkDecorator:
     """One test for each type; all tests of one type share a world, so they stay with one worker.
 
-    The quick run makes the demands at the core of every type, and all demands of one or two types of each provider.
+    The quick run makes the demands at the core of every type, and all demands of one or two types of each provider: of
+    another one where a demand concerns none of these.
     """
     params = []
-    for name, (suite, kind) in kinds().items():
-        if chosen(suite.cases[kind]):
+    for suite in suites().values():
+        names = [name for name, kind in suite.kinds().items() if chosen(suite.cases[kind])]
+        quick = [name for name in names if is_core or suite.is_quick(name)] or names[:1]
+        for name in names:
             marks = [pytest.mark.xdist_group(f"contract {name}"), *suite.marks()]
-            if not is_core and not suite.is_quick(name):
+            if name not in quick:
                 marks.append(pytest.mark.soak)
             params.append(pytest.param(name, id=name, marks=marks))
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")

@@ -11,14 +11,14 @@ import pytest
 from fractal_cloud.testing import OfferContract
 from tests.thirdparty.conftest import EXAMPLE
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.rule("L16", "S16")
 def test_a_third_partys_offer_keeps_the_contract(with_package: dict[str, str]) -> None:
     suite = [sys.executable, *["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml", "tests"]]
     alone = {**with_package, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # this project's plugins are not the author's
-    done = subprocess.run(suite, cwd=EXAMPLE, env=alone, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(suite, cwd=EXAMPLE, env=alone, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None

@@ -22,6 +22,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -227,7 +228,7 @@ class Handler(ABC):
         try:
             return self.settings.model_validate({key: value for key, value in settings.items() if key in names})
         except ValidationError as error:
-            schema = self.settings.model_json_schema(by_alias=True)
+            schema = settings_schema(self.settings)
             aliases = {name: item.alias or name for name, item in self.settings.model_fields.items()}
             found = explain(error, settings, schema, aliases)
             faults = "; ".join(f"{path_text(path).lstrip('.')} {text}" for path, text in found)
@@ -235,7 +236,7 @@ class Handler(ABC):
 
     def contract(self) -> LinkContract:
         """This half as plain data."""
-        schema = self.settings.model_json_schema(by_alias=True)
+        schema = settings_schema(self.settings)
         return LinkContract(
             half=self.half,
             source=self.source,
@@ -276,6 +277,12 @@ class OutboundHandler(Handler):
     """The half that runs when the source is reconciled: it makes use of what the target published."""
 
     half = "outbound"
+
+
+@cache
+def settings_schema(settings: type[LinkSettings]) -> dict[str, Any]:
+    """The JSON Schema of a handler's settings, by their declared names; made once, so not to be changed."""
+    return settings.model_json_schema(by_alias=True)
 
 
 def _name_of(component: type[Component] | str) -> str:

@@ -21,7 +21,7 @@ _BLANK: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
 
 
 class OfferContract(Trial):
-    """One offer, held to its contract. Parents are made once; every demand brings a resource of its own."""
+    """One offer, held to its contract. A demand hands its resource on to the next one, if it is as it was."""
 
     @classmethod
     def demands(cls) -> list[str]:
@@ -35,7 +35,7 @@ class OfferContract(Trial):
 
         An offer with a ``mark`` may tag right after the creation, once, where its cloud takes no tags in the call.
         """
-        with self._subject() as subject:
+        with self._subject(is_new=True) as subject:
             reasons = [write.reason for write in self._writes_for(subject)]
             assert reasons.count("create") == 1, f"created {reasons.count('create')} times: {reasons}"
             if reasons[:2] == ["create", "tagging"] and self.offer.mark("any") is not None:
@@ -44,7 +44,7 @@ class OfferContract(Trial):
 
     def is_silent_once_settled(self) -> None:
         """S20: the cycles after a settled one write nothing, to the cloud or to the control plane."""
-        with self._subject():
+        with self._subject(is_new=True):
             if self.example.touches_parents:
                 self.env.cycle()
             before = len(self.env.writes()), self.env.publications()
@@ -282,6 +282,7 @@ class OfferContract(Trial):
         if not self.example.takes_time:
             return
         self._settle_parents()
+        self._make_room()
         declaration = self._fresh()
         with self.env.slow_creation(SLOW):
             self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
@@ -292,7 +293,8 @@ class OfferContract(Trial):
             while time.monotonic() < until:
                 self.env.cycle()
         self.env.settle()  # the last of them may have looked a moment too early
-        with self._tried(declaration) as subject:
+        self._meet(declaration)
+        with self._tried() as subject:
             self._is_active(subject)
 
     def respects_what_blocks_a_deletion(self) -> None:

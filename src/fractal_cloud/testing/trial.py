@@ -1,4 +1,4 @@
-"""Trying an offer: a resource of its own for every demand of the contract, what people do to it, and what can be seen.
+"""Trying an offer: a resource for the demands of the contract, what people do to it, and what can be seen.
 
 Whatever is tried, it ends with the same three demands: one resource, all its tags as they must be (those of others
 byte for byte: T1), and no write that the protocol forbids (S16).
@@ -56,21 +56,29 @@ class Trial:
         self._references = offer.facts().references()
         self._names = 0
         self._is_clean = True
+        self._standing: Subject | None = None
 
     # --- a resource to try it on
 
     @contextmanager
-    def _subject(self, **more: Any) -> Iterator[Subject]:
-        """A resource of its own for one method, with tags of others on it; all demands are checked when it is over."""
+    def _subject(self, *, is_new: bool = False, **more: Any) -> Iterator[Subject]:
+        """A resource for one method, with tags of others on it; all demands are checked when it is over.
+
+        It is the one that the method before left as it was, if there is one; ``is_new`` asks for one of its own.
+        """
         self._settle_parents()
-        declaration = self._fresh(**more)
-        self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
-        self.env.settle()
-        with self._tried(declaration) as subject:
+        if is_new or more:
+            self._make_room()
+        if self._standing is None:
+            declaration = self._fresh(**more)
+            self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
+            self.env.settle()
+            self._meet(declaration)
+        with self._tried() as subject:
             yield subject
 
-    @contextmanager
-    def _tried(self, declaration: dict[str, Any]) -> Iterator[Subject]:
+    def _meet(self, declaration: dict[str, Any]) -> None:
+        """What was created stands, with no tags but its own; others put theirs on it."""
         self._is_clean = False
         [found] = self.example.hands.find(declaration["id"])
         named = {self.example.name_tag: declaration["id"]} if self.example.name_tag else {}
@@ -79,7 +87,13 @@ class Trial:
         others = {} if self.offer.tags_frozen else OTHERS
         if others:
             self.example.hands.tag(found, others)
-        subject = Subject(declaration, found, {**own, **others})
+        self._standing = Subject(declaration, found, {**own, **others})
+
+    @contextmanager
+    def _tried(self) -> Iterator[Subject]:
+        self._is_clean = False
+        subject, self._standing = self._standing, None
+        assert subject is not None
         self._is_active(subject)
         yield subject
         if self.env.find_component(LIVE_SYSTEM, subject.id) is not None:
@@ -88,7 +102,7 @@ class Trial:
         self._is_clean = True
 
     def _put_back(self, subject: Subject) -> None:
-        """Bring the example's own values back (a protection may have been switched on), and take it away."""
+        """Bring the example's own values back (a protection may have been switched on); what has grown goes away."""
         self._stands(subject)
         grown = {name: subject.declaration["parameters"][name] for name in self.example.only_up}
         own = self.example.under_name(subject.id)
@@ -97,12 +111,21 @@ class Trial:
             subject.declaration = own
             self._redeploy(subject)
             self._is_active(subject)
-        self.env.deploy(LIVE_SYSTEM, *self.example.parents)
-        self.env.settle()
+        self._standing = subject
+        if self.offer.tags_frozen or own != self.example.under_name(subject.id):
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Have what stands from the method before taken away."""
+        if self._standing is not None:
+            self._standing = None
+            self.env.deploy(LIVE_SYSTEM, *self.example.parents)
+            self.env.settle()
 
     def _settle_parents(self) -> None:
         if not self._is_clean:
             self.env.start_over()
+            self._standing = None
             self._is_clean = True
 
     def _fresh(self, **more: Any) -> dict[str, Any]:

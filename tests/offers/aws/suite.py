@@ -45,5 +45,5 @@ SUITE = Suite(
         for kind, case in cases.CASES.items()
     },
     stage=stage,
-    always=("AwsVpc", "AwsSecurityGroup", "AwsS3", "AwsEc2Instance", "AwsRdsPostgres"),
+    always=("AwsVpc", "AwsS3"),
 )
