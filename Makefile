@@ -39,8 +39,9 @@ test: setup system-packages ## the whole test suite
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
 # Some vendors' command lines are 700 MB each: they have environments of their own, and their tests this target.
-test-clis: setup ## the tests that run az and other big command lines, which are installed for it
+test-clis: setup system-packages ## the tests that run az, govc and other big command lines, which are installed for it
 	scripts/clis install
+	@scripts/vcsim build-govc >/dev/null || echo "govc: not built; the tests that type its commands are skipped" >&2
 	PATH="$$(scripts/clis path):$$PATH" FRACTAL_CLIS=1 $(BIN)/python -m pytest -m clis -n $(PYTEST_WORKERS) \
 		--dist loadgroup -rs $(PYTEST_ARGS)
 

@@ -20,8 +20,9 @@ from tests.offers.vsphere.worlds import VsphereWorld, vsphere_world
 PROVIDER = "vsphere"
 GOVC = shutil.which("govc") or shutil.which(built())
 pytestmark = [
+    pytest.mark.clis,
     pytest.mark.skipif(bool(why_not()), reason=why_not() or "never"),
-    pytest.mark.skipif(GOVC is None, reason="govc is not there: `scripts/vcsim build` builds it on Debian"),
+    pytest.mark.skipif(GOVC is None, reason="govc is not there: `make test-clis` builds it on Debian"),
 ]
 
 
