@@ -8,6 +8,7 @@ from typing import Any
 import botocore
 import pytest
 from botocore.loaders import JSONFileLoader
+from botocore.model import ServiceModel
 
 from fractal_cloud.offers.aws.models import Models
 
@@ -39,3 +40,10 @@ def test_a_member_that_is_called_documentation_stays(tmp_path: Path) -> None:
 def test_what_is_not_there_is_told_so(tmp_path: Path) -> None:
     assert not Models().exists(str(tmp_path / "none"))
     assert Models().load_file(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("service", ["s3", "s3control"])
+def test_settings_of_a_client_are_as_the_sdk_wants_them(service: str) -> None:
+    (found,) = (DATA / service).glob("*/service-2.json*")
+    model = ServiceModel(Models().load_file(str(found).partition(".json")[0]), service)
+    assert {one.name for one in model.client_context_parameters} >= {"UseArnRegion"}
