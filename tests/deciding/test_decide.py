@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -210,72 +210,123 @@ def situations() -> Iterator[Situation]:
 
 
 HOW_MANY = (4 + 1) * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**8
+ROWS = {presence: [row for row in TABLE if row.presence is presence] for presence in Presence}
+WRITES = frozenset({Action.RECONCILE, Action.READOPT, Action.CREATE})
+# All tests here look at one walk through the situations, which takes its time.
+pytestmark = pytest.mark.xdist_group("decide")
+
+
+@dataclass
+class Walk:
+    """What one walk through every situation showed: how many there are, and the first fault of each kind."""
+
+    count: int = 0
+    against_the_table: str = ""
+    wrong_write: str = ""
+    wrong_deletion: str = ""
+
+
+@pytest.fixture(scope="module")
+def walk() -> Walk:
+    """Every situation, decided once."""
+    found = Walk()
+    for situation in situations():
+        decision = decide(situation)
+        found.count += 1
+        found.against_the_table = found.against_the_table or against_the_table(situation, decision)
+        found.wrong_write = found.wrong_write or wrong_write(situation, decision)
+        found.wrong_deletion = found.wrong_deletion or wrong_deletion(situation)
+    return found
+
+
+def against_the_table(situation: Situation, decision: Decision) -> str:
+    """Where ``decide`` and the table differ."""
+    expected = next(row for row in ROWS[situation.presence] if row.applies(situation)).decision(situation)
+    return "" if decision == expected else f"{situation}: decide says {decision}, the table says {expected}"
+
+
+def wrong_write(s: Situation, decision: Decision) -> str:
+    """Why a decision writes to what is not ours, if it does."""
+    if decision.action is Action.CREATE:
+        wrong = {
+            "creates while something is sighted": s.presence is not ABSENT,
+            "creates what it must not own": s.untouchable,
+            "creates what another LiveSystem has the right to": s.heir is Party.OTHER,
+        }
+    elif decision.action is Action.TAG:
+        wrong = {
+            "tags what it does not see": s.presence is not PRESENT,
+            "tags what is only ever read": s.untouchable,
+            "tags what its own creation did not make, or tags it again": not s.owes_tags,
+            "tags what somebody tagged": not is_bare(s),
+            "tags what was let go": s.stance.hands_off,
+        }
+    elif decision.action in WRITES:
+        wrong = {
+            "writes to what it does not see": s.presence is not PRESENT,
+            "writes to what is only ever read": s.untouchable,
+            "writes without managed-by": s.manager is not Manager.OURS,
+            "writes to another LiveSystem's resource": s.owner is Party.OTHER,
+            "writes to what it can never own": s.tags_frozen and s.owner is not Party.ME,
+            "writes though an override may be forgotten": s.tags_frozen and s.stance is NONE and not s.reconcile,
+            "writes though nobody handed it back": s.tags_frozen and s.stance is OVERRIDE and not s.reconcile,
+            "claims what nobody asked it to": unowned(s) and not s.reconcile,
+            "claims what is not its own to claim": unowned(s) and s.claimant is not Party.ME,
+        }
+    else:
+        return ""
+    return next((f"{why}: {s}" for why, is_so in wrong.items() if is_so), "")
+
+
+def wrong_deletion(s: Situation) -> str:
+    """Why a deletion touches what is not ours, if it does."""
+    for window_over in FLAGS:
+        rule, fate = decide_deletion(s, window_over=window_over)
+        if fate not in allowed_fates(s, window_over=window_over) or (fate is Fate.DELETE and not may_delete(s, rule)):
+            return f"{rule} says {fate} ({window_over=}): {s}"
+    return ""
+
+
+def allowed_fates(s: Situation, *, window_over: bool) -> Collection[Fate]:
+    """What may become of something whose LiveSystem is deleted."""
+    if s.presence is Presence.UNREADABLE:
+        return (Fate.WAIT,)
+    if s.presence is ABSENT:
+        return (Fate.WAIT if s.intent_open and not window_over else Fate.GONE,)
+    if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER:
+        return (Fate.DROP,)
+    return tuple(Fate) if ours(s) else (Fate.LEAVE, Fate.DROP)
+
+
+def may_delete(s: Situation, rule: str) -> bool:
+    """Whether something is there, ours, and in nobody's hands."""
+    claimed = unowned(s) and s.claimant is Party.ME and s.reconcile
+    let_go = s.stance is OVERRIDE and not s.reconcile and (not s.readoption_by_tag or s.tags_frozen)
+    forgotten = s.tags_frozen and (not mine(s) or (s.stance is NONE and not s.reconcile))
+    return (
+        rule in ("S9", "S11a", "S12")
+        and s.presence is PRESENT
+        and ours(s)
+        and (mine(s) or claimed)
+        and not let_go
+        and not forgotten
+    )
 
 
 @pytest.mark.rule(
     "S0", "S1", "S2", "S3", "S4", "S4a", "S5", "S6", "S6a", "S7", "S8", "S8a", "S9", "S10", "S11", "S11a", "S11b",
     "S12", "S12a", "S14", "S17",
 )  # fmt: skip
-def test_decide_says_what_the_table_says_in_every_situation() -> None:
-    rows = {presence: [row for row in TABLE if row.presence is presence] for presence in Presence}
-    count = 0
-    for situation in situations():
-        expected = next(row for row in rows[situation.presence] if row.applies(situation)).decision(situation)
-        if decide(situation) != expected:
-            pytest.fail(f"{situation}: decide says {decide(situation)}, the table says {expected}")
-        count += 1
-    assert count == HOW_MANY == 2_211_840
-
-
-WRITES = frozenset({Action.RECONCILE, Action.READOPT, Action.CREATE})
+def test_decide_says_what_the_table_says_in_every_situation(walk: Walk) -> None:
+    assert walk.against_the_table == ""
+    assert walk.count == HOW_MANY == 2_211_840
 
 
 @pytest.mark.rule("T3", "T4", "T7", "S6", "S6a", "S7", "S11b", "S15", "O3", "O12")
-def test_no_decision_ever_writes_to_what_is_not_ours() -> None:
-    for s in situations():
-        decision = decide(s)
-        if decision.action is Action.CREATE:
-            assert s.presence is ABSENT, f"creates while something is sighted: {s}"
-            assert not s.untouchable, f"creates what it must not own: {s}"
-            assert s.heir is not Party.OTHER, f"creates what another LiveSystem has the right to: {s}"
-        elif decision.action is Action.TAG:
-            assert s.presence is PRESENT, f"tags what it does not see: {s}"
-            assert not s.untouchable, f"tags what is only ever read: {s}"
-            assert s.owes_tags, f"tags what its own creation did not make, or tags it again: {s}"
-            assert is_bare(s), f"tags what somebody tagged: {s}"
-            assert not s.stance.hands_off, f"tags what was let go: {s}"
-        elif decision.action in WRITES:
-            assert s.presence is PRESENT, f"writes to what it does not see: {s}"
-            assert not s.untouchable, f"writes to what is only ever read: {s}"
-            assert s.manager is Manager.OURS, f"writes without managed-by: {s}"
-            assert s.owner is not Party.OTHER, f"writes to another LiveSystem's resource: {s}"
-            if s.tags_frozen:
-                assert s.owner is Party.ME, f"writes to what it can never own: {s}"
-                assert s.stance is not NONE or s.reconcile, f"writes though an override may be forgotten: {s}"
-                assert s.stance is not OVERRIDE or s.reconcile, f"writes though nobody handed it back: {s}"
-            if s.owner is Party.NOBODY:
-                assert s.reconcile, f"claims what nobody asked it to: {s}"
-                assert s.claimant is Party.ME, f"claims what is not its own to claim: {s}"
+def test_no_decision_ever_writes_to_what_is_not_ours(walk: Walk) -> None:
+    assert walk.wrong_write == ""
 
 
 @pytest.mark.rule("O3", "O10", "O12", "S0", "S17")
-def test_no_deletion_ever_touches_what_is_not_ours() -> None:
-    for s in situations():
-        for window_over in FLAGS:
-            rule, fate = decide_deletion(s, window_over=window_over)
-            if s.presence is Presence.UNREADABLE:
-                assert fate is Fate.WAIT
-            elif s.presence is ABSENT:
-                assert fate is (Fate.WAIT if s.intent_open and not window_over else Fate.GONE)
-            elif s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER:
-                assert fate is Fate.DROP
-            elif s.manager is not Manager.OURS:
-                assert fate in (Fate.LEAVE, Fate.DROP)
-            if fate is Fate.DELETE:
-                assert rule in ("S9", "S11a", "S12")
-                assert s.presence is PRESENT
-                assert s.manager is Manager.OURS
-                assert s.owner is Party.ME or (s.owner is Party.NOBODY and s.claimant is Party.ME and s.reconcile)
-                assert s.stance is not OVERRIDE or s.reconcile or (s.readoption_by_tag and not s.tags_frozen)
-                assert not s.tags_frozen or s.owner is Party.ME
-                assert not s.tags_frozen or s.stance is not NONE or s.reconcile
+def test_no_deletion_ever_touches_what_is_not_ours(walk: Walk) -> None:
+    assert walk.wrong_deletion == ""
