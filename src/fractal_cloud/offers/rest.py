@@ -7,11 +7,14 @@ they mean. What is asked of a cloud, and why, does not belong here.
 from __future__ import annotations
 
 import json
+import os
+import ssl
 import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from fractal_cloud.model.errors import (
@@ -149,6 +152,15 @@ class Dialect(ABC):
         return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
 
 
+@cache
+def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Whom all doors trust, as the environment says it: reading the authorities takes longer than many a call."""
+    import httpx2
+
+    del file, folder  # the library reads them itself: where they change, so does the answer
+    return httpx2.create_ssl_context()
+
+
 class Door:
     """Connections to one API, shared by threads. ``base``: the address every path is put behind."""
 
@@ -158,7 +170,8 @@ class Door:
         self.base = base.rstrip("/")
         self.dialect = dialect
         limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
-        self._client = httpx2.Client(limits=limits, follow_redirects=False)
+        trusted = _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        self._client = httpx2.Client(limits=limits, follow_redirects=False, verify=trusted)
         weakref.finalize(self, self._client.close)  # whoever forgets it lets its connections go, too
 
     def close(self) -> None:
