@@ -72,6 +72,7 @@ class Suite:
     ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
     ``variant``: what tells it from the provider's other suites; those with one run in the long run only.
+    ``is_the_first``: the demands at the core of the contract are made of every type in the quick run too.
     """
 
     provider: str
@@ -88,6 +89,7 @@ class Suite:
     why_not: Callable[[], str] = str
     has_long_lives: bool = False
     variant: str = ""
+    is_the_first: bool = False
 
     @property
     def key(self) -> str:

@@ -10,19 +10,19 @@ import pytest
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferContract
-from tests.offers.suites import Case, kinds, suites
+from tests.offers.suites import Case, Suite, kinds, suites
 
 
-def _every(chosen: Callable[[Case], bool], *, is_core: bool = False) -> pytest.MarkDecorator:
+def _every(chosen: Callable[[Case], bool], is_quick: Callable[[Suite], bool] = lambda _: False) -> pytest.MarkDecorator:
     """One test for each type; all tests of one type share a world, so they stay with one worker.
 
-    The quick run makes the demands at the core of every type, and all demands of one or two types of each provider: of
-    another one where a demand concerns none of these.
+    The quick run makes all demands of one or two types of each provider: of another one where a demand concerns none
+    of these. ``is_quick``: where it makes this demand of every type.
     """
     params = []
     for suite in suites().values():
         names = [name for name, kind in suite.kinds().items() if chosen(suite.cases[kind])]
-        quick = [name for name in names if is_core or suite.is_quick(name)] or names[:1]
+        quick = [name for name in names if is_quick(suite) or suite.is_quick(name)] or names[:1]
         for name in names:
             marks = [pytest.mark.xdist_group(f"contract {name}"), *suite.marks()]
             if name not in quick:
@@ -31,13 +31,18 @@ def _every(chosen: Callable[[Case], bool], *, is_core: bool = False) -> pytest.M
     return pytest.mark.parametrize("contract", params, indirect=True, scope="module")
 
 
+def _on_the_first_cloud(suite: Suite) -> bool:
+    return suite.is_the_first
+
+
 EVERY_OFFER = _every(lambda _: True)
-AT_THE_CORE = _every(lambda _: True, is_core=True)
+AT_THE_CORE = _every(lambda _: True, _on_the_first_cloud)
+ALWAYS = _every(lambda _: True, lambda _: True)
 ONLY_UP = _every(lambda case: case.only_up)
-IMMUTABLE = _every(lambda case: case.immutable, is_core=True)
+IMMUTABLE = _every(lambda case: case.immutable, _on_the_first_cloud)
 TAKING_TIME = _every(lambda case: case.takes_time)
-FROZEN = _every(lambda case: case.tags_frozen, is_core=True)
-HAZARDOUS = _every(lambda case: case.hazardous, is_core=True)
+FROZEN = _every(lambda case: case.tags_frozen, lambda _: True)
+HAZARDOUS = _every(lambda case: case.hazardous, _on_the_first_cloud)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +140,7 @@ def test_a_person_who_takes_managed_by_off_wins_over_a_deletion(contract: OfferC
 
 
 @pytest.mark.rule("G1", "G3", "G7", "S7", "S9", "S11", "T6")
-@AT_THE_CORE
+@ALWAYS
 def test_the_glass_breaks_and_both_tags_hand_it_back(contract: OfferContract) -> None:
     contract.breaks_the_glass_and_is_handed_back()
 
@@ -165,7 +170,7 @@ def test_an_override_that_no_tag_can_say_is_remembered(contract: OfferContract) 
 
 
 @pytest.mark.rule("O10", "O11")
-@AT_THE_CORE
+@ALWAYS
 def test_it_is_deleted_and_what_is_gone_already_is_no_error(contract: OfferContract) -> None:
     contract.deletes_and_forgets()
 

@@ -46,4 +46,5 @@ SUITE = Suite(
     },
     stage=stage,
     always=("AwsVpc", "AwsS3"),
+    is_the_first=True,
 )
