@@ -43,8 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs a vendor's big command line: `make test-clis` runs it"))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported and collected stays until the end: nobody needs to look through it for garbage again."""
+    if session.config.getoption("loadgroup", default=False):
+        grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
+        assert all("@" in name for name in grouped), "pytest-xdist keeps no groups together with this pytest"
     gc.collect()
     gc.freeze()
 
