@@ -74,8 +74,9 @@ def environment(requirement: str, *more: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=LONGEST)
-            pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", requirement, *more]
-            subprocess.run(pip, check=True, capture_output=True, timeout=LONGEST)
+            # uv, which development has: these are hundreds of megabytes.
+            uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+            subprocess.run([*uv, requirement, *more], check=True, capture_output=True, timeout=LONGEST)
         except subprocess.TimeoutExpired as error:
             raise NotHere(f"{requirement} cannot be installed here within {LONGEST:.0f} s: try again") from error
         except (subprocess.SubprocessError, OSError) as error:
