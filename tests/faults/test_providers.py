@@ -34,6 +34,10 @@ def _types(chosen: Callable[[Suite, str], bool], *more: Any) -> list[Any]:
     ]
 
 
+def _first_or_frozen(suite: Suite, kind: str) -> bool:
+    return kind in suite.always[:1] or suite.is_frozen(kind)
+
+
 def _strike(
     sandbox: Sandbox,
     folder: Path,
@@ -59,7 +63,7 @@ def _tell(name: str, effects: Effects, at_least: int, tell: Callable[[str, objec
 @pytest.mark.timeout(300)
 @pytest.mark.rule("S17", "C7", "T1", "T2", "O10", "G10", "S16")
 @pytest.mark.parametrize(
-    ("provider", "kind"), _types(lambda suite, kind: kind in suite.always and not suite.has_long_lives)
+    ("provider", "kind"), _types(lambda suite, kind: _first_or_frozen(suite, kind) and not suite.has_long_lives)
 )
 def test_a_life_goes_on_whatever_effect_is_struck_by_one_fault_or_another(
     provider: str,
@@ -180,10 +184,6 @@ def _is_left_alone(stage: Stage, spoil: Callable[[], None]) -> None:
 
 
 # --- what is forgotten
-
-
-def _first_or_frozen(suite: Suite, kind: str) -> bool:
-    return kind in suite.always[:1] or suite.is_frozen(kind)
 
 
 @pytest.mark.rule("C2", "S11b")
