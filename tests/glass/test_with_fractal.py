@@ -24,6 +24,8 @@ from tests.offers.worlds import provider_world
 from tests.serving import served
 from tests.world import ADMIN_TOKEN
 
+PROVIDER = "aruba"
+
 
 @dataclass(frozen=True)
 class Desk:
