@@ -54,6 +54,11 @@ class Child:
         self.tell(command)
         return self.answer()
 
+    def keep_to(self, core: int) -> None:
+        """Let all its threads run on one core only."""
+        for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
+
     def tell(self, command: str) -> None:
         """Send one command."""
         assert self._process.stdin is not None

@@ -177,9 +177,11 @@ class Bench:
         control: Counting | None = None,
         session: Session | None = None,
         beside: Bench | None = None,
+        concurrency: int | None = None,
     ) -> None:
         self.control: Counting = control or (beside.control if beside else Counting())
-        self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(AgentSettings().concurrency)
+        threads = concurrency or AgentSettings().concurrency
+        self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(threads)
         self.around: Surroundings = beside.around if beside else _surroundings(self.control, self.pool)
         self.heap: Heap = beside.heap if beside else Heap()
         scope = Scope.from_key(work.scope)
@@ -216,9 +218,9 @@ class Bench:
 
 
 @contextmanager
-def bench(work: ScopeWork, control: Counting | None = None) -> Iterator[Bench]:
-    """A bench that is cleared away afterwards."""
-    made = Bench(work, control)
+def bench(work: ScopeWork, control: Counting | None = None, concurrency: int | None = None) -> Iterator[Bench]:
+    """A bench that is cleared away afterwards; ``concurrency``: other than the agent's default."""
+    made = Bench(work, control, concurrency=concurrency)
     try:
         yield made
     finally:
