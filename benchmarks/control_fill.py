@@ -142,7 +142,7 @@ def _held(connection: Connection, secrets: list[str]) -> list[Held]:
 
 @contextmanager
 def _without_indexes(connection: Connection) -> Iterator[None]:
-    """Drop the indexes of what is copied, and build them when all is there: that takes half as long."""
+    """Drop the indexes of what is copied, and build them when all is there."""
     indexes = [index for table in _COPIED for index in table.indexes]
     for index in indexes:
         index.drop(connection)
