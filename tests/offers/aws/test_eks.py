@@ -6,7 +6,8 @@ import pytest
 
 from fractal_cloud.model.errors import Conflict, Invalid
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.aws.eks import AwsEks, next_version
+from fractal_cloud.offers.aws.eks import AwsEks
+from fractal_cloud.offers.cluster_versions import next_version
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox

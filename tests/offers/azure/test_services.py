@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.errors import Invalid
-from fractal_cloud.offers.azure.aks import AzureAks, next_version
+from fractal_cloud.offers.azure.aks import AzureAks
 from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.azure.vm import AzureVm
+from fractal_cloud.offers.cluster_versions import next_version
 from tests.offers.azure.examples import EXAMPLES
 from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld

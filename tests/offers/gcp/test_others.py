@@ -10,9 +10,10 @@ import yaml
 
 from fractal_cloud.model.component import Component, ComponentError
 from fractal_cloud.model.errors import Invalid
+from fractal_cloud.offers.cluster_versions import next_version
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
 from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
-from fractal_cloud.offers.gcp.gke import GcpGke, next_version
+from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.policy import policy
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.gcp.vm import GcpVm

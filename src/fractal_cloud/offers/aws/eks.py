@@ -9,7 +9,7 @@ from pydantic import AfterValidator, field_validator
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
-from fractal_cloud.model.errors import Invalid, Protected
+from fractal_cloud.model.errors import Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -17,6 +17,7 @@ from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, from_map, one_way, same
+from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 LogType = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
@@ -192,23 +193,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a change of the version means."""
-        if "version" not in drift:
-            return []
-        return ["the version is raised one minor version at a time, each takes minutes and none can be taken back"]
-
-
-def next_version(actual: str, declared: str) -> str:
-    """The version to go to now; raises ``Invalid`` where the declared one cannot be reached."""
-    here, there = _minor(actual), _minor(declared)
-    if there < here:
-        raise Invalid(
-            f"version cannot fall from {actual!r} to {declared!r}: declare {actual!r} or newer, or a new cluster"
-        )
-    return f"1.{min(here + 1, there)}"
-
-
-def _minor(version: str) -> int:
-    return int(version.partition(".")[2] or 0)
+        return version_warnings(drift)
 
 
 def _ids(references: Collection[str | Component]) -> list[str]:

@@ -15,12 +15,13 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import Entry
 from fractal_cloud.model.component import Reference, parameter, reference_id
-from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import AKS, DISK, Block, Item, ResourceGroup, canonical_id, cluster_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
 from fractal_cloud.offers.azure.subnet import AzureSubnet
+from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Wanted
 
 _POOL: Final = "nodepool1"
@@ -187,7 +188,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         if together:
             _apply(changed, wanted.component, together)
         elif _FORWARD in drift:
-            version = next_version(str(sighting.actual[_FORWARD]), wanted.component.kubernetes_version or "")
+            version = next_version(str(sighting.actual[_FORWARD]), wanted.component.kubernetes_version or "", _FORWARD)
             changed["properties"]["kubernetesVersion"] = version
             for pool in changed["properties"]["agentPoolProfiles"]:
                 pool["orchestratorVersion"] = version
@@ -206,24 +207,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a change of the version means."""
-        if _FORWARD not in drift:
-            return []
-        return ["the version is raised one minor version at a time, each takes minutes and none can be taken back"]
-
-
-def next_version(actual: str, declared: str) -> str:
-    """The version to go to now; raises ``Invalid`` where the declared one cannot be reached."""
-    here, there = _numbers(actual), _numbers(declared)
-    if there < here[: len(there)]:
-        raise Invalid(
-            f"kubernetesVersion cannot fall from {actual!r} to {declared!r}: declare {actual!r} or newer, "
-            f"or a new cluster"
-        )
-    return declared if there[1] <= here[1] + 1 else f"1.{here[1] + 1}"
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+        return version_warnings(drift, _FORWARD)
 
 
 def _apply(item: Item, cluster: AzureAks, names: Collection[str]) -> None:

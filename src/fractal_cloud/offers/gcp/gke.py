@@ -13,9 +13,9 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Reference, parameter, reference_id
-from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import MANAGED_BY, ProtocolTags
+from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.kinds import GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
@@ -202,23 +202,7 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a change of the version means."""
-        if "version" not in drift:
-            return []
-        return ["the version is raised one minor version at a time, each takes minutes and none can be taken back"]
-
-
-def next_version(actual: str, declared: str) -> str:
-    """The version to go to now; raises ``Invalid`` where the declared one cannot be reached."""
-    here, there = _minor(actual), _minor(declared)
-    if there < here:
-        raise Invalid(
-            f"version cannot fall from {actual!r} to {declared!r}: declare {actual!r} or newer, or a new cluster"
-        )
-    return f"1.{min(here + 1, there)}"
-
-
-def _minor(version: str) -> int:
-    return int(version.partition(".")[2] or 0)
+        return version_warnings(drift)
 
 
 def _authorized(networks: Collection[str]) -> dict[str, Any]:
