@@ -190,7 +190,9 @@ def test_a_live_system_is_gone_when_its_components_are(api: Api) -> None:
     assert api.put("ls-a", vpc()).status_code == 409
     api.claim()
     api.report("ls-a", "net", status="Deleted", finished=True)
-    assert api.client.get("/livesystems/ls-a").status_code == 404
+    missing = api.client.get("/livesystems/ls-a")
+    assert missing.status_code == 404
+    assert missing.json()["detail"] == "there is no LiveSystem 'ls-a': GET /livesystems lists them"
     assert api.client.get("/livesystems/ls-a/components").status_code == 404
     assert api.client.delete("/livesystems/ls-a").status_code == 404
     assert api.get(f"/livesystems/ls-a/mutations/{mutation}")["status"] == "Completed"

@@ -201,3 +201,12 @@ def test_tokens_are_made_listed_and_revoked(fractal: Fractal, control: FakeContr
     assert "edge" in fractal("token", "list").words
     assert fractal("token", "revoke", "edge").code == 0
     assert fractal("token", "create", "--role", "king").code == 2
+
+
+def test_what_is_not_there_is_told_with_a_command_for_people(fractal: Fractal, control: FakeControlPlane) -> None:
+    missing = "there is no LiveSystem 'ls-gone': GET /livesystems lists them"  # as tests/api holds it
+    control.refuse("GET", "/livesystems/ls-gone", 404, missing)
+    control.refuse("GET", "/livesystems/ls-gone/components", 404, missing)
+    ran = fractal("status", "ls-gone")
+    assert ran.code == 1
+    assert "there is no LiveSystem 'ls-gone' `fractal status` lists them." in ran.words

@@ -218,7 +218,9 @@ def test_the_id_of_something_else_is_refused(world: WithClusters) -> None:
     assert answer.status_code == 422
     (fault,) = answer.json()["errors"]
     assert fault["path"] == "components[web].parameters.cluster"
-    assert fault["message"].startswith("is 'prod', a component of type NetworkAndCompute.IaaS.AwsVpc: must name a ")
+    assert fault["message"].startswith(
+        "is 'prod', a component of type NetworkAndCompute.IaaS.AwsVpc: name a component "
+    )
     for name in ("AwsEks", "AzureAks", "GcpGke", "ArubaKaas"):
         assert f"NetworkAndCompute.PaaS.{name}" in fault["message"]
     body = {"id": "ls-a", "components": [web("web", cluster="web")]}

@@ -18,6 +18,8 @@ _TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
 _STREAM_TIMEOUT = httpx2.Timeout(5.0, read=45.0)
 _PAGE = 200
 _AGAIN = stamina.RetryingCaller(attempts=4, timeout=15.0, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1).on(Broken)
+# What the API tells programs to ask for, and what people type instead.
+_LISTS = {"livesystems": "fractal status", "tokens": "fractal token list"}
 
 Json = Any
 
@@ -138,8 +140,11 @@ class ControlPlane:
         if answer.status_code == httpx2.codes.FORBIDDEN:
             return CommandError(cause, advice="Use a token of another role: `fractal token create --role …` makes one.")
         details = [_fault_text(fault) for fault in problem.get("errors") or []]
-        advice = "Correct it and try again; nothing of it was stored." if details else ""
-        return CommandError(cause, details=details, advice=advice)
+        if details:
+            return CommandError(cause, details=details, advice="Correct it and try again; nothing of it was stored.")
+        said, _, route = cause.partition(": GET /")
+        command = _LISTS.get(route.removesuffix(" lists them"))
+        return CommandError(said, advice=f"`{command}` lists them.") if command else CommandError(cause)
 
 
 def path_of(live_system: str, component: str = "", *rest: str) -> str:

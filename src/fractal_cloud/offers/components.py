@@ -144,8 +144,9 @@ class Components:
         self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts | None
     ) -> list[str]:
         """The component it lives in, where it names one: that goes before whatever an agent calls by the same name."""
-        hosts = facts.hosts() if facts is not None else {}
-        name = parameters.get(facts.realm or "") if facts is not None else None
+        if facts is None:
+            return []
+        hosts, name = facts.hosts(), parameters.get(facts.realm or "")
         if not hosts or not isinstance(name, str) or name not in self._types:
             return []
         actual = self._types[name]
@@ -155,9 +156,9 @@ class Components:
             return []  # said of that component already
         what = "the component itself" if name == item.get("id") else f"a component of type {actual}"
         self._faults.add(
-            f"{base}.{facts.realm}",  # type: ignore[union-attr]
-            f"is {name!r}, {what}: must name a component of type {', '.join(sorted(hosts))}, or what an agent "
-            "reaches by a name that no component here has",
+            f"{base}.{facts.realm}",
+            f"is {name!r}, {what}: name a component of type {', '.join(sorted(hosts))}; a {facts.realm} that an agent "
+            "reaches by itself must have a name that is no component's id here",
         )
         return []
 

@@ -20,8 +20,8 @@ GUARD: Final = (
     "a person who removes the label before the write wins, always"
 )
 CAVEAT: Final = (
-    "On OpenShift `oc` takes the same words. `--context` is the agent's own name for the cluster: leave it out, or put "
-    "yours in its place, where you call it otherwise"
+    "On OpenShift `oc` takes the same words. `--context` is the name that the agent, or the vendor's command printed "
+    "before it, gives the cluster: leave it out, or put yours in its place, where you call it otherwise"
 )
 
 
