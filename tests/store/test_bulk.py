@@ -11,7 +11,7 @@ from sqlalchemy import event, select, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Engine
 
-from fractal_cloud.control.store import bulk, listeners, mutations, placement, scopes, standing
+from fractal_cloud.control.store import bulk, listeners, placement, scopes, standing
 from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.schema import resources, types
 from fractal_cloud.model.status import Status
@@ -22,8 +22,6 @@ HOT = {
     "the components of a report": standing._STANDING,
     "who listens": listeners._AROUND,
     "whose owner listens": Fixed(listeners._DECLARING),
-    "what is unsettled": mutations._UNSETTLED,
-    "the newest mutations": Fixed(mutations._NEWEST),
     "the scopes of a report": scopes._HOLD,
     "the scopes of an agent": scopes._HELD_BY,
     "the number that wakes an agent": scopes._WAKE_NUMBER,

@@ -45,7 +45,7 @@ ROUTED = (
 def create_app(settings: ControlSettings, store: Store | None = None) -> FastAPI:
     """The control plane as an ASGI app; the store may be given, else the settings' database is opened.
 
-    ``app.state`` holds ``store``, ``admin_token``, ``settings``, ``authenticator`` and ``metrics``.
+    ``app.state`` holds ``store``, ``admin_token``, ``settings``, ``authenticator``, ``reports`` and ``metrics``.
     """
     store = store or open_store(settings.resolved_database_url(), limits=settings.limits)
     app = FastAPI(
@@ -60,6 +60,7 @@ def create_app(settings: ControlSettings, store: Store | None = None) -> FastAPI
     app.state.store = store
     app.state.admin_token = settings.admin_token or new_secret()
     app.state.authenticator = Authenticator(store, app.state.admin_token)
+    app.state.reports = agents.reports_together(store)
     app.state.metrics = Metrics(store)
     problems.install(app)
     install_openapi(app)

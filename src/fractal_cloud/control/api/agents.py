@@ -1,10 +1,13 @@
-"""What agents say to the control plane: the models of ``model.wire``, one route each. Only the long poll is async.
+"""What agents say to the control plane: the models of ``model.wire``, one route each.
 
-What agents say often is answered ready-made: FastAPI would check our own answer once more, on another thread.
+The long poll and reports are async, because they wait for others. What agents say often is answered ready-made: FastAPI
+would check our own answer once more, on another thread.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -12,10 +15,11 @@ from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.together import Apart, Together
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, agents, claims, plans, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
-from fractal_cloud.control.store.failures import again
+from fractal_cloud.control.store.failures import Unsure, again
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import Fault
@@ -86,11 +90,27 @@ def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Response:
 
 
 @router.post("/report", responses={200: {"model": Reported}})
-def report(sent: Report, store: TheStore, who: Who) -> Response:
+async def report(sent: Report, who: Who, request: Request) -> Response:
     """All that changed in a cycle, or is about to be written; refused whole where a lease is lost."""
-    with store.write() as tx:
-        taken = reports.report(tx, sent, who.id)
-    return answer(taken)
+    together: Together[reports.Sent, Reported] = request.app.state.reports
+    return answer(await together.do(reports.Sent(sent, who.id)))
+
+
+def reports_together(store: Store) -> Together[reports.Sent, Reported]:
+    """Takes in reports that come at the same time in one transaction."""
+
+    def take(sent: Sequence[reports.Sent]) -> Sequence[Reported | Exception]:
+        try:
+            with store.write() as tx:
+                return reports.take(tx, sent)
+        except Unsure:
+            raise  # it may be done: not again
+        except Exception as error:
+            if len(sent) > 1:
+                raise Apart from error
+            raise
+
+    return Together(take, operator.attrgetter("subjects"))
 
 
 @router.post("/release", status_code=204)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, select, text, update
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import hosts, livesystems, mutations, plans, scopes
+from fractal_cloud.control.store import hosts, livesystems, plans, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.dialect import is_only_housekeeper
@@ -177,7 +177,6 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
     update_records(
         tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version", "declared_version")
     )
-    livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in unsaid}))
 
 
 def _was_never_dealt_with(record: ComponentRecord) -> bool:

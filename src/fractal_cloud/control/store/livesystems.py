@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from fractal_cloud.control.store import hosts, links, mutations, scopes
 from fractal_cloud.control.store.agents import all_agents, realms
-from fractal_cloud.control.store.bulk import insert_missing
+from fractal_cloud.control.store.bulk import among, insert_missing
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
@@ -74,7 +74,6 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
-    mutations.follow(tx, mutations.newest_of(tx, [declaration.id]))
     tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
     _record_voided(tx, merged)
     return mutation_id
@@ -236,19 +235,26 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
     )
     tx.record(Happening(live_system_id, EventKind.DELETE_REQUESTED, by))
     _record_voided(tx, merged)
-    end_if_gone(tx, mutations.newest_of(tx, [live_system_id]))
+    end_if_gone(tx, {live_system_id})
     return mutation_id
 
 
-def end_if_gone(tx: Tx, newest: Mapping[str, mutations.Newest]) -> None:
-    """Let the newest mutations follow their components, and each LiveSystem go once nothing of it is left."""
-    mutations.follow(tx, newest)
-    for live_system_id in sorted(name for name, mutation in newest.items() if mutation.is_ending):
-        left = select(components.c.uid).where(components.c.live_system_id == live_system_id).limit(1)
-        if tx.connection.execute(left).first() is None:
-            mutations.freeze(tx, live_system_id)
-            tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
-            tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
+def end_if_gone(tx: Tx, live_system_ids: Collection[str]) -> None:
+    """Let those of these LiveSystems go that are being deleted and of which nothing is left."""
+    if not live_system_ids:
+        return
+    for live_system_id in list(tx.connection.execute(_GONE, {"ids": live_system_ids}).scalars()):
+        mutations.freeze(tx, live_system_id)
+        tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
+        tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
+
+
+_GONE: Final = (
+    select(live_systems.c.id)
+    .where(among(live_systems.c.id, "ids"), live_systems.c.deleting)
+    .where(~exists().where(components.c.live_system_id == live_systems.c.id))
+    .order_by(live_systems.c.id)
+)
 
 
 def get(tx: Tx, live_system_id: str) -> Json:

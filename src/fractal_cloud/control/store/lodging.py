@@ -60,7 +60,6 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
         record.last_updated = tx.now
         tx.record(_changed(record, agent.id, Status.FAILED.value))
     update_records(tx, found, ("status", "message", "waits_for", "last_updated"))
-    livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in found}))
 
 
 def _changed(record: ComponentRecord, by: str, before: str) -> Happening:
@@ -96,7 +95,6 @@ def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str
             if record.status == Status.FAILED.value:
                 tx.record(_changed(record, agent.id, Status.INSTANTIATING.value))
         update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "last_updated"))
-        livesystems.end_if_gone(tx, mutations.newest_of(tx, {record.live_system_id for record in told}))
 
 
 def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
@@ -166,9 +164,9 @@ def end_without_host(database: Database) -> None:
         for record in ended:
             before, record.status = record.status, Status.DELETED.value
             tx.record(_changed(record, BY, before))
-            mutations.keep(tx, newest[record.live_system_id].id, [record])
+            mutations.keep(tx, newest[record.live_system_id], [record])
         delete_records(tx, (record.uid for record in ended))
-        livesystems.end_if_gone(tx, newest)
+        livesystems.end_if_gone(tx, newest.keys())
 
 
 def _without_host(tx: Tx) -> list[ComponentRecord]:

@@ -1,17 +1,20 @@
-"""Deploys and deletes as records: the newest follows its components, older ones stand still (C3, C8)."""
+"""Deploys and deletes as records: the newest follows its components, older ones stand still (C3, C8).
+
+How the newest is doing is nowhere stored: it is told from its components whenever somebody asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from datetime import datetime
+from typing import Any, Literal
 
-from sqlalchemy import String, cast, delete, insert, literal, select, text, update
+from sqlalchemy import String, cast, delete, func, insert, literal, select, text, update
 
-from fractal_cloud.control.store.bulk import among, update_rows, upsert
+from fractal_cloud.control.store.bulk import among, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
-from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.control.store.schema import UNSETTLED, components, live_systems, mutation_components, mutations
 from fractal_cloud.model.link import LinkStates
@@ -42,15 +45,18 @@ def begin(tx: Tx, live_system_id: str, kind: Kind, generation: int, by: str) -> 
 
 
 def _freeze_newest(tx: Tx, live_system_id: str) -> None:
-    query = select(mutations.c.id, mutations.c.status).where(
-        mutations.c.live_system_id == live_system_id, ~mutations.c.frozen
-    )
-    for row in tx.connection.execute(query).all():
-        status = MutationStatus.CANCELLED.value if row.status == MutationStatus.IN_PROGRESS.value else row.status
-        _keep_all(tx, row.id, live_system_id)
-        tx.connection.execute(
-            update(mutations).where(mutations.c.id == row.id).values(status=status, frozen=True, updated_at=tx.now)
-        )
+    query = select(mutations.c.id).where(mutations.c.live_system_id == live_system_id, ~mutations.c.frozen)
+    for mutation_id in list(tx.connection.execute(query).scalars()):
+        status = _present(tx, live_system_id).status
+        if status == MutationStatus.IN_PROGRESS.value:
+            status = MutationStatus.CANCELLED.value
+        _keep_all(tx, mutation_id, live_system_id)
+        _end(tx, live_system_id, status)
+
+
+def _end(tx: Tx, live_system_id: str, status: str) -> None:
+    here = update(mutations).where(mutations.c.live_system_id == live_system_id, ~mutations.c.frozen)
+    tx.connection.execute(here.values(status=status, frozen=True, updated_at=tx.now))
 
 
 def _keep_all(tx: Tx, mutation_id: str, live_system_id: str) -> None:
@@ -73,60 +79,33 @@ def keep(tx: Tx, mutation_id: str, finished: Iterable[ComponentRecord]) -> None:
     upsert(tx.connection, mutation_components, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
-    """The mutation a LiveSystem is in, as it stands; ``is_ending``: the LiveSystem itself is being deleted."""
-
-    id: str
-    status: str
-    is_ending: bool
-
-
-def newest_of(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, Newest]:
-    """The mutation each LiveSystem is in; the caller holds their locks."""
-    found = tx.connection.execute(_NEWEST, {"ids": set(live_system_ids)})
-    return {row.live_system_id: Newest(row.id, row.status, row.deleting) for row in found}
-
-
-_NEWEST: Final = (
-    select(live_systems.c.id.label("live_system_id"), live_systems.c.deleting, mutations.c.id, mutations.c.status)
-    .join(mutations, mutations.c.id == live_systems.c.mutation_id)
-    .where(among(live_systems.c.id, "ids"))
-)
-
-
-def follow(tx: Tx, newest: Mapping[str, Newest]) -> None:
-    """Let the newest mutations follow their components, all judged from one look; the caller holds the LiveSystems."""
-    unsettled = _unsettled(tx, newest) if newest else {}
-    statuses = {name: mutation_status(unsettled.get(name, ())).value for name in newest}
-    changed = [
-        {"id": mutation.id, "status": statuses[name], "updated_at": tx.now}
-        for name, mutation in newest.items()
-        if statuses[name] != mutation.status
-    ]
-    update_rows(tx.connection, mutations, changed)
+def newest_of(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, str]:
+    """The id of the mutation that each LiveSystem is in."""
+    query = select(live_systems.c.id, live_systems.c.mutation_id).where(among(live_systems.c.id, live_system_ids))
+    return {row.id: row.mutation_id for row in tx.connection.execute(query)}
 
 
 def freeze(tx: Tx, live_system_id: str) -> None:
-    """End the newest mutation of a LiveSystem that is gone."""
-    tx.connection.execute(
-        update(mutations).where(mutations.c.live_system_id == live_system_id, ~mutations.c.frozen).values(frozen=True)
-    )
+    """End the newest mutation of a LiveSystem that is gone: nothing of it is left to be done."""
+    _end(tx, live_system_id, MutationStatus.COMPLETED.value)
 
 
-_UNSETTLED: Final = Fixed(
-    select(
-        *(components.c[name] for name in ("live_system_id", "component_id", "status", "generation")),
-        *(components.c[name] for name in ("observed_generation", "dealt_generation", "deleting", "waits_for")),
-    ).where(among(components.c.live_system_id, "ids"), text(UNSETTLED))
-)
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """How the newest mutation of a LiveSystem is doing, and when that last changed; None for one that is gone."""
+
+    status: str
+    updated_at: datetime | None
 
 
-def _unsettled(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, list[Progress]]:
-    """The components that keep a mutation from being completed, by LiveSystem: few, however many there are."""
-    found: dict[str, list[Progress]] = {}
-    for row in _UNSETTLED.rows(tx.connection, {"ids": list(live_system_ids)}):
-        progress = Progress(
+def _present(tx: Tx, live_system_id: str) -> _Present:
+    c = components.c
+    changed = select(func.max(c.last_updated)).where(c.live_system_id == live_system_id)
+    unsettled = select(
+        *(c.component_id, c.status, c.generation, c.observed_generation, c.dealt_generation, c.deleting, c.waits_for)
+    ).where(c.live_system_id == live_system_id, text(UNSETTLED))
+    progress = (
+        Progress(
             component_id=row.component_id,
             status=Status(row.status),
             generation=row.generation,
@@ -135,8 +114,9 @@ def _unsettled(tx: Tx, live_system_ids: Iterable[str]) -> dict[str, list[Progres
             deleting=row.deleting,
             waits_for=tuple(row.waits_for),
         )
-        found.setdefault(row.live_system_id, []).append(progress)
-    return found
+        for row in tx.connection.execute(unsettled)
+    )
+    return _Present(mutation_status(progress).value, tx.connection.execute(changed).scalar())
 
 
 def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
@@ -151,7 +131,7 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
         )
     ).all()
     standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
-    return {**_summary(row), **_components([*kept, *standing])}
+    return {**_summary(tx, row), **_components([*kept, *standing])}
 
 
 def _standing(tx: Tx, live_system_id: str) -> list[Any]:
@@ -163,16 +143,17 @@ def _standing(tx: Tx, live_system_id: str) -> list[Any]:
     )
 
 
-def _summary(row: Any) -> Json:
+def _summary(tx: Tx, row: Any) -> Json:
+    present = _Present(row.status, row.updated_at) if row.frozen else _present(tx, row.live_system_id)
     return {
         "id": row.id,
         "liveSystemId": row.live_system_id,
         "kind": row.kind,
-        "status": row.status,
+        "status": present.status,
         "generation": row.generation,
         "by": row.by,
         "createdAt": row.created_at,
-        "updatedAt": row.updated_at,
+        "updatedAt": max(row.updated_at, present.updated_at or row.updated_at),
     }
 
 
@@ -206,7 +187,7 @@ def list_of(tx: Tx, live_system_id: str, limit: int, before: str | None) -> list
         seen = select(table.created_at).where(table.id == before).scalar_subquery()
         query = query.where((table.created_at < seen) | ((table.created_at == seen) & (table.id < before)))
     query = query.order_by(table.created_at.desc(), table.id.desc()).limit(limit)
-    return [_summary(row) for row in tx.connection.execute(query)]
+    return [_summary(tx, row) for row in tx.connection.execute(query)]
 
 
 def has_any(tx: Tx, live_system_id: str) -> bool:

@@ -1,12 +1,11 @@
-"""Takes in what an agent reports: all of it under valid leases, or nothing of it.
+"""Takes in what agents report: each report as a whole under valid leases, or nothing of it.
 
-An unchanged component costs no write. What follows from a change (events, news for other scopes, how the mutation is
-doing) is written in the same transaction.
+An unchanged component costs no write. What follows from a change (events, news for other scopes) is written in the same
+transaction. Reports that come at the same time share one: most of what a report costs is the statements, not the rows.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Final
 from fractal_cloud.control.store import agents, journal, livesystems, mutations, resources, scopes, types
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
-from fractal_cloud.control.store.errors import LeaseLost
+from fractal_cloud.control.store.errors import LeaseLost, StoreError
 from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -57,14 +56,12 @@ _MOVED: Final = (
 
 @dataclass(slots=True)
 class _Taken:
-    """What a report changes, gathered before it is written; ``progressed``: LiveSystems whose mutation may feel it."""
+    """What reports change, gathered before it is written."""
 
     changed: list[ComponentRecord] = field(default_factory=list)
     finished: list[ComponentRecord] = field(default_factory=list)
     moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
     republished: list[ComponentRecord] = field(default_factory=list)
-
-    progressed: set[str] = field(default_factory=set)
 
     @property
     def news(self) -> list[ComponentRecord]:
@@ -72,37 +69,73 @@ class _Taken:
         return [*self.republished, *self.finished]
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A report, and the token of access with which it came."""
+
+    report: Report
+    token_id: str
+
+    @property
+    def subjects(self) -> set[str]:
+        """What it speaks of: reports that share any of it are taken in one after the other."""
+        return _uids(self.report) | _scope_keys(self.report)
+
+
 def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
-    standing = hold_components(tx, _uids(sent))
+    (outcome,) = take(tx, [Sent(sent, token_id)])
+    if isinstance(outcome, StoreError):
+        raise outcome
+    return outcome
+
+
+def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
+    """Apply reports of which no two share a subject; one that is refused leaves no trace, and keeps nobody back."""
+    standing = hold_components(tx, {uid for one in sent for uid in _uids(one.report)})
     known = standing.records
-    speaking = _speaking(sent, known)
+    speaking = _speaking([one.report for one in sent], known)
     heard = listeners(tx, speaking)
-    named = _scope_keys(sent) | heard.scope_keys | heard.room_keys
+    named = {key for one in sent for key in _scope_keys(one.report)} | heard.scope_keys | heard.room_keys
     held = scopes.hold(tx, named | _destinations(tx, known.values()))
-    _check_leases(tx, sent, token_id, held)
-    _check_is_current(sent.scopes, known)
+    refused = {index: error for index, one in enumerate(sent) if (error := _refusal(tx, one, held, known)) is not None}
     taken = _Taken()
-    for scope in sent.scopes:
-        _take_changes(tx, sent.agent_id, scope, standing, taken)
-    for scope in sent.scopes:
-        resources.write(tx, scope.scope, scope.resources)
-        journal.write(tx, sent.agent_id, scope.journal, known)
-    _tell_races(tx, sent.agent_id, sent.scopes, known)
+    for one in (one.report for index, one in enumerate(sent) if index not in refused):
+        _take(tx, one, standing, taken)
     _settle_moves(tx, taken)
-    _write(tx, taken, standing.newest)
+    _write(tx, taken, standing)
     if taken.news:
         if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
             # Asked again, now that the scopes are held: a link may have been declared since.
             again = listeners(tx, speaking)
             heard.listeners += again.listeners
         _tell_listeners(tx, taken.news, heard)
-    livesystems.end_if_gone(tx, {name: standing.newest[name] for name in taken.progressed})
-    return Reported(at=tx.now)
+    livesystems.end_if_gone(tx, {record.live_system_id for record in taken.finished})
+    return [refused.get(index, Reported(at=tx.now)) for index in range(len(sent))]
 
 
-def _speaking(sent: Report, known: Mapping[str, ComponentRecord]) -> Speaking:
-    changes = [change for scope in sent.scopes for change in scope.changes]
+def _refusal(
+    tx: Tx, sent: Sent, held: Mapping[str, scopes.ScopeRow], known: Mapping[str, ComponentRecord]
+) -> StoreError | None:
+    try:
+        _check_leases(tx, sent.report, sent.token_id, held)
+        _check_is_current(sent.report.scopes, known)
+    except StoreError as error:
+        return error
+    return None
+
+
+def _take(tx: Tx, sent: Report, standing: Standing, taken: _Taken) -> None:
+    for scope in sent.scopes:
+        _take_changes(tx, sent.agent_id, scope, standing, taken)
+    for scope in sent.scopes:
+        resources.write(tx, scope.scope, scope.resources)
+        journal.write(tx, sent.agent_id, scope.journal, standing.records)
+    _tell_races(tx, sent.agent_id, sent.scopes, standing.records)
+
+
+def _speaking(sent: Iterable[Report], known: Mapping[str, ComponentRecord]) -> Speaking:
+    changes = [change for one in sent for scope in one.scopes for change in scope.changes]
     return Speaking(
         known,
         owners={change.uid: change.owner for change in changes},
@@ -193,8 +226,6 @@ def _take_changes(
             taken.changed.append(after)
         if _is_republished(before, after):
             taken.republished.append(after)
-        if change.finished or _progress(before) != _progress(after):
-            taken.progressed.add(before.live_system_id)
         events = _events(before, after, change, standing.linked[before.type])
         tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
@@ -254,10 +285,6 @@ def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
     if until is None or change.override_until is None:
         return until is None and change.override_until is None
     return datetime.fromisoformat(until) == change.override_until
-
-
-_progress = operator.attrgetter("status", "observed_generation", "dealt_generation", "waits_for")
-"""What of a component's observed half a mutation follows (C8)."""
 
 
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
@@ -343,7 +370,7 @@ def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, st
     return reached.get((record.environment, record.provider, record.declared_realm_name), here)
 
 
-def _write(tx: Tx, taken: _Taken, newest: Mapping[str, mutations.Newest]) -> None:
+def _write(tx: Tx, taken: _Taken, standing: Standing) -> None:
     keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
@@ -353,7 +380,7 @@ def _write(tx: Tx, taken: _Taken, newest: Mapping[str, mutations.Newest]) -> Non
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
         for name in {record.live_system_id for record in taken.finished}:
-            mutations.keep(tx, newest[name].id, [r for r in taken.finished if r.live_system_id == name])
+            mutations.keep(tx, standing.mutations[name], [r for r in taken.finished if r.live_system_id == name])
         delete_records(tx, (record.uid for record in taken.finished))
 
 

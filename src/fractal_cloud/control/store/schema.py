@@ -36,7 +36,7 @@ UNSETTLED: Final = (
     "(status NOT IN ('Active', 'ExternallyManaged', 'ManualOverride', 'Deleted')"
     " OR (deleting AND status <> 'Deleted') OR (NOT deleting AND observed_generation < generation))"
 )
-"""Components that a mutation still waits for, as ``Progress.is_settled`` says it; the words of an index, too."""
+"""Components that a mutation still waits for, as ``Progress.is_settled`` says it."""
 NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
 """Overrides whose date has not passed, or that have none."""
 STATUS_EVENTS: Final = "kind = 'StatusChanged'"
@@ -135,13 +135,14 @@ components: Final = Table(
     _count("work_version"),
     _count("declared_version"),
     UniqueConstraint("live_system_id", "component_id"),
-    Index("ix_components_scope_key_work_version", "scope_key", "work_version"),
+    # What reports and news change is in no index, and pages have room: PostgreSQL then need not touch any of these.
+    Index("ix_components_scope_key", "scope_key"),
     Index("ix_components_identity_key", "identity_key"),
     # Who serves what is asked of all components at once: the index alone answers it.
     Index("ix_components_served", "environment", "provider", "realm_name", "realm", "type"),
-    _partial("ix_components_unsettled", "live_system_id", UNSETTLED),
     _partial("ix_components_not_overdue", "uid", NOT_OVERDUE),
     _partial("ix_components_requested", "uid", _REQUESTED),
+    postgresql_with={"fillfactor": 80},
 )
 
 # Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".

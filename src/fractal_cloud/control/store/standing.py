@@ -10,10 +10,9 @@ from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
 from fractal_cloud.control.store.fixed import Fixed
-from fractal_cloud.control.store.mutations import Newest
 from fractal_cloud.control.store.placement import lock_live_systems_of
 from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
-from fractal_cloud.control.store.schema import components, live_systems, mutations, scopes, types
+from fractal_cloud.control.store.schema import components, live_systems, scopes, types
 
 
 @dataclass(slots=True)
@@ -24,7 +23,7 @@ class Standing:
     """
 
     records: dict[str, ComponentRecord] = field(default_factory=dict)
-    newest: dict[str, Newest] = field(default_factory=dict)
+    mutations: dict[str, str] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     linked: dict[str, list[str]] = field(default_factory=dict)
 
@@ -34,14 +33,11 @@ _STANDING: Final = Fixed(
     select_records()
     .add_columns(
         Now().label("now"),
-        live_systems.c.deleting.label("is_ending"),
-        mutations.c.id.label("mutation_id"),
-        mutations.c.status.label("mutation_status"),
+        live_systems.c.mutation_id,
         scopes.c.version.label("scope_version"),
         types.c.linked,
     )
     .join(live_systems, live_systems.c.id == components.c.live_system_id)
-    .join(mutations, mutations.c.id == live_systems.c.mutation_id)
     .outerjoin(scopes, scopes.c.key == components.c.scope_key)
     .outerjoin(types, types.c.type == components.c.type)
     .where(among(components.c.uid, "uids"))
@@ -57,7 +53,7 @@ def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
             continue  # deployed since the others were held
         tx.is_told(row.now)
         record = found.records[row.uid] = to_record(row)
-        found.newest[record.live_system_id] = Newest(row.mutation_id, row.mutation_status, row.is_ending)
+        found.mutations[record.live_system_id] = row.mutation_id
         if record.scope_key is not None:
             found.versions[record.scope_key] = row.scope_version
         found.linked[record.type] = row.linked or []
