@@ -235,12 +235,18 @@ class Player:
 
     def report(self, *changes: ComponentChange, **more: Any) -> Reported:
         """Report changes, each under its scope's lease; ``more`` goes into the first scope's report."""
+        sent = self.sent(*changes, **more)
+        with self.world.store.write() as tx:
+            return reports.report(tx, sent.report, sent.token_id)
+
+    def sent(self, *changes: ComponentChange, **more: Any) -> reports.Sent:
+        """What ``report`` sends."""
         by_scope: dict[str, list[ComponentChange]] = {}
         for change in changes:
             by_scope.setdefault(self.scope_of[change.uid], []).append(change)
         if not by_scope:
             by_scope[next(iter(self.tokens))] = []
-        sent = [
+        spoken = [
             ScopeReport(
                 scope=key,
                 token=self.tokens.get(key, 0),
@@ -250,8 +256,7 @@ class Player:
             )
             for index, (key, group) in enumerate(by_scope.items())
         ]
-        with self.world.store.write() as tx:
-            return reports.report(tx, Report(agent_id=self.id, scopes=sent), TOKEN)
+        return reports.Sent(Report(agent_id=self.id, scopes=spoken), TOKEN)
 
     def settle(self, *live_system_ids: str) -> None:
         """Claim, and report everything in the work as managed and active."""

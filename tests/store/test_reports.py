@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.control.store import journal, requests, resources
+from fractal_cloud.control.store import journal, reports, requests, resources
 from fractal_cloud.control.store.errors import LeaseLost
 from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import AgentEvent, JournalEntry, KnownResource, RequestKind
-from tests.store.playing import CATALOG, Player, World, box, net
+from tests.store.playing import CATALOG, Player, World, box, net, sub
 
 Json = dict[str, Any]
 OVERRIDE = {"stance": Stance.OVERRIDE, "status": Status.MANUAL_OVERRIDE, "overridden": True}
@@ -37,6 +37,54 @@ def test_a_stale_token_refuses_the_whole_report(world: World, agent: Player) -> 
         agent.report(agent.says("ls-a", "net"), agent.says("ls-a", "box"))
     assert world.component("ls-a", "net")["status"] == "Instantiating"
     assert world.kinds("ls-a") == ["Deployed"]
+
+
+@pytest.mark.rule("C4", "C8", "L11")
+def test_reports_that_come_together_are_taken_in_as_if_one_by_one(world: World) -> None:
+    """One of them is refused, and leaves no trace; the others have all they would have had alone."""
+    world.deploy("ls-a", net(), sub(), box())
+    world.deploy("ls-b", net("net-b", region="south"), box("box-b", dependencies=["net-b"]))
+    late, first = world.agent("late"), world.agent("first")
+    late.claim(limit=1)
+    taken = next(iter(late.work.values()))
+    world.clock.advance(11)
+    first.beat()
+    first.claim()  # all of it: the other was not heard of in time
+    spoken = late.sent(late.says(taken.live_system_id, taken.declaration.id, message="a voice from the past"))
+    parts = [p for p in first.work.values() if p.uid != taken.uid]
+    mutation = world.live_system("ls-b")["mutationId"]
+    alone = [first.sent(first.says(p.live_system_id, p.declaration.id)) for p in parts]
+    with world.store.write() as tx:
+        outcomes = reports.take(tx, [alone[0], spoken, *alone[1:]])
+    assert [isinstance(outcome, LeaseLost) for outcome in outcomes] == [False, True, *(False for _ in alone[1:])]
+    assert world.component(taken.live_system_id, taken.declaration.id)["status"] == "Instantiating"
+    for part in parts:
+        assert world.component(part.live_system_id, part.declaration.id)["status"] == "Active"
+        assert world.kinds(part.live_system_id, part.declaration.id) == ["StatusChanged"]
+    numbers = [event["seq"] for event in world.events()]
+    assert numbers == sorted(set(numbers))
+    assert world.mutation("ls-b", mutation)["status"] == (
+        "InProgress" if taken.live_system_id == "ls-b" else "Completed"
+    )
+    first.claim()
+    assert first.versions["test/acct/global"] == 2, "what the box of ls-b depends on was published"
+
+
+@pytest.mark.rule("C8")
+def test_how_a_mutation_is_doing_is_told_from_its_components_when_asked(world: World, agent: Player) -> None:
+    deploy = world.live_system("ls-a")["mutationId"]
+    assert world.mutation("ls-a", deploy)["status"] == "InProgress"
+    at = agent.report(agent.says("ls-a", "net"), agent.says("ls-a", "box")).at
+    told = world.mutation("ls-a", deploy)
+    assert (told["status"], told["updatedAt"]) == ("Completed", at)
+    world.clock.advance(3)
+    agent.report(agent.says("ls-a", "net", status=Status.MUTATING))
+    assert world.mutation("ls-a", deploy)["status"] == "InProgress"
+    world.deploy("ls-a", net(), box(), net("more", region="south"))
+    frozen = world.mutation("ls-a", deploy)
+    assert frozen["status"] == "Cancelled"
+    agent.report(agent.says("ls-a", "net"))
+    assert world.mutation("ls-a", deploy) == frozen
 
 
 def test_a_holder_that_was_not_heard_of_in_time_is_refused(world: World, agent: Player) -> None:

@@ -21,7 +21,7 @@ from fractal_cloud.model.errors import FractalError
 T = TypeVar("T")
 ATTEMPTS: Final = 5
 _HOW: Final[Mapping[str, Any]] = {
-    "attempts": ATTEMPTS,
+    "attempts": ATTEMPTS - 1,
     "timeout": 10.0,
     "wait_initial": 0.02,
     "wait_max": 1.0,
@@ -121,12 +121,18 @@ def _is_cut(error: DBAPIError) -> bool:
 
 def again(work: Callable[[], T]) -> T:
     """Run work, and run it again as a whole, a few times, where the database surely undid it."""
-    return _AGAIN(work)
+    try:
+        return work()
+    except Undone:
+        return _AGAIN(work)
 
 
 async def again_async(work: Callable[[], Awaitable[T]]) -> T:
     """As ``again``, for what is awaited."""
-    return await _AGAIN_ASYNC(work)
+    try:
+        return await work()
+    except Undone:
+        return await _AGAIN_ASYNC(work)
 
 
 _AGAIN: Final = stamina.RetryingCaller(**_HOW).on(Undone)
