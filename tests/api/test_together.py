@@ -155,7 +155,7 @@ def test_somebody_who_goes_away_takes_nothing_along() -> None:
         await asyncio.sleep(0)
         gone.cancel()
         worker.may_go_on.set()
-        assert await asyncio.gather(first, stays) == ["first", "stays"]
+        assert (await first, await stays) == ("first", "stays")
 
     _run(worker, play)
     assert worker.done == [["first"], ["gone", "stays"]]

@@ -142,7 +142,7 @@ components: Final = Table(
     Index("ix_components_served", "environment", "provider", "realm_name", "realm", "type"),
     _partial("ix_components_not_overdue", "uid", NOT_OVERDUE),
     _partial("ix_components_requested", "uid", _REQUESTED),
-    postgresql_with={"fillfactor": 80},
+    postgresql_with={"fillfactor": 70},
 )
 
 # Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".

@@ -26,7 +26,7 @@ def upgrade() -> None:
     op.drop_index("ix_components_scope_key_work_version", table_name="components")
     op.create_index("ix_components_scope_key", "components", ["scope_key"])
     if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TABLE components SET (fillfactor = 80)")
+        op.execute("ALTER TABLE components SET (fillfactor = 70)")
 
 
 def downgrade() -> None:
