@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields
 from itertools import product
+from math import prod
+from typing import Any, cast
 
 import pytest
 
@@ -199,43 +201,89 @@ TABLE = (
 )
 
 
-def situations() -> Iterator[Situation]:
-    """Every situation there is, also those that cannot come about."""
-    for presence, untouchable, manager, reconcile, owner, heir, claimant, stance in product(
-        Presence, FLAGS, Manager, FLAGS, (Party.NOBODY, Party.ME, Party.OTHER), (Party.NOBODY, Party.ME, Party.OTHER),
-        Party, Stance,
-    ):  # fmt: skip
-        for rest in product(*([FLAGS] * 8), FLAGS if presence is PRESENT else (False,)):
-            yield Situation(presence, untouchable, manager, reconcile, owner, heir, claimant, stance, *rest)
-
-
+OWNERS = (Party.NOBODY, Party.ME, Party.OTHER)
+ANSWERS: dict[str, tuple[Any, ...]] = {
+    "presence": tuple(Presence), "untouchable": FLAGS, "manager": tuple(Manager), "reconcile": FLAGS, "owner": OWNERS,
+    "heir": OWNERS, "claimant": tuple(Party), "stance": tuple(Stance), "redeployed": FLAGS, "holds_data": FLAGS,
+    "intent_open": FLAGS, "was_absent": FLAGS, "readoption_by_tag": FLAGS, "noticed": FLAGS, "drifted": FLAGS,
+    "tags_frozen": FLAGS, "owes_tags": FLAGS,
+}  # fmt: skip
 HOW_MANY = (4 + 1) * 2 * 3 * 2 * 3 * 3 * 4 * 4 * 2**8
 ROWS = {presence: [row for row in TABLE if row.presence is presence] for presence in Presence}
 WRITES = frozenset({Action.RECONCILE, Action.READOPT, Action.CREATE})
-# All tests here look at one walk through the situations, which takes its time.
+
+
+def answers(presence: Presence) -> dict[str, tuple[Any, ...]]:
+    """What each field may say: also what cannot come about, but owing tags, which is asked of what is there."""
+    return {**ANSWERS, "presence": (presence,), "owes_tags": FLAGS if presence is PRESENT else (False,)}
+
+
+class Walk:
+    """What a walk through all situations showed: how many there are, and the first fault of each kind."""
+
+    count = 0
+    against_the_table = ""
+    wrong_write = ""
+    wrong_deletion = ""
+
+    def judge(self, situation: Situation) -> None:
+        """Decide once, and look for faults."""
+        decision = decide(situation)
+        self.against_the_table = self.against_the_table or against_the_table(situation, decision)
+        self.wrong_write = self.wrong_write or wrong_write(situation, decision)
+        self.wrong_deletion = self.wrong_deletion or wrong_deletion(situation)
+
+    def one_by_one(self) -> None:
+        """Judge every situation there is."""
+        for presence in Presence:
+            for values in product(*answers(presence).values()):
+                self.judge(Situation(*values))
+                self.count += 1
+
+    def by_what_is_asked(self) -> None:
+        """Judge every situation there is, those at once that differ in nothing that anybody asks.
+
+        What decides, and what it is held against, have nothing of a situation but the answers to what they ask.
+        """
+        for presence in Presence:
+            possible = answers(presence)
+            left: list[dict[str, Any]] = [{}]
+            while left:
+                asked = Asked(left.pop(), possible, left)
+                self.judge(cast("Situation", asked))
+                self.count += prod(len(values) for name, values in possible.items() if name not in vars(asked))
+
+
+class Asked:
+    """All situations that give the same answers to what was asked; the other answers are left for later."""
+
+    __slots__ = ("__dict__", "_left", "_possible")
+
+    def __init__(
+        self, known: Mapping[str, Any], possible: Mapping[str, tuple[Any, ...]], left: list[dict[str, Any]]
+    ) -> None:
+        self._possible, self._left = possible, left
+        vars(self).update(known)
+
+    def __getattr__(self, name: str) -> Any:
+        answer, *others = self._possible[name]
+        self._left += [{**vars(self), name: other} for other in others]
+        vars(self)[name] = answer
+        return answer
+
+    def __repr__(self) -> str:
+        return f"Situation({', '.join(f'{name}={answer!r}' for name, answer in vars(self).items())})"
+
+
+# All tests here look at one walk, which takes its time.
 pytestmark = pytest.mark.xdist_group("decide")
 
 
-@dataclass
-class Walk:
-    """What one walk through every situation showed: how many there are, and the first fault of each kind."""
-
-    count: int = 0
-    against_the_table: str = ""
-    wrong_write: str = ""
-    wrong_deletion: str = ""
-
-
-@pytest.fixture(scope="module")
-def walk() -> Walk:
-    """Every situation, decided once."""
+@pytest.fixture(scope="module", params=[Walk.by_what_is_asked, pytest.param(Walk.one_by_one, marks=pytest.mark.soak)])
+def walk(request: pytest.FixtureRequest) -> Walk:
+    """Every situation, decided."""
     found = Walk()
-    for situation in situations():
-        decision = decide(situation)
-        found.count += 1
-        found.against_the_table = found.against_the_table or against_the_table(situation, decision)
-        found.wrong_write = found.wrong_write or wrong_write(situation, decision)
-        found.wrong_deletion = found.wrong_deletion or wrong_deletion(situation)
+    request.param(found)
     return found
 
 
@@ -319,6 +367,7 @@ def may_delete(s: Situation, rule: str) -> bool:
 )  # fmt: skip
 def test_decide_says_what_the_table_says_in_every_situation(walk: Walk) -> None:
     assert walk.against_the_table == ""
+    assert list(ANSWERS) == [field.name for field in fields(Situation)]
     assert walk.count == HOW_MANY == 2_211_840
 
 
