@@ -67,7 +67,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What vendors' libraries make slowly is made once."""
-    with quick.botocore(), quick.sqlalchemy(tmp_path_factory.mktemp("quick")):
+    with quick.botocore(), quick.fastapi(), quick.sqlalchemy(tmp_path_factory.mktemp("quick")):
         yield
 
 

@@ -1,7 +1,7 @@
 """What tests make again and again, and vendors' libraries make slowly: made once for all tests of a process.
 
 Nothing of ours is replaced here, and nothing that a test could change is shared: descriptions of services, clients
-that know an address and a key, compiled statements, and the file of an empty database.
+that know an address and a key, compiled statements, what a route expects, and the file of an empty database.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.loaders import JSONFileLoader
+from fastapi.routing import _EffectiveRouteContext, _IncludedRouter, _RouterIncludeContext
 from sqlalchemy import Engine
 from sqlalchemy.engine import URL
+from starlette.routing import BaseRoute
 
 from fractal_cloud.control.store import dialect
 from fractal_cloud.control.store.database import Database
@@ -76,6 +79,30 @@ def connect_once(session: AwsSession) -> None:
         _connect(session)
         _sessions[key] = dict(vars(session))
     vars(session).update(_sessions[key])
+
+
+@contextmanager
+def fastapi() -> Iterator[None]:
+    """FastAPI works out what a route expects anew for every app that includes it; tests make one per world: do it once.
+
+    It depends on how the route is included, and on the app only where that overrides dependencies: ours does not.
+    """
+    build = _IncludedRouter._build_effective_context
+    built: dict[int, list[tuple[BaseRoute, _RouterIncludeContext, _EffectiveRouteContext | None]]] = {}
+
+    def build_once(included: _IncludedRouter, route: BaseRoute) -> _EffectiveRouteContext | None:
+        how = replace(included.include_context, dependency_overrides_provider=None)
+        known = built.setdefault(id(route), [])  # with the route itself, which lives as long as its number is known
+        for _, before, context in known:
+            if before == how:
+                return context
+        context = build(_IncludedRouter(included.original_router, how), route)
+        known.append((route, how, context))
+        return context
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_IncludedRouter, "_build_effective_context", build_once)
+        yield
 
 
 @contextmanager
