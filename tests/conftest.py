@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fractal_cloud.control import housekeeping
 from fractal_cloud.sandbox import Sandbox
 from tests import proofs, quick
 from tests.at_rest import nobody_missed
@@ -68,6 +69,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What vendors' libraries make slowly is made once."""
     with quick.botocore(), quick.fastapi(), quick.sqlalchemy(tmp_path_factory.mktemp("quick")):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_house() -> Iterator[None]:
+    """Keep house once a second at most: cycles are so short here that it would be five times, in every test."""
+    often = housekeeping.interval
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(housekeeping, "interval", lambda cycle_seconds: max(often(cycle_seconds), 1.0))
         yield
 
 
