@@ -1,6 +1,6 @@
 """What time itself changes: agents that fell silent, overrides that are overdue, requests and plans nobody answered.
 
-Each step looks first and writes only where something is due, and one process at a time: any number may run it.
+Each step is done where it is due, and by one process at a time: any number may run it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import hosts, livesystems, plans, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
-from fractal_cloud.control.store.dialect import is_only_housekeeper
-from fractal_cloud.control.store.lodging import end_without_host
+from fractal_cloud.control.store.due import when_due
+from fractal_cloud.control.store.lodging import BY, end_without_host, status_changed, was_never_dealt_with
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
 from fractal_cloud.control.store.retention import forget_history
@@ -25,10 +25,9 @@ from fractal_cloud.control.store.schema import NOT_OVERDUE, agents, components, 
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import host_of
-from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import RequestKind
 
-BY = "control plane"
 # The agent itself refuses after two cycles and ten seconds, and has the first word.
 REQUEST_GRACE = timedelta(seconds=15)
 # In cycles: said soon enough to be read within two.
@@ -71,14 +70,12 @@ def keep_house(
 
 def tell_unserved(database: Database, cycle: timedelta) -> None:
     """Say of components that nobody serves what is missing: within two cycles, and once."""
-    with database.read() as tx:
-        if not any(_unsaid(tx, group, cycle) for group in _unserved(tx)):
-            return
-    with database.write() as tx:
-        if not is_only_housekeeper(tx.connection):
-            return
+
+    def tell(tx: Tx) -> None:
         for group in _unserved(tx):
             _tell(tx, _unsaid(tx, group, cycle))
+
+    when_due(database, lambda tx: any(_unsaid(tx, group, cycle) for group in _unserved(tx)), tell)
 
 
 def _unserved(tx: Tx) -> list[_Group]:
@@ -170,33 +167,12 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
     for record in unsaid:
         record.last_updated = tx.now
         record.declared_in(versions.get(record.scope_key or "", 0))
-        if _was_never_dealt_with(record):
+        if was_never_dealt_with(record):
             before, record.status = record.status, Status.FAILED.value
             record.dealt_generation = record.generation
-            tx.record(_status_changed(record, before))
+            tx.record(status_changed(record, BY, before))
     update_records(
         tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version", "declared_version")
-    )
-
-
-def _was_never_dealt_with(record: ComponentRecord) -> bool:
-    return (
-        record.stance == Stance.NONE.value
-        and record.status == Status.INSTANTIATING.value
-        and not record.established
-        and not record.deleting
-    )
-
-
-def _status_changed(record: ComponentRecord, before: str) -> Happening:
-    return Happening(
-        record.live_system_id,
-        EventKind.STATUS_CHANGED,
-        BY,
-        record.component_id,
-        record.message,
-        before,
-        record.status,
     )
 
 
@@ -205,19 +181,16 @@ def _status_changed(record: ComponentRecord, before: str) -> Happening:
 
 def mark_overdue(database: Database) -> None:
     """Raise an event, once, for every override whose date has passed; it stays an override (G5)."""
-    with database.read() as tx:
-        if not _overdue(tx):
-            return
-    with database.write() as tx:
-        if not is_only_housekeeper(tx.connection):
-            return
-        due = _overdue(tx)
-        for uid, live_system_id, component_id, override in due:
-            tx.connection.execute(
-                update(components).where(components.c.uid == uid).values(overdue=True, last_updated=tx.now)
-            )
-            message = f"the override should have ended at {override['until']}: re-adopt it, or give it a new date"
-            tx.record(Happening(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
+    when_due(database, _overdue, _mark)
+
+
+def _mark(tx: Tx) -> None:
+    for uid, live_system_id, component_id, override in _overdue(tx):
+        tx.connection.execute(
+            update(components).where(components.c.uid == uid).values(overdue=True, last_updated=tx.now)
+        )
+        message = f"the override should have ended at {override['until']}: re-adopt it, or give it a new date"
+        tx.record(Happening(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
 
 
 def _overdue(tx: Tx) -> list[tuple[str, str, str, Any]]:
@@ -235,28 +208,19 @@ def _overdue(tx: Tx) -> list[tuple[str, str, str, Any]]:
 
 def expire_requests(database: Database, cycle: timedelta) -> None:
     """Give up every Force Push that no agent carried out within two cycles."""
-    with database.read() as tx:
-        if not _expired(tx, cycle):
-            return
-    with database.write() as tx:
-        if not is_only_housekeeper(tx.connection):
-            return
-        lock_live_systems(tx, (record.live_system_id for record in _expired(tx, cycle)))
-        expired = _expired(tx, cycle)
-        versions = scopes.renew_work(tx, {r.scope_key for r in expired if r.scope_key is not None})
-        for record in expired:
-            record.request = None
-            record.declared_in(versions.get(record.scope_key or "", 0))
-            tx.record(
-                Happening(
-                    record.live_system_id,
-                    EventKind.FORCE_PUSH_REFUSED,
-                    BY,
-                    record.component_id,
-                    "it was not carried out within two cycles: ask once more",
-                )
-            )
-        update_records(tx, expired, ("request", "work_version", "declared_version"))
+    when_due(database, lambda tx: _expired(tx, cycle), lambda tx: _give_up(tx, cycle))
+
+
+def _give_up(tx: Tx, cycle: timedelta) -> None:
+    lock_live_systems(tx, (record.live_system_id for record in _expired(tx, cycle)))
+    expired = _expired(tx, cycle)
+    versions = scopes.renew_work(tx, {r.scope_key for r in expired if r.scope_key is not None})
+    for record in expired:
+        record.request = None
+        record.declared_in(versions.get(record.scope_key or "", 0))
+        message = "it was not carried out within two cycles: ask once more"
+        tx.record(Happening(record.live_system_id, EventKind.FORCE_PUSH_REFUSED, BY, record.component_id, message))
+    update_records(tx, expired, ("request", "work_version", "declared_version"))
 
 
 def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:
@@ -277,14 +241,16 @@ def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:
 
 def forget_the_old(database: Database) -> None:
     """Drop plans whose asker is gone, and agents that were silent for a day and hold nothing."""
-    with database.read() as tx:
-        if not plans.has_old(tx) and tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is None:
-            return
-    with database.write() as tx:
-        if not is_only_housekeeper(tx.connection):
-            return
-        plans.forget_old(tx)
-        tx.connection.execute(delete(agents).where(_is_old(tx)))
+    when_due(database, _has_old, _forget_old)
+
+
+def _has_old(tx: Tx) -> bool:
+    return plans.has_old(tx) or tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is not None
+
+
+def _forget_old(tx: Tx) -> None:
+    plans.forget_old(tx)
+    tx.connection.execute(delete(agents).where(_is_old(tx)))
 
 
 def _is_old(tx: Tx) -> ColumnElement[bool]:

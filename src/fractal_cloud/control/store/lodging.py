@@ -14,7 +14,7 @@ from typing import Final
 from fractal_cloud.control.store import agents, hosts, livesystems, mutations, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
-from fractal_cloud.control.store.dialect import is_only_housekeeper
+from fractal_cloud.control.store.due import when_due
 from fractal_cloud.control.store.placement import lock_live_systems, place_newly_reached
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -58,11 +58,12 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
         record.waits_for = [host.component_id] if host is not None else []
         record.status, record.message = Status.INSTANTIATING.value, waits_for(record.waits_for)
         record.last_updated = tx.now
-        tx.record(_changed(record, agent.id, Status.FAILED.value))
+        tx.record(status_changed(record, agent.id, Status.FAILED.value))
     update_records(tx, found, ("status", "message", "waits_for", "last_updated"))
 
 
-def _changed(record: ComponentRecord, by: str, before: str) -> Happening:
+def status_changed(record: ComponentRecord, by: str, before: str) -> Happening:
+    """The event that tells of a component's new status."""
     return Happening(
         record.live_system_id,
         EventKind.STATUS_CHANGED,
@@ -93,7 +94,7 @@ def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str
         for record in told:
             record.last_updated = tx.now
             if record.status == Status.FAILED.value:
-                tx.record(_changed(record, agent.id, Status.INSTANTIATING.value))
+                tx.record(status_changed(record, agent.id, Status.INSTANTIATING.value))
         update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "last_updated"))
 
 
@@ -110,7 +111,7 @@ def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[Componen
                 continue  # somebody else reaches it
             why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
             is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now
-            fails = is_late and _was_never_dealt_with(record)
+            fails = is_late and was_never_dealt_with(record)
             if record.message == why and not fails:
                 continue
             record.message = why
@@ -135,7 +136,8 @@ def _alive(tx: Tx) -> set[tuple[str, str]]:
     return {reach for agent in agents.all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
 
 
-def _was_never_dealt_with(record: ComponentRecord) -> bool:
+def was_never_dealt_with(record: ComponentRecord) -> bool:
+    """Whether no agent has begun with it: then it fails where none can."""
     return (
         record.stance == Stance.NONE.value
         and record.status == Status.INSTANTIATING.value
@@ -149,24 +151,22 @@ def _was_never_dealt_with(record: ComponentRecord) -> bool:
 
 def end_without_host(database: Database) -> None:
     """End the deletion of what was, or should have been, in a host that is gone or has become another one (O10)."""
-    with database.read() as tx:
-        if not _without_host(tx):
-            return
-    with database.write() as tx:
-        if not is_only_housekeeper(tx.connection):
-            return
-        lock_live_systems(tx, (record.live_system_id for record in _without_host(tx)))
-        ended = _without_host(tx)
-        left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
-        versions = scopes.renew_work(tx, {key for key, _ in left})
-        scopes.depart(tx, left, versions)
-        newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
-        for record in ended:
-            before, record.status = record.status, Status.DELETED.value
-            tx.record(_changed(record, BY, before))
-            mutations.keep(tx, newest[record.live_system_id], [record])
-        delete_records(tx, (record.uid for record in ended))
-        livesystems.end_if_gone(tx, newest.keys())
+    when_due(database, _without_host, _end)
+
+
+def _end(tx: Tx) -> None:
+    lock_live_systems(tx, (record.live_system_id for record in _without_host(tx)))
+    ended = _without_host(tx)
+    left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
+    versions = scopes.renew_work(tx, {key for key, _ in left})
+    scopes.depart(tx, left, versions)
+    newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
+    for record in ended:
+        before, record.status = record.status, Status.DELETED.value
+        tx.record(status_changed(record, BY, before))
+        mutations.keep(tx, newest[record.live_system_id], [record])
+    delete_records(tx, (record.uid for record in ended))
+    livesystems.end_if_gone(tx, newest.keys())
 
 
 def _without_host(tx: Tx) -> list[ComponentRecord]:

@@ -1,0 +1,21 @@
+"""How time's own work is done: look first, write only where something is due, and in one process at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fractal_cloud.control.store.database import Database, Tx
+from fractal_cloud.control.store.dialect import is_only_housekeeper
+
+
+def when_due(database: Database, is_due: Callable[[Tx], object], do: Callable[[Tx], None]) -> None:
+    """Do something if it is due, and if no other process keeps house right now.
+
+    Between the look and the write much may have changed: ``do`` looks once more.
+    """
+    with database.read() as tx:
+        if not is_due(tx):
+            return
+    with database.write() as tx:
+        if is_only_housekeeper(tx.connection):
+            do(tx)
