@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from fractal_cloud.offers.kubernetes import cloud as kubernetes
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
-from tests.linking.two_clouds import TwoClouds
+from tests.linking.two_clouds import TwoClouds, two_clouds
 from tests.offers.kubernetes.declaring import workload
 from tests.world import REGION, Declaration, subnet, vpc
 
@@ -84,15 +81,8 @@ def with_clusters(
 ) -> Iterator[WithClusters]:
     """A world of such agents over a sandbox in which there is nothing."""
     sandbox.reset()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in agent_env(sandbox.url, folder).items():
-            patch.setenv(name, value)
-        patch.setenv(kubernetes.WATCH, "0")
-        made = made_of(sandbox, folder, **settings)
-        try:
-            yield made
-        finally:
-            made.close()
+    with two_clouds(sandbox, folder, made_of, **settings) as made:
+        yield made
 
 
 def eks(component_id: str = "prod", **parameters: Any) -> Declaration:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
+import psycopg
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_cloud.sandbox import Sandbox
-from tests.linking.two_clouds import SECRETS
+from tests.linking.two_clouds import SECRETS, workload
 from tests.offers.kubernetes.person import KubernetesPerson
 from tests.offers.worlds import ProviderWorld, provider_world
 
@@ -42,6 +43,20 @@ class BesideACluster(ProviderWorld):
             if all(result.settled and not result.writes and not result.changes for result in self.cycle()):
                 return
         raise AssertionError("the link does not come to rest")
+
+    def assert_role_goes_with_the_link(self, live_system: str, server: Mapping[str, Any]) -> None:
+        """The workload `shop` gets into its database, and nobody is told how; when the link goes, so does its role."""
+        (kept,) = self.secrets()
+        with psycopg.connect(kept["url"], autocommit=True) as connection:
+            connection.execute("CREATE TABLE mine (id int)")
+        assert kept["password"] not in self.api.get(f"/livesystems/{live_system}").text
+
+        self.deploy(live_system, server, workload("shop"))
+        self.come_to_rest()
+        assert self.secrets() == []
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(kept["url"])
+        self.assert_safe()
 
     def s3(self, live_system: str, secret: Mapping[str, str]) -> Any:
         """S3's own client for the bucket `files`, as the workload `shop` is told to use it."""

@@ -42,5 +42,5 @@ def database(postgres_server: str) -> Iterator[str]:
 @pytest.fixture
 def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
     """The whole product with an agent for AWS and one for Kubernetes, and nothing in either cloud."""
-    with two_clouds(session_sandbox, tmp_path) as made:
+    with two_clouds(session_sandbox, tmp_path, TwoClouds) as made:
         yield made

@@ -21,7 +21,7 @@ ROUND = LINKS * CALLS // BUDGET
 @pytest.fixture
 def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
     """Six workloads that use one bucket from another cloud, settled; two are looked at closely in a cycle."""
-    with two_clouds(session_sandbox, tmp_path, sweep_budget=BUDGET) as made:
+    with two_clouds(session_sandbox, tmp_path, TwoClouds, sweep_budget=BUDGET) as made:
         made.deploy(LS, BUCKET, *(workload(f"app-{n}", link("files")) for n in range(LINKS)))
         made.settle(at_most=30)
         made.cycle(ROUND)

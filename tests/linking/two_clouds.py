@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -24,6 +24,9 @@ from tests.world import World
 SECRETS = "/api/v1/namespaces/default/secrets"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 MAPPINGS = "/apis/getambassador.io/v3alpha1/namespaces/default/mappings"
+
+
+W = TypeVar("W", bound="TwoClouds")
 
 
 class TwoClouds(World):
@@ -108,9 +111,7 @@ class BesideAServer(TwoClouds):
 
 
 @contextmanager
-def two_clouds(
-    sandbox: Sandbox, folder: Path, made_of: type[TwoClouds] = TwoClouds, **settings: Any
-) -> Iterator[TwoClouds]:
+def two_clouds(sandbox: Sandbox, folder: Path, made_of: type[W], **settings: Any) -> Iterator[W]:
     """A world over clouds that were reset, with the agents' credentials in the environment."""
     sandbox.aws.reset()
     sandbox.kubernetes.reset()
