@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fractal_cloud.control import housekeeping
 from fractal_cloud.sandbox import Sandbox
-from tests import proofs, quick
+from tests import house, proofs, quick
 from tests.at_rest import nobody_missed
 from tests.offers.kubernetes.real import over_a_real_server
 from tests.world import World
@@ -75,9 +74,14 @@ def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def quiet_house() -> Iterator[None]:
     """Keep house once a second at most: cycles are so short here that it would be five times, in every test."""
-    often = housekeeping.interval
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(housekeeping, "interval", lambda cycle_seconds: max(often(cycle_seconds), 1.0))
+    with house.kept(house.RARELY):
+        yield
+
+
+@pytest.fixture
+def busy_house() -> Iterator[None]:
+    """Keep house often: for tests of what comes of it, and of what must not."""
+    with house.kept(house.OFTEN):
         yield
 
 

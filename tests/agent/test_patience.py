@@ -180,6 +180,7 @@ def test_after_a_denied_write_the_tag_decides_whether_it_is_a_failure(world: Wor
 
 
 @pytest.mark.rule("S21")
+@pytest.mark.usefixtures("busy_house")
 def test_what_no_agent_serves_is_said_so_within_two_cycles_and_goes_on_once_one_does(world: World) -> None:
     mutation = world.deploy("ls-a", vpc())
     time.sleep(2 * world.cycle_seconds)

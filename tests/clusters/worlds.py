@@ -13,6 +13,7 @@ from typing import Any
 
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from tests import house
 from tests.linking.two_clouds import TwoClouds, two_clouds
 from tests.offers.kubernetes.declaring import workload
 from tests.world import REGION, Declaration, subnet, vpc
@@ -81,7 +82,8 @@ def with_clusters(
 ) -> Iterator[WithClusters]:
     """A world of such agents over a sandbox in which there is nothing."""
     sandbox.reset()
-    with two_clouds(sandbox, folder, made_of, **settings) as made:
+    # It is housekeeping that tells what the end of a cluster means for those in it.
+    with house.kept(house.OFTEN), two_clouds(sandbox, folder, made_of, **settings) as made:
         yield made
 
 
