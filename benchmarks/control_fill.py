@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import Store, agents, claims, livesystems, reports, schema, tokens
-from fractal_cloud.control.store.bulk import insert_rows, upsert
+from fractal_cloud.control.store.bulk import insert_missing, insert_rows, upsert
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
@@ -105,6 +105,8 @@ def lease(store: Store, accounts: int) -> list[Held]:
         insert_rows(connection, schema.tokens, [_token(n, secret, tx.now) for n, secret in enumerate(secrets, 1)])
         alive = {"last_seen": tx.now, "deadline": tx.now + timedelta(seconds=2 * CYCLE_SECONDS)}
         upsert(connection, schema.agents, [{**first, **_agent(n), **alive} for n in range(1, accounts + 1)])
+        reached = [{"agent_id": f"agent-{n}", "provider": "aws", "realm": account(n)} for n in range(1, accounts + 1)]
+        insert_missing(connection, schema.agent_reaches, reached)
         number = func.substr(schema.scopes.c.realm, len(_ACCOUNT) - 6)
         whose = literal("agent-") + cast(cast(number, Integer), Text)
         theirs = schema.scopes.c.realm != _ACCOUNT

@@ -5,21 +5,23 @@ A lease has no deadline of its own: it lives as long as its holder's row here do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from fractal_cloud.control.store import hosts, scopes, types
-from fractal_cloud.control.store.bulk import upsert
+from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import Now
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.placement import place_newly_reached
 from fractal_cloud.control.store.records import Json
-from fractal_cloud.control.store.schema import agents, reaches
+from fractal_cloud.control.store.schema import agent_reaches, agents, reaches
+from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
 
@@ -79,11 +81,16 @@ def all_agents(tx: Tx) -> list[Agent]:
 
 
 def _agent(row: Any) -> Agent:
+    return agent_of(row, row.reaches)
+
+
+def agent_of(row: Any, reached: Iterable[Mapping[str, str]]) -> Agent:
+    """An agent from its row, and what it reaches as it said it."""
     return Agent(
         id=row.id,
         environment=row.environment,
         token_id=row.token_id,
-        realms={(item["provider"], item["name"]): item["realm"] for item in row.reaches},
+        realms={(item["provider"], item["name"]): item["realm"] for item in reached},
         cycle_seconds=row.cycle_seconds,
         deadline=row.deadline,
         last_seen=row.last_seen,
@@ -112,13 +119,17 @@ def described(agent: Agent, now: datetime) -> Json:
 
 def get(tx: Tx, agent_id: str, token_id: str | None = None) -> Agent:
     """An agent that has registered; with a token, only if it registered with that one."""
-    found = _ONE.rows(tx.connection, {"agent": agent_id})
+    row = only_own(_ONE.rows(tx.connection, {"agent": agent_id}), agent_id, token_id)
+    return _agent(row)
+
+
+def only_own(found: Sequence[Any], agent_id: str, token_id: str | None) -> Any:
+    """The first of the rows found of an agent, if there is one and it registered with that token."""
     if not found:
         raise NotFound(f"agent {agent_id!r} is not known here: register it first")
-    agent = _agent(found[0])
-    if token_id is not None and agent.token_id != token_id:
+    if token_id is not None and found[0].token_id != token_id:
         raise Forbidden(f"agent {agent_id!r} registered with another token: use that one, or register again")
-    return agent
+    return found[0]
 
 
 def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
@@ -153,7 +164,15 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
             }
         ],
     )
+    note_reaches(tx, registration.agent_id, {(reach.provider, reach.realm) for reach in registration.reaches})
     return Registered(now=tx.now, lease_seconds=lease)
+
+
+def note_reaches(tx: Tx, agent_id: str, reached: Iterable[tuple[str, str]]) -> None:
+    """Have an agent found by the realms it reaches."""
+    tx.connection.execute(delete(agent_reaches).where(agent_reaches.c.agent_id == agent_id))
+    rows = [{"agent_id": agent_id, "provider": provider, "realm": realm} for provider, realm in sorted(reached)]
+    insert_rows(tx.connection, agent_reaches, rows)
 
 
 def _refuse_name_of_another(tx: Tx, agent_id: str, token_id: str) -> None:
@@ -206,8 +225,9 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     The agent's row is held first: who takes a dead agent's scopes holds it too, and what was taken before is seen here
     as lost.
     """
-    agent = get(tx, beat.agent_id, token_id)
-    known = _OWN.rows(tx.connection, {"agent": agent.id})[0].read_at
+    own = only_own(_OWN.rows(tx.connection, {"agent": beat.agent_id}), beat.agent_id, token_id)
+    tx.is_told(own.now)
+    agent, known = _agent(own), own.read_at
     held = scopes.held_by(tx, agent.id)
     news = beat.to_json()
     alive = {
@@ -223,7 +243,11 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     return Beat(now=tx.now, lost=sorted(lost))
 
 
-_OWN: Final = Fixed(select(agents.c.read_at).where(agents.c.id == bindparam("agent")).with_for_update())
+_OWN: Final = Fixed(
+    select(*_COLUMNS, agents.c.read_at, Now().label("now"))
+    .where(agents.c.id == bindparam("agent"))
+    .with_for_update(of=agents)
+)
 _BEAT: Final = Fixed(
     update(agents)
     .where(agents.c.id == bindparam("agent"))
@@ -245,5 +269,27 @@ def last_reads(tx: Tx, agent_ids: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def wake_number(tx: Tx, agent_id: str, token_id: str) -> tuple[int, frozenset[tuple[str, str]]]:
     """The number that changes when there is news for an agent, and what it reaches."""
-    agent = get(tx, agent_id, token_id)
-    return scopes.wake_number(tx, agent.reaches), agent.reaches
+    found = _WAKE.rows(tx.connection, {"agent": agent_id})
+    own = only_own(found, agent_id, token_id)
+    noted = frozenset((row.provider, row.realm) for row in found if row.provider is not None)
+    reached = scopes.reached(own.reaches)
+    if noted != reached:  # registered by a server that did not note it yet
+        return scopes.wake_number(tx, reached), reached
+    return sum(int(row.wake) for row in found), reached
+
+
+_REACHED: Final = cast(agents.c.reaches, Text).label("reaches")
+_WAKE: Final = Fixed(
+    select(
+        *(agents.c.token_id, _REACHED, agent_reaches.c.provider, agent_reaches.c.realm),
+        func.coalesce(func.sum(scope_table.c.wake_seq), 0).label("wake"),
+    )
+    .select_from(agents)
+    .outerjoin(agent_reaches, agent_reaches.c.agent_id == agents.c.id)
+    .outerjoin(
+        scope_table,
+        and_(scope_table.c.provider == agent_reaches.c.provider, scope_table.c.realm == agent_reaches.c.realm),
+    )
+    .where(agents.c.id == bindparam("agent"))
+    .group_by(agents.c.token_id, _REACHED, agent_reaches.c.provider, agent_reaches.c.realm)
+)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from fractal_cloud.control.store import agents, hosts, links, lodging, plans, scopes, work
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.failures import again
+from fractal_cloud.control.store.glance import Glance, glance
 from fractal_cloud.control.store.records import Json
-from fractal_cloud.control.store.shares import Pool, asked_back
+from fractal_cloud.control.store.shares import asked_back
 from fractal_cloud.model.wire import Claim
 
 MOST_AT_ONCE = 10_000
@@ -22,13 +23,12 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     whose deadline has passed gets nothing: it must be heard first.
     """
     with database.read() as tx:
-        agent = agents.get(tx, wanted.agent_id, token_id)
-        held = scopes.held_by(tx, agent.id)
-        pools = scopes.pools(tx, agent.reaches) if agent.deadline > tx.now else []
-        if not _is_anything_to_write(tx, agent, wanted, held, pools):
-            realms = {key: (row.provider, row.realm) for key, row in held.items()}
-            answer = _answer(tx, agent, wanted, held, taken=set())
-            return {**answer, "askedBack": asked_back(agent.id, pools, realms)}
+        seen = glance(tx, wanted.agent_id, token_id)
+        if not _is_anything_to_write(tx, seen, wanted):
+            realms = {key: (row.provider, row.realm) for key, row in seen.held.items()}
+            answer = _answer(tx, seen, wanted, seen.held, taken=set())
+            return {**answer, "askedBack": asked_back(seen.agent.id, seen.pools, realms)}
+    agent = seen.agent
     answer = _take(database, agent, wanted)
     if answer["hosts"] is not None:
         again(lambda: lodging.place(database, agent))
@@ -40,16 +40,16 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
 
 def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
     with database.write() as tx:
-        agent = agents.get(tx, agent.id, agent.token_id)
         scopes.drop_empty(tx, agent.id)
-        taken: set[str] = set()
-        if agent.deadline > tx.now:
-            pools = scopes.pools(tx, agent.reaches)
-            taken = scopes.take(tx, agent.id, pools, min(wanted.limit, MOST_AT_ONCE))
+        seen = glance(tx, agent.id, agent.token_id)
+        if not seen.is_noted:  # registered by a server that did not note it yet
+            agents.note_reaches(tx, agent.id, seen.agent.reaches)
+            seen = glance(tx, agent.id, agent.token_id)
+        taken = scopes.take(tx, agent.id, seen.pools, min(wanted.limit, MOST_AT_ONCE))
         held = scopes.held_by(tx, agent.id)
-        answer = _answer(tx, agent, wanted, held, taken)
+        answer = _answer(tx, seen, wanted, held, taken)
         scopes.forget_departures(tx, _heard(held, wanted))
-        answer["plans"] = plans.hand_out(tx, agent.reaches)
+        answer["plans"] = plans.hand_out(tx, seen.agent.reaches)
         return answer
 
 
@@ -66,16 +66,18 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
         scopes.tell_news(tx, told)
 
 
-def _is_anything_to_write(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, pools: list[Pool]) -> bool:
+def _is_anything_to_write(tx: Tx, seen: Glance, wanted: Claim) -> bool:
+    agent, held, pools = seen.agent, seen.held, seen.pools
     is_alive = agent.deadline > tx.now
     with_work = sum(pool.held[agent.id] for pool in pools)
     return (
-        (wanted.limit > 0 and any(pool.free and pool.room(agent.id) for pool in pools))
+        not seen.is_noted
+        or (wanted.limit > 0 and any(pool.free and pool.room(agent.id) for pool in pools))
         or (is_alive and with_work < len(held))
         or any(row.public_key != agent.public_key for row in held.values())
-        or scopes.has_heard(tx, _heard(held, wanted))
-        or plans.is_any_waiting(tx, agent.reaches)
-        or hosts.number(tx, agent.environment, agent.hosted) != wanted.hosts
+        or seen.has_heard(_heard(held, wanted))
+        or seen.is_plan_waiting
+        or seen.hosts != wanted.hosts
         or (bool(wanted.unreached) and lodging.is_untold(tx, agent, wanted.unreached))
     )
 
@@ -85,16 +87,17 @@ def _heard(held: Held, wanted: Claim) -> dict[str, int]:
     return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
-def _answer(tx: Tx, agent: agents.Agent, wanted: Claim, held: Held, taken: set[str]) -> Json:
+def _answer(tx: Tx, seen: Glance, wanted: Claim, held: Held, taken: set[str]) -> Json:
+    agent = seen.agent
     answer: Json = {
         "now": tx.now,
-        "wake": scopes.wake_number(tx, agent.reaches),
+        "wake": seen.wake,
         "leases": [],
         "plans": [],
         "askedBack": [],
         "hosts": None,
     }
-    if hosts.number(tx, agent.environment, agent.hosted) != wanted.hosts:
+    if seen.hosts != wanted.hosts:
         answer["hosts"] = hosts.told(tx, agent.environment, agent.hosted).to_json()
     if agent.deadline <= tx.now:
         return answer

@@ -97,6 +97,7 @@ def _postgresql(url: URL, limits: Limits) -> Engine:
         pool_size=limits.connections,
         max_overflow=0,
         pool_timeout=limits.wait_seconds,
+        pool_use_lifo=True,  # the one used last has its plans at hand, and need not be tried
         connect_args=dict(PATIENCE),
     )
 
@@ -201,9 +202,14 @@ def _no_clock(_element: Now, _compiler: Any, **_how: Any) -> str:
     return "NULL"
 
 
+def has_clock(connection: Connection) -> bool:
+    """Whether the database has a time of its own."""
+    return connection.dialect.name == "postgresql"
+
+
 def now(connection: Connection) -> datetime | None:
     """The database's own time, the same for every process on it; None where it has none (SQLite)."""
-    return connection.execute(_NOW).scalar_one() if connection.dialect.name == "postgresql" else None
+    return connection.execute(_NOW).scalar_one() if has_clock(connection) else None
 
 
 _NOW: Final = select(Now())

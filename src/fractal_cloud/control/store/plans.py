@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
@@ -49,7 +49,6 @@ _IS_WAITING: Final = and_(
     plans.c.created_at > bindparam("asked_after"),
     or_(plans.c.handed_at.is_(None), plans.c.handed_at <= bindparam("handed_until")),
 )
-_ANY: Final = select(plans.c.id).where(_IS_WAITING).limit(1)
 _WAITING: Final = select(plans.c.id, plans.c.task).where(_IS_WAITING).with_for_update(skip_locked=True)
 
 
@@ -58,9 +57,9 @@ def _by(tx: Tx, reaches: Iterable[tuple[str, str]]) -> Json:
     return {"realms": reaches, "asked_after": tx.now - KEPT_FOR, "handed_until": tx.now - HANDED_AGAIN_AFTER}
 
 
-def is_any_waiting(tx: Tx, reaches: Iterable[tuple[str, str]]) -> bool:
-    """Whether a task waits for an agent with this reach."""
-    return tx.connection.execute(_ANY, _by(tx, reaches)).first() is not None
+def is_waiting(created_at: datetime, handed_at: datetime | None, now: datetime) -> bool:
+    """Whether a task that has no answer waits for an agent, given when it was asked for and last handed out."""
+    return created_at > now - KEPT_FOR and (handed_at is None or handed_at <= now - HANDED_AGAIN_AFTER)
 
 
 def hand_out(tx: Tx, reaches: Iterable[tuple[str, str]]) -> list[Json]:

@@ -213,6 +213,16 @@ agents: Final = Table(
     _json("swept_since"),
 )
 
+# What an agent reaches, as its row says it: here it is found by realm.
+agent_reaches: Final = Table(
+    "agent_reaches",
+    metadata,
+    Column("agent_id", Text, ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
+    Column("provider", Text, primary_key=True),
+    Column("realm", Text, primary_key=True),
+    Index("ix_agent_reaches_provider_realm", "provider", "realm"),
+)
+
 reaches: Final = Table(
     "reaches",
     metadata,

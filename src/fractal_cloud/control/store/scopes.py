@@ -6,7 +6,6 @@ What the work of a scope is stands in ``work``.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,10 +15,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
-    Text,
-    and_,
     bindparam,
-    cast,
     delete,
     exists,
     func,
@@ -29,7 +25,6 @@ from sqlalchemy import (
     update,
 )
 
-from fractal_cloud.control.store import shares
 from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import CHUNK, chunks
@@ -195,35 +190,13 @@ def _is_free(now: datetime) -> ColumnElement[bool]:
     return or_(scopes.c.holder.is_(None), ~alive)
 
 
-def _has_components() -> ColumnElement[bool]:
+def has_components() -> ColumnElement[bool]:
+    """Whether there is work in a scope."""
     return exists().where(components.c.scope_key == scopes.c.key)
 
 
-def pools(tx: Tx, reaches: Iterable[Realm]) -> list[Pool]:
-    """The pools in these realms: what there is, how many of the living reach it, and who of them holds how much."""
-    pairs = list(reaches)
-    if not pairs:
-        return []
-    reaching: Counter[frozenset[Realm]] = Counter()
-    for reach, many in tx.connection.execute(_ALIVE, {"now": tx.now}):
-        reaching[_reached(reach)] += many
-    counted = tx.connection.execute(_COUNTED, {"realms": pairs, "now": tx.now})
-    return shares.pools(reaching, [((provider, realm), holder, many) for provider, realm, holder, many in counted])
-
-
-_REACHES = cast(agents.c.reaches, Text)
-_IS_ALIVE = agents.c.deadline > bindparam("now", type_=agents.c.deadline.type)
-_ALIVE = select(_REACHES, func.count()).where(_IS_ALIVE).group_by(_REACHES)
-_COUNTED = (
-    select(scopes.c.provider, scopes.c.realm, agents.c.id, func.count())
-    .outerjoin(agents, and_(agents.c.id == scopes.c.holder, _IS_ALIVE))
-    .where(_IN_REALMS, _has_components())
-    .group_by(scopes.c.provider, scopes.c.realm, agents.c.id)
-)
-
-
 @lru_cache(4_096)
-def _reached(told: str) -> frozenset[Realm]:
+def reached(told: str) -> frozenset[Realm]:
     """What agents reach, from the text in their rows: the same few texts are read at every claim."""
     return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
 
@@ -235,7 +208,7 @@ def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, s
             tuple_(scopes.c.provider, scopes.c.realm).in_(list(realms)),
             or_(scopes.c.holder.is_(None), scopes.c.holder != agent_id),
             _is_free(tx.now),
-            _has_components(),
+            has_components(),
         )
         .order_by(scopes.c.key)
     )
@@ -280,7 +253,7 @@ def _without_the_living(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
 
 def drop_empty(tx: Tx, agent_id: str) -> None:
     """Take back the leases of scopes that have no work any more."""
-    tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~_has_components()).values(holder=None))
+    tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~has_components()).values(holder=None))
 
 
 def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
@@ -293,21 +266,6 @@ def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
             tx.connection.execute(
                 update(scopes).where(scopes.c.key.in_(some), scopes.c.holder == agent_id).values(holder=None)
             )
-
-
-def has_heard(tx: Tx, heard: Mapping[str, int]) -> bool:
-    """Whether departures are kept of which the holder, who has these versions, knows already."""
-    if not heard:
-        return False
-    oldest = tx.connection.execute(_OLDEST_DEPARTURES, {"keys": heard})
-    return any(row.oldest <= heard[row.scope_key] for row in oldest)
-
-
-_OLDEST_DEPARTURES = (
-    select(departures.c.scope_key, func.min(departures.c.version).label("oldest"))
-    .where(among(departures.c.scope_key, "keys"))
-    .group_by(departures.c.scope_key)
-)
 
 
 def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
@@ -325,7 +283,7 @@ def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
     query = (
         select(scopes, agents.c.read_at, agents.c.deadline)
         .outerjoin(agents, agents.c.id == scopes.c.holder)
-        .where(_has_components())
+        .where(has_components())
         .order_by(scopes.c.key)
         .limit(limit)
     )
