@@ -86,6 +86,23 @@ def among(column: ColumnElement[Any], values: str | Iterable[str]) -> ColumnElem
     return _Among(column, listed)
 
 
+class _AmongMany(_Among):
+    """As ``_Among``, for a list that may be as long as the table."""
+
+    inherit_cache = True
+
+
+@compiles(_AmongMany, "postgresql")
+def _any_of_many(element: _AmongMany, compiler: Any, **how: Any) -> str:
+    column, values = (compiler.process(part, **how) for part in element.clauses)
+    return f"{column} IN (SELECT unnest(CAST({values} AS text[])))"
+
+
+def among_many(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+    """As ``among``, for many values in a small table: PostgreSQL would walk through the whole list for every row."""
+    return _AmongMany(column, bindparam(name, type_=_Texts()))
+
+
 class _PairAmong(FunctionElement[Any]):
     """Whether two columns together are in a list of pairs that comes as one parameter."""
 

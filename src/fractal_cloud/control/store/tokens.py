@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import delete, insert, select
 
+from fractal_cloud.control.store.bulk import among_many
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound, Refused
+from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import Json, new_id
 from fractal_cloud.control.store.schema import tokens
 
@@ -44,9 +46,16 @@ def create(tx: Tx, name: str, role: str, providers: Iterable[str]) -> tuple[str,
     return secret, _described(tx.connection.execute(select(tokens).where(tokens.c.id == row["id"])).one())
 
 
-def find(tx: Tx, secret_hash: str) -> Any:
-    """The row of the token with this hash, or None."""
-    return tx.connection.execute(select(tokens).where(tokens.c.hash == secret_hash)).first()
+def find(tx: Tx, hashes: Iterable[str]) -> list[Any]:
+    """The rows of the tokens with these hashes, as far as there are such tokens."""
+    return _FOUND.rows(tx.connection, {"hashes": hashes})
+
+
+_FOUND: Final = Fixed(
+    select(tokens.c.id, tokens.c.hash, tokens.c.name, tokens.c.role, tokens.c.providers).where(
+        among_many(tokens.c.hash, "hashes")
+    )
+)
 
 
 def list_all(tx: Tx) -> list[Json]:

@@ -39,6 +39,8 @@ class _Beside:
 
 def full_work(tx: Tx, versions: Mapping[str, int]) -> dict[str, Json]:
     """Everything in these scopes, by scope key."""
+    if not versions:
+        return {}
     work = {key: empty_work(key, version, full=True) for key, version in versions.items()}
     beside = _beside(tx, versions, links.of_scopes(tx, versions))
     for some in chunks(versions):
