@@ -15,6 +15,7 @@ from fractal_cloud.control.store import Store, tokens
 BELIEVED_SECONDS: Final = 5.0
 USED_SECONDS: Final = 120.0
 """A token that was used in so many seconds is looked up again together with whichever is asked for."""
+_MOMENT: Final = 0.1
 _MOST_REMEMBERED: Final = 10_000
 ADMIN: Final = Principal("admin", "admin", Role.ADMIN)
 
@@ -54,14 +55,14 @@ class Authenticator:
         """Who it is, by the store's word; None for a token nobody has.
 
         Whoever was known until now has all others in use looked up by the same statement: a thousand agents that come
-        every few seconds cost one look in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits for nobody, and
-        asks for itself alone.
+        every few seconds cost one look in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits a moment for it,
+        and then asks for itself alone.
         """
         secret_hash = tokens.hashed(secret)
-        if secret_hash not in self._known or not self._renewing.acquire(blocking=False):
+        if secret_hash not in self._known or not self._renewing.acquire(timeout=_MOMENT):
             return self._ask(secret_hash, ())
         try:
-            return self._ask(secret_hash, self._in_use())
+            return self.remembered(secret) or self._ask(secret_hash, self._in_use())
         finally:
             self._renewing.release()
 
