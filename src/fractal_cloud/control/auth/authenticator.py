@@ -55,8 +55,8 @@ class Authenticator:
         """Who it is, by the store's word; None for a token nobody has.
 
         Whoever was known until now has all others in use looked up by the same statement: a thousand agents that come
-        every few seconds cost one look in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits a moment for it,
-        and then asks for itself alone.
+        every few seconds cost one look in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits a moment for
+        it, and then asks for itself alone.
         """
         secret_hash = tokens.hashed(secret)
         if secret_hash not in self._known or not self._renewing.acquire(timeout=_MOMENT):

@@ -5,7 +5,8 @@ Each step is done where it is due, and by one process at a time: any number may 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,6 +48,34 @@ class _Group:
     words: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Living:
+    """The agents that are alive, by what they reach: there may be as many of them as there are groups."""
+
+    by_realm: defaultdict[tuple[str, str], list[Agent]]
+    by_name: defaultdict[tuple[str, str, str], list[Agent]]
+    by_provider: defaultdict[tuple[str, str], list[Agent]]
+
+    @classmethod
+    def of(cls, agents: Iterable[Agent]) -> _Living:
+        """Sort agents by realm, by environment with provider and name, and by environment with provider."""
+        living = cls(defaultdict(list), defaultdict(list), defaultdict(list))
+        for agent in agents:
+            for reach in agent.reaches:
+                living.by_realm[reach].append(agent)
+            for provider, name in agent.realms:
+                living.by_name[agent.environment, provider, name].append(agent)
+            for provider in {provider for provider, _ in agent.realms}:
+                living.by_provider[agent.environment, provider].append(agent)
+        return living
+
+    def reaching(self, group: _Group) -> list[Agent]:
+        """Those who reach the realm of a group; where it is not settled yet, those of its environment who name it."""
+        if group.realm is not None:
+            return self.by_realm[group.provider, group.realm]
+        return self.by_name[group.environment, group.provider, group.name]
+
+
 def keep_house(
     database: Database, cycle_seconds: float, *, judge_agents: bool = True, keep: timedelta | None = None
 ) -> None:
@@ -85,12 +114,13 @@ def _unserved(tx: Tx) -> list[_Group]:
     known = agent_store.types_known(tx)
     groups = [_Group(*row) for row in tx.connection.execute(query)]
     realms = agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups})
+    living = _Living.of(alive)
     found = []
     for group in groups:
-        reaching = [agent for agent in alive if _reaches(agent, group)]
+        reaching = living.reaching(group)
         if not any(group.type in known.get(agent.id, ()) for agent in reaching):
             realm_now = realms.get((group.environment, group.provider, group.name))
-            serving = [a for a in alive if a.environment == group.environment and _serves(a, group.provider)]
+            serving = living.by_provider[group.environment, group.provider]
             words = _words(group, reaching, realm_now, is_served=bool(serving))
             if host_of(group.name) is not None and not reaching:
                 can_be_told = any(group.provider in agent.hosted for agent in serving)
@@ -98,16 +128,6 @@ def _unserved(tx: Tx) -> list[_Group]:
             if words:
                 found.append(replace(group, words=words))
     return found
-
-
-def _serves(agent: Agent, provider: str) -> bool:
-    return any(reached == provider for reached, _ in agent.realms)
-
-
-def _reaches(agent: Agent, group: _Group) -> bool:
-    if group.realm is not None:
-        return (group.provider, group.realm) in agent.reaches
-    return agent.environment == group.environment and (group.provider, group.name) in agent.realms
 
 
 def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None, *, is_served: bool) -> str:
@@ -224,10 +244,13 @@ def _give_up(tx: Tx, cycle: timedelta) -> None:
 
 
 def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:
+    asked = records(tx, select_records().where(components.c.request.is_not(None)))
+    if not asked:
+        return []
     cycles = {agent.id: timedelta(seconds=agent.cycle_seconds) for agent in agent_store.all_agents(tx)}
     holders = {row.key: row.holder for row in tx.connection.execute(select(scope_table.c.key, scope_table.c.holder))}
     found = []
-    for record in records(tx, select_records().where(components.c.request.is_not(None))):
+    for record in asked:
         request = record.request or {}
         own = cycles.get(holders.get(record.scope_key or "") or "", cycle)
         age = tx.now - datetime.fromisoformat(request["at"])
