@@ -32,6 +32,8 @@ PER_REPORT: Final = 10
 PER_AGENT: Final = 1_000
 REPORT, CLAIM, BEAT = "/agent/report", "/agent/claim", "/agent/heartbeat"
 SECONDS: Final = float(os.environ.get("FRACTAL_BENCH_SECONDS", "30"))
+WARMING_SECONDS: Final = 5.0
+"""So long the same is done before it counts: servers that just started have nothing prepared and nothing in memory."""
 Work = Callable[[list[Agent]], Coroutine[Any, Any, None]]
 
 
@@ -103,8 +105,8 @@ def _leased(filled: Filled) -> list[Held]:
         store.close()
 
 
-def _measured(filled: Filled, processes: int, held: list[Held], work: Work) -> Run:
-    """Measure what some work of the agents that hold a database takes of the servers on it."""
+def _measured(filled: Filled, processes: int, held: list[Held], work: Work, before: Work | None = None) -> Run:
+    """Measure what some work of the agents that hold a database takes of the servers on it; not what they do before."""
     with (
         TemporaryDirectory() as folder,
         serving(filled.url, processes, Path(folder)) as planes,
@@ -113,11 +115,13 @@ def _measured(filled: Filled, processes: int, held: list[Held], work: Work) -> R
         times = Times()
         urls = planes.urls
         agents = [Agent(n + 1, urls[n % len(urls)], has, times) for n, has in enumerate(held)]
-        return runner.run(_run(planes, agents, times, work))
+        return runner.run(_run(planes, agents, times, work, before))
 
 
-async def _run(planes: Planes, agents: list[Agent], times: Times, work: Work) -> Run:
+async def _run(planes: Planes, agents: list[Agent], times: Times, work: Work, before: Work | None = None) -> Run:
     await begin(agents)
+    if before is not None:
+        await before(agents)
     times.taken.clear()
     servers, postgres = planes.cpu_seconds()
     own, started = time.process_time(), time.perf_counter()
@@ -135,9 +139,9 @@ async def _run(planes: Planes, agents: list[Agent], times: Times, work: Work) ->
     )
 
 
-def _reporting(per_second: float) -> Work:
+def _reporting(per_second: float, seconds: float = SECONDS) -> Work:
     """So many reports a second, for as long as a measurement takes."""
-    return partial(report_steadily, per_second=per_second, seconds=SECONDS, many=PER_REPORT)
+    return partial(report_steadily, per_second=per_second, seconds=seconds, many=PER_REPORT)
 
 
 async def _working(agents: list[Agent]) -> None:
@@ -150,7 +154,9 @@ def reports(stage: Stage) -> Iterator[Result]:
     """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two."""
     filled = _filled(stage, "postgresql", min(_sizes()))
     for processes in (1, 2):
-        run = _measured(filled, processes, _leased(filled), _reporting(CHANGES_PER_SECOND / PER_REPORT))
+        per_second = CHANGES_PER_SECOND / PER_REPORT
+        warming, work = _reporting(per_second, WARMING_SECONDS), _reporting(per_second)
+        run = _measured(filled, processes, _leased(filled), work, warming)
         p99 = run.times.percentile(REPORT, 0.99)
         most = 1.0 if processes > 1 else None
         yield Result(

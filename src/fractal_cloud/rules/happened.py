@@ -6,8 +6,8 @@ What only the agent can know (a race it lost, a request it refused) it tells as 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
@@ -15,8 +15,7 @@ from fractal_cloud.model.status import Stance, Status
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What of a component's observed half can lead to an event."""
 
     stance: Stance
@@ -24,7 +23,7 @@ class Published:
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
-    output_fields: Mapping[str, Any] = field(default_factory=dict)
+    output_fields: Mapping[str, Any] = MappingProxyType({})
     is_absent: bool = False
     override_by: str | None = None
     override_reason: str | None = None
@@ -35,8 +34,7 @@ class Published:
         return self.output_fields.get("drift")
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+class Happened(NamedTuple):
     """One event: ``by`` is None where it was the agent's own doing."""
 
     kind: EventKind
@@ -106,10 +104,12 @@ def _differences(before: Published, after: Published, linked: Collection[str]) -
 
     No event: an importer's difference (O5), one that went with its resource, what the agent's own work passes by.
     """
-    if after.stance is Stance.IMPORTED:
+    if after.stance is Stance.IMPORTED or before.drift == after.drift:
         return
     drift = _part(before.drift, linked, of_links=False), _part(after.drift, linked, of_links=False)
     yield from _difference(before, after, drift, (EventKind.DRIFT_FOUND, EventKind.DRIFT_CORRECTED))
+    if not linked:
+        return
     wiring = _part(before.drift, linked, of_links=True), _part(after.drift, linked, of_links=True)
     yield from _difference(before, after, wiring, (EventKind.LINK_CHANGE_FOUND, EventKind.LINK_CHANGE_APPLIED))
 

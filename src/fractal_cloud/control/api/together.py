@@ -13,8 +13,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 MOST_SUBJECTS: Final = 1_000
 """As much goes together as is about so many things; one item may be about more."""
-PATIENCE: Final = 0.1
-"""How long, in seconds, anybody waits for others: what is held up by something keeps nobody else for longer."""
+PATIENCE: Final = 1.0
+"""How long, in seconds, anybody waits for others: what is held up by something keeps nobody else for longer.
+
+Long enough that mere load never begins beside what is under way: the two would wait for each other's locks.
+"""
 
 
 class Apart(Exception):
@@ -40,7 +43,6 @@ class Together(Generic[T, R]):
         self._work = work
         self._subjects = subjects
         self._waiting: list[_Waiting[T, R]] = []
-        self._is_under_way = False
         self._running: set[asyncio.Task[None]] = set()
 
     async def do(self, item: T) -> R:
@@ -48,7 +50,7 @@ class Together(Generic[T, R]):
         loop = asyncio.get_running_loop()
         own: _Waiting[T, R] = _Waiting(item, self._subjects(item), loop.create_future())
         self._waiting.append(own)
-        if not self._is_under_way:
+        if not self._running:
             self._begin()
         patience = loop.call_later(PATIENCE, self._go_ahead, own)
         try:
@@ -75,10 +77,14 @@ class Together(Generic[T, R]):
             (chosen if is_next else left).append(one)
             seen.update(one.subjects)
         self._waiting = left
-        self._is_under_way = True
         task = asyncio.get_running_loop().create_task(self._do(chosen))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if self._waiting and not self._running:
+            self._begin()
 
     async def _do(self, chosen: Sequence[_Waiting[T, R]]) -> None:
         outcomes: Sequence[R | Exception]
@@ -89,6 +95,3 @@ class Together(Generic[T, R]):
         for one, outcome in zip(chosen, outcomes, strict=True):
             if not one.outcome.done():
                 one.outcome.set_result(outcome)
-        self._is_under_way = False
-        if self._waiting:
-            self._begin()

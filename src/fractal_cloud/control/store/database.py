@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
@@ -36,8 +36,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(NamedTuple):
     """An event that has no number yet."""
 
     live_system_id: str

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, literal, select, union_all
+from sqlalchemy import Select, and_, literal, or_, select, union_all
 
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
@@ -110,10 +110,14 @@ def _references(side: str) -> Select[Any]:
     )
 
 
+# Inside one scope nobody need be told of what he depends on, and on what a component depends hears only of its end.
+_is_link = refers.c.kind == _LINK
 _AROUND: Final = Fixed(
     union_all(
-        _references(_FROM).where(among(_source.c.uid, "uids")),
-        _references(_TO).where(among(_target.c.identity_key, "identities")),
+        _references(_FROM).where(among(_source.c.uid, "uids")).where(or_(_is_link, among(_source.c.uid, "finished"))),
+        _references(_TO)
+        .where(among(_target.c.identity_key, "identities"))
+        .where(or_(_is_link, _source.c.scope_key.is_distinct_from(_target.c.scope_key))),
     )
 )
 _DECLARING: Final = select(
@@ -130,7 +134,7 @@ def listeners(tx: Tx, speaking: Speaking) -> Heard:
         if record.identity_key is not None:
             by_identity[record.identity_key].append(record)
     imported: dict[tuple[str | None, str], list[str]] = defaultdict(list)
-    asked = {"uids": list(speaking.records), "identities": list(by_identity)}
+    asked = {"uids": speaking.records, "finished": speaking.finished, "identities": by_identity}
     for row in _AROUND.rows(tx.connection, asked):
         if row.live_system_id not in held:
             found.is_sure = False

@@ -6,6 +6,7 @@ transaction. Reports that come at the same time share one: most of what a report
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -48,6 +49,7 @@ _OBSERVED: Final = (
 )
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
 _WRITTEN: Final = (*_OBSERVED, "request", "dealt_generation", "overdue", "last_updated")
+_written = operator.attrgetter(*_WRITTEN)
 _MOVED: Final = (
     *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key"),
     *("work_version", "declared_version"),
@@ -56,9 +58,10 @@ _MOVED: Final = (
 
 @dataclass(slots=True)
 class _Taken:
-    """What reports change, gathered before it is written."""
+    """What reports change, gathered before it is written; ``columns``: those in which any of the changed differs."""
 
     changed: list[ComponentRecord] = field(default_factory=list)
+    columns: set[str] = field(default_factory=set)
     finished: list[ComponentRecord] = field(default_factory=list)
     moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
     republished: list[ComponentRecord] = field(default_factory=list)
@@ -221,14 +224,24 @@ def _take_changes(
             after = _begun_anew(before, change)
         if change.finished and before.deleting:
             taken.finished.append(after)
-        elif after != before:
+        elif columns := _differing(before, after):
             after.last_updated = tx.now
             taken.changed.append(after)
+            taken.columns.update(columns)
         if _is_republished(before, after):
             taken.republished.append(after)
         events = _events(before, after, change, standing.linked[before.type])
         tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
+
+
+def _differing(before: ComponentRecord, after: ComponentRecord) -> list[str]:
+    """The columns in which a row changes, with the time of it; none where it does not."""
+    was, is_now = _written(before), _written(after)
+    if was == is_now:
+        return []
+    pairs = zip(_WRITTEN, was, is_now, strict=True)
+    return ["last_updated", *(name for name, old, new in pairs if old is not new and old != new)]
 
 
 def _told(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
@@ -375,7 +388,7 @@ def _write(tx: Tx, taken: _Taken, standing: Standing) -> None:
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
         record.declared_in(versions.get(record.scope_key or "", 0))
-    update_records(tx, taken.changed, _WRITTEN)
+    update_records(tx, taken.changed, [name for name in _WRITTEN if name in taken.columns])
     update_records(tx, [record for _, _, record in taken.moved], _MOVED)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
