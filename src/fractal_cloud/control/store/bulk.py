@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Dialect,
+    Select,
     Table,
     Text,
     bindparam,
@@ -101,6 +102,33 @@ def _any_of_many(element: _AmongMany, compiler: Any, **how: Any) -> str:
 def among_many(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
     """As ``among``, for many values in a small table: PostgreSQL would walk through the whole list for every row."""
     return _AmongMany(column, bindparam(name, type_=_Texts()))
+
+
+class _AmongFound(FunctionElement[Any]):
+    """Whether a column's value is among the few that a query finds."""
+
+    type = NullType()
+    inherit_cache = True
+
+
+@compiles(_AmongFound, "postgresql")
+def _any_found(element: _AmongFound, compiler: Any, **how: Any) -> str:
+    column, found = (compiler.process(part, **how) for part in element.clauses)
+    return f"{column} = ANY (ARRAY{found})"
+
+
+@compiles(_AmongFound)
+def _in_found(element: _AmongFound, compiler: Any, **how: Any) -> str:
+    column, found = (compiler.process(part, **how) for part in element.clauses)
+    return f"{column} IN {found}"
+
+
+def among_found(column: ColumnElement[Any], query: Select[Any]) -> ColumnElement[Any]:
+    """Whether a column has one of the few values that a query finds, which goes first: the index serves these alone.
+
+    PostgreSQL would rather read a small table as a whole, for every report.
+    """
+    return _AmongFound(column, query.scalar_subquery())
 
 
 class _PairAmong(FunctionElement[Any]):

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import and_, bindparam, or_, select, update
 
 from fractal_cloud.control.store import scopes
-from fractal_cloud.control.store.bulk import among
+from fractal_cloud.control.store.bulk import among, among_found
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.fixed import Fixed
@@ -55,7 +55,7 @@ def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> set[str]:
 
 _HOLD_OF: Final = Fixed(
     select(live_systems.c.id)
-    .where(live_systems.c.id.in_(select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
+    .where(among_found(live_systems.c.id, select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
     .order_by(live_systems.c.id)
     .with_for_update(of=live_systems)
 )

@@ -106,7 +106,7 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     for one in (one.report for index, one in enumerate(sent) if index not in refused):
         _take(tx, one, standing, taken)
     _settle_moves(tx, taken)
-    _write(tx, taken, standing)
+    _write(tx, taken)
     if taken.news:
         if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
             # Asked again, now that the scopes are held: a link may have been declared since.
@@ -383,7 +383,7 @@ def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, st
     return reached.get((record.environment, record.provider, record.declared_realm_name), here)
 
 
-def _write(tx: Tx, taken: _Taken, standing: Standing) -> None:
+def _write(tx: Tx, taken: _Taken) -> None:
     keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in taken.moved:
@@ -392,8 +392,8 @@ def _write(tx: Tx, taken: _Taken, standing: Standing) -> None:
     update_records(tx, [record for _, _, record in taken.moved], _MOVED)
     scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
     if taken.finished:
-        for name in {record.live_system_id for record in taken.finished}:
-            mutations.keep(tx, standing.mutations[name], [r for r in taken.finished if r.live_system_id == name])
+        for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in taken.finished}).items():
+            mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == name])
         delete_records(tx, (record.uid for record in taken.finished))
 
 

@@ -6,7 +6,7 @@ What the work of a scope is stands in ``work``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -99,8 +99,10 @@ def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
     return _renew(tx, lock(tx, keys))
 
 
-def _renew(tx: Tx, held: Iterable[str]) -> dict[str, int]:
-    rows = _RENEW.rows(tx.connection, {"keys": list(held)})
+def _renew(tx: Tx, held: Collection[str]) -> dict[str, int]:
+    if not held:
+        return {}
+    rows = _RENEW.rows(tx.connection, {"keys": held})
     tx.wake(reach_topic(row.provider, row.realm) for row in rows)
     return {row.key: row.version for row in rows}
 
@@ -113,7 +115,7 @@ _RENEW = Fixed(
 )
 
 
-def renew_held(tx: Tx, keys: Iterable[str]) -> None:
+def renew_held(tx: Tx, keys: Collection[str]) -> None:
     """As ``renew_work``, of scopes that the caller holds."""
     _renew(tx, keys)
 

@@ -6,40 +6,38 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
+from sqlalchemy import select
+
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
 from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.placement import lock_live_systems_of
 from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
-from fractal_cloud.control.store.schema import components, live_systems, scopes, types
+from fractal_cloud.control.store.schema import components, scopes, types
 
 
 @dataclass(slots=True)
 class Standing:
-    """Components by uid, the mutations their LiveSystems are in, and the versions their scopes' work had when read.
+    """Components by uid, and the versions their scopes' work had when read.
 
     ``linked``: of their types, the parameters that only links set, as the agents that have them told.
     """
 
     records: dict[str, ComponentRecord] = field(default_factory=dict)
-    mutations: dict[str, str] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     linked: dict[str, list[str]] = field(default_factory=dict)
 
 
 # The time is told here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
+# Looked up row by row: joined, PostgreSQL reads all scopes for the few that are asked for.
 _STANDING: Final = Fixed(
     select_records()
     .add_columns(
         Now().label("now"),
-        live_systems.c.mutation_id,
-        scopes.c.version.label("scope_version"),
-        types.c.linked,
+        select(scopes.c.version).where(scopes.c.key == components.c.scope_key).scalar_subquery().label("scope_version"),
+        select(types.c.linked).where(types.c.type == components.c.type).scalar_subquery().label("linked"),
     )
-    .join(live_systems, live_systems.c.id == components.c.live_system_id)
-    .outerjoin(scopes, scopes.c.key == components.c.scope_key)
-    .outerjoin(types, types.c.type == components.c.type)
     .where(among(components.c.uid, "uids"))
 )
 
@@ -53,7 +51,6 @@ def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
             continue  # deployed since the others were held
         tx.is_told(row.now)
         record = found.records[row.uid] = to_record(row)
-        found.mutations[record.live_system_id] = row.mutation_id
         if record.scope_key is not None:
             found.versions[record.scope_key] = row.scope_version
         found.linked[record.type] = row.linked or []
