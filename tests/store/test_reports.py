@@ -70,6 +70,15 @@ def test_reports_that_come_together_are_taken_in_as_if_one_by_one(world: World) 
     assert first.versions["test/acct/global"] == 2, "what the box of ls-b depends on was published"
 
 
+def test_what_is_told_of_another_scope_is_passed_over(world: World, agent: Player) -> None:
+    sent = agent.sent(agent.says("ls-a", "net"))
+    sent.report.scopes[0].changes.append(agent.says("ls-a", "box"))
+    with world.store.write() as tx:
+        reports.report(tx, sent.report, sent.token_id)
+    assert world.component("ls-a", "net")["status"] == "Active"
+    assert world.component("ls-a", "box")["status"] == "Instantiating"
+
+
 @pytest.mark.rule("C8")
 def test_how_a_mutation_is_doing_is_told_from_its_components_when_asked(world: World, agent: Player) -> None:
     deploy = world.live_system("ls-a")["mutationId"]

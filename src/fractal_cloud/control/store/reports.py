@@ -108,7 +108,8 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     _settle_moves(tx, taken)
     _write(tx, taken)
     if taken.news:
-        if not heard.is_sure or any(held[key].version != version for key, version in standing.versions.items()):
+        versions = {key: row.version for key, row in held.items()}
+        if not heard.is_sure or not standing.versions.items() <= versions.items():
             # Asked again, now that the scopes are held: a link may have been declared since.
             again = listeners(tx, speaking)
             heard.listeners += again.listeners
