@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import FrameType
 
 import uvicorn
@@ -45,5 +46,12 @@ def make_server(settings: ControlSettings) -> uvicorn.Server:
 
 
 def run(settings: ControlSettings) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
-    make_server(settings).run()
+    """Serve until SIGTERM or Ctrl-C, in a process of its own.
+
+    Routes, types and schemas stay for good: set aside, Python's search for garbage does not walk through them again,
+    which took two tenths of a second in which nobody was answered.
+    """
+    server = make_server(settings)
+    gc.collect()
+    gc.freeze()
+    server.run()
