@@ -343,6 +343,8 @@ def allowed_fates(s: Situation, *, window_over: bool) -> Collection[Fate]:
         return (Fate.WAIT if s.intent_open and not window_over else Fate.GONE,)
     if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER:
         return (Fate.DROP,)
+    if unowned(s) and s.claimant is not Party.ME:
+        return (Fate.DROP,)
     return tuple(Fate) if ours(s) else (Fate.LEAVE, Fate.DROP)
 
 
