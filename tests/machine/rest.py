@@ -78,14 +78,18 @@ def _told(world: World) -> str:
 
 
 def _database(world: World) -> dict[str, list[str]]:
-    """Everything that is stored, by table, but for the agents' own rows, which their heartbeat changes (S20)."""
+    """Everything that is stored, by table, but for what no change of the world brings about.
+
+    The agents' own rows are changed by their heartbeat (S20); in the counters a server notes its turns at keeping
+    house, and the number of the newest event, which would be among the events.
+    """
     path = Path(str(world._settings.database_url).removeprefix("sqlite:///"))
     stored: dict[str, list[str]] = {}
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for name in names:
-            if name != "agents":
+            if name not in ("agents", "counters"):
                 rows = connection.execute(f'SELECT * FROM "{name}"')
                 stored[name] = sorted(map(repr, rows))
     finally:

@@ -11,6 +11,7 @@ import pytest
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
+from fractal_cloud.offers.kubernetes.calls import Call
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
 from fractal_cloud.offers.kubernetes.watching import Watch
 from fractal_cloud.offers.registry import installed
@@ -91,6 +92,28 @@ def test_a_watch_survives_refusals_and_ends_when_it_is_told_to(
     wait_for(touch)
     assert isinstance(getattr(stop, "__self__", None), Watch)
     stop()
+    wait_for(lambda: not watchers())
+
+
+def test_a_watch_that_is_told_to_end_while_it_opens_a_stream_ends(
+    session: KubernetesSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, may_go_on = threading.Event(), threading.Event()
+    really_open = cloud_module.Cluster.open
+
+    def open_slowly(cluster: cloud_module.Cluster, call: Call) -> cloud_module.Lines:
+        lines = really_open(cluster, call)
+        opened.set()
+        assert may_go_on.wait(10)
+        return lines
+
+    monkeypatch.setattr(cloud_module.Cluster, "open", open_slowly)
+    scope = Scope("kubernetes", session.realms()[""], "default")
+    stop = session.watch(scope, installed().of_provider("kubernetes"), lambda: None)
+    assert stop is not None
+    assert opened.wait(10)
+    stop()
+    may_go_on.set()
     wait_for(lambda: not watchers())
 
 

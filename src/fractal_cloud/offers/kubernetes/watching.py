@@ -68,6 +68,8 @@ class Watch:
         with self._lock:
             self._open[kind] = stream
         try:
+            if self._stopping.is_set():
+                return  # told while it was being opened: nobody else closes it
             for line in stream:
                 if self._stopping.is_set():
                     return
