@@ -123,7 +123,7 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     actual = json.loads(stage.type_in_shell(look))
     labels = {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-shop", "team": "shop"}
     assert (actual["size"], actual["labels"]) == ("small", labels)
-    assert stage.environment("web") == {}
+    stage.wait_for(lambda: stage.environment("web") == {}, "the workload forgets what it was told")
 
     stage.api.delete("/livesystems/ls-shop")
     stage.wait_for(lambda: stage.api.get("/livesystems/ls-shop").status_code == 404, "all of it is deleted")
