@@ -53,7 +53,9 @@ class Countdown:
 
 
 @dataclass
-class _HookRule:
+class HookRule:
+    """What is run beside fitting calls, how often at most."""
+
     where: Filter
     run: Callable[[Any], None]
     times: int | None
@@ -75,8 +77,8 @@ class Knobs:
             self._settings = Settings()
             self._counts: dict[int, int] = {}
             self._buckets: dict[int, tuple[float, float]] = {}
-            self._before_hooks: list[_HookRule] = []
-            self._after_hooks: list[_HookRule] = []
+            self._before_hooks: list[HookRule] = []
+            self._after_hooks: list[HookRule] = []
 
     # What a test turns
 
@@ -114,23 +116,29 @@ class Knobs:
         """Show what is deleted from now on in its deleting state for a while; only then does it go."""
         return self._add("slow_deletion", Delay(seconds=seconds, reads=reads, kind=kind))
 
-    def before_call(self, run: Hook, *, times: int | None = None, **where: Any) -> None:
+    def before_call(self, run: Hook, *, times: int | None = None, **where: Any) -> HookRule:
         """Run a function right before fitting calls are carried out, outside every lock.
 
         It may call the cloud over HTTP or touch its state. With `times=1` it runs once: that is how a person acts
         exactly between the agent's read and its write. Only in the sandbox's own process.
         """
+        hook = HookRule(Filter(**where), run, times)
         with self._lock:
-            self._before_hooks.append(_HookRule(Filter(**where), run, times))
+            self._before_hooks.append(hook)
+        return hook
 
-    def after_call(self, run: AfterHook, *, times: int | None = None, **where: Any) -> None:
+    def after_call(self, run: AfterHook, *, times: int | None = None, **where: Any) -> HookRule:
         """Run a function right after fitting calls were carried out, before the client gets its answer."""
+        hook = HookRule(Filter(**where), run, times)
         with self._lock:
-            self._after_hooks.append(_HookRule(Filter(**where), run, times))
+            self._after_hooks.append(hook)
+        return hook
 
-    def remove(self, rule: Latency | Throttle | Failure | PageFailure | Delay) -> None:
+    def remove(self, rule: Latency | Throttle | Failure | PageFailure | Delay | HookRule) -> None:
         """Take one rule away again; what it already delayed runs its course."""
         with self._lock:
+            for hooks in (self._before_hooks, self._after_hooks):
+                hooks[:] = [other for other in hooks if other is not rule]
             for name in Settings.model_fields:
                 value = getattr(self._settings, name)
                 if isinstance(value, list):
@@ -218,7 +226,7 @@ class Knobs:
             getattr(self._settings, name).append(rule)
         return rule
 
-    def _due_hooks(self, hooks: list[_HookRule], call: Call) -> list[_HookRule]:
+    def _due_hooks(self, hooks: list[HookRule], call: Call) -> list[HookRule]:
         # Counted down before it runs, so that a hook which calls the cloud itself does not run again.
         with self._lock:
             due = [hook for hook in hooks if hook.times != 0 and hook.where.fits(call)]

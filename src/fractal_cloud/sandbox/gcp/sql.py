@@ -38,6 +38,7 @@ DATABASE = Kind(
     looks=_looks,
     passing=frozenset({"settingsVersion"}),
     tag_fields=frozenset({"userLabels"}),
+    carries_tags=True,
 )
 BACKUP = Kind("backup", lambda body: Place(body["name"], body["project"]), judged=False)
 

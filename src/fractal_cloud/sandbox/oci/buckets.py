@@ -19,6 +19,7 @@ BUCKET: Final = Kind(
     forms.judged_tags,
     passing=frozenset({forms.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
+    replaces_tags=True,
 )
 OBJECT: Final = forms.unjudged("object")
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {

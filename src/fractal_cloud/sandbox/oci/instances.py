@@ -43,6 +43,7 @@ INSTANCE: Final = Kind(
     _looks,
     passing=frozenset({forms.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
+    replaces_tags=True,
 )
 # Terminated instances stay listed for half a day.
 REMAINS: Final = forms.unjudged("terminated-instance")

@@ -39,6 +39,7 @@ def _judged(name: str, scope: str) -> Kind:
         _looks,
         passing=frozenset({forms.VERSION}),
         tag_fields=frozenset({"freeformTags"}),
+        replaces_tags=True,
     )
 
 
