@@ -89,8 +89,7 @@ class AzureNsgOffer(ResourceOffer[AzureNsg]):
 
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
         """What is still under it is named; Azure would refuse, and say less."""
-        item = self.find(cloud, sighting.resource_id) or {}
-        properties = item.get("properties") or {}
+        properties = self.still(cloud, sighting).get("properties") or {}
         under = [
             f"{noun} {_short(one['id'])!r}"
             for noun, key in (("subnet", "subnets"), ("network interface", "networkInterfaces"))

@@ -84,7 +84,10 @@ class ResourceOffer(Offer[C, Azure]):
         return state_of((item.get("properties") or {}).get("provisioningState"))
 
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
-        """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for."""
+        """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for.
+
+        Whoever reads the resource itself once more does so with ``still``: that look is heeded like the guard's.
+        """
 
     def etag_of(self, item: Item) -> str | None:
         """The precondition of an update, where the kind has one."""
@@ -164,7 +167,7 @@ class ResourceOffer(Offer[C, Azure]):
         return ""
 
     def still(self, cloud: Azure, sighting: Sighting) -> Item:
-        """The resource as it is now, to be changed and written back with its etag; its tags are those of the guard."""
+        """The resource as it is now, right before a write; raises where its tags are no longer those of the guard."""
         item = self.find(cloud, sighting.resource_id)
         if item is None:
             raise NotFound(f"{sighting.name!r} is gone: it is looked for again")

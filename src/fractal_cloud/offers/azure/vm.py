@@ -123,16 +123,13 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
 
     def sweep(self, cloud: Azure, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """User data, which no list tells."""
-        machine = cloud.find(sighting.resource_id, VM.version, **{"$expand": "userData"}) or {}
-        text = (machine.get("properties") or {}).get("userData") or ""
-        return dict.fromkeys(names, b64decode(text).decode("utf-8", "replace"))
+        return dict.fromkeys(names, _user_data(cloud, sighting.resource_id))
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
-        """One machine by its id."""
+        """One machine by its id. Its user data is asked for first: the last look at the machine is the one told."""
+        swept = dict.fromkeys(sweep, _user_data(cloud, resource_id)) if sweep else {}
         found = super().read(cloud, resource_id)
-        if found is None or not sweep:
-            return found
-        return replace(found, actual={**found.actual, **self.sweep(cloud, found, sweep)})
+        return found if found is None else replace(found, actual={**found.actual, **swept})
 
     def actual(self, item: Item) -> dict[str, Any]:
         """What the machine and its interface show."""
@@ -221,6 +218,12 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What interrupts the machine."""
         return ["changing vmSize stops the machine and starts it again"] if "vmSize" in drift else []
+
+
+def _user_data(cloud: Azure, resource_id: str) -> str:
+    machine = cloud.find(resource_id, VM.version, **{"$expand": "userData"}) or {}
+    text = (machine.get("properties") or {}).get("userData") or ""
+    return b64decode(text).decode("utf-8", "replace")
 
 
 def _encoded(text: str) -> str:

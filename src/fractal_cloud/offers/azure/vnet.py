@@ -141,8 +141,7 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
 
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
         """Azure takes every empty subnet along: one that somebody uses, or has made more of, keeps the network."""
-        item = self.find(cloud, sighting.resource_id) or {}
-        subnets = (item.get("properties") or {}).get("subnets") or ()
+        subnets = (self.still(cloud, sighting).get("properties") or {}).get("subnets") or ()
         used = [f"subnet {one['name']!r} ({', '.join(more)})" for one in subnets if (more := _more_of(one))]
         if used:
             raise Conflict(f"{sighting.name!r} still has {', '.join(used)}: remove them first, and it is tried again")

@@ -100,7 +100,10 @@ class ObjectOffer(Offer[C, Kubernetes]):
         return {}
 
     def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
-        """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for."""
+        """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for.
+
+        Whoever reads the object itself once more does so with ``still``: that look is heeded like the guard's.
+        """
 
     # --- what is the same for all
 
@@ -172,11 +175,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
 
     def update(self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
         """Bring all parameters in ``drift`` back in one patch, which tests the tags it rests on."""
-        item = self._find(cloud, sighting.resource_id)
-        if item is None:
-            raise NotFound(f"{sighting.name!r} is gone: it is looked for again")
-        if protocol_of(item) != sighting.protocol:
-            raise Overtaken(f"the tags of {sighting.name!r} were changed by somebody: nothing was written")
+        item = self.still(cloud, sighting)
         changed = deepcopy(item)
         self.apply(changed, wanted, drift)
         operations = difference(item, changed)
@@ -184,10 +183,22 @@ class ObjectOffer(Offer[C, Kubernetes]):
             uid = item["metadata"]["uid"]
             cloud.patch(self.object_kind, sighting.name, [*guard(uid, sighting.protocol), *operations])
 
+    def still(self, cloud: Kubernetes, sighting: Sighting) -> Object:
+        """The object as it is now, right before a write; raises where its tags are no longer those of the guard."""
+        item = self._find(cloud, sighting.resource_id)
+        if item is None:
+            raise NotFound(f"{sighting.name!r} is gone: it is looked for again")
+        if protocol_of(item) != sighting.protocol:
+            raise Overtaken(f"the tags of {sighting.name!r} were changed by somebody: nothing was written")
+        return item
+
     def delete(self, cloud: Kubernetes, sighting: Sighting) -> None:
         """Delete this very object as it was read; absent is success."""
         name, uid = split_id(sighting.resource_id)
-        self.check_deletion(cloud, sighting)
+        try:
+            self.check_deletion(cloud, sighting)
+        except NotFound:
+            return
         cloud.delete(self.object_kind, name, uid, sighting.revision)
 
     def tag(self, cloud: Kubernetes, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:

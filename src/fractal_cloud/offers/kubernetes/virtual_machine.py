@@ -147,8 +147,8 @@ class KubernetesVirtualMachineOffer(ObjectOffer[KubernetesVirtualMachine]):
 
     def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
         """Refuse where disks would be deleted with it: those that it made for itself (O15)."""
-        item = self._find(cloud, sighting.resource_id)
-        own = [one["metadata"]["name"] for one in (item or {}).get("spec", {}).get("dataVolumeTemplates") or []]
+        item = self.still(cloud, sighting)
+        own = [one["metadata"]["name"] for one in item["spec"].get("dataVolumeTemplates") or []]
         if own:
             raise Protected(
                 f"its data volumes {', '.join(map(repr, own))} would be deleted with it: keep what is on them, and "
