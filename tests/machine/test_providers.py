@@ -197,11 +197,17 @@ class People:
 
     def _destroy(self, one: Standing, _: int) -> None:
         one.hands.delete(one.found)
+        self._forget(one.found)
 
     def _make_anew(self, one: Standing, _: int) -> None:
         """Where somebody can delete and create under one name, or else nothing."""
         if isinstance(one.hands, MakesAnew):
             one.hands.make_anew(one.found)
+            self._forget(one.found)
+
+    def _forget(self, found: Found) -> None:
+        """Its tags went with it: what comes after it under the same id, as on Azure, never had them."""
+        self.foreign.pop(found.resource_id, None)
 
     # through the product
 
@@ -233,7 +239,11 @@ class People:
 
     def assert_foreign_tags_survive(self) -> None:
         """SAFETY: nobody else's tags are lost (T1)."""
-        for one in self.standing():
+        standing = self.standing()
+        gone = self.foreign.keys() - {one.found.resource_id for one in standing}
+        for resource_id in gone:
+            del self.foreign[resource_id]
+        for one in standing:
             expected = self.foreign.get(one.found.resource_id)
             assert expected is None or one.found.tags.get(THEIRS) == expected, f"{one.found} lost {THEIRS}={expected}"
 

@@ -36,7 +36,7 @@ class AzureHands:
         item = self._person.find(path)
         if item is None or item["properties"].get("provisioningState") == "Deleting":
             return []
-        tags = {BACK.get(key, key): value for key, value in self._person.tags(path).items()}
+        tags = {BACK.get(key, key): value for key, value in (item.get("tags") or {}).items()}
         return [Found(str(item["id"]), tags, path)]
 
     def edit(self, resource_id: str, parameter: str, value: Any) -> None:
