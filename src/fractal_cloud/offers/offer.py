@@ -234,7 +234,10 @@ class Offer(ABC, Generic[C, K]):
 
     @abstractmethod
     def update(self, cloud: K, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Make ONE writing call, the next one needed to mend the parameters in ``drift``, with the precondition."""
+        """Make ONE writing call, the next one needed to mend the parameters in ``drift``, with the precondition.
+
+        Whoever reads the resource once more before it raises ``Overtaken`` where its tags have changed since (S16).
+        """
 
     @abstractmethod
     def delete(self, cloud: K, sighting: Sighting) -> None:
