@@ -99,6 +99,22 @@ def test_a_person_between_read_and_write_is_caught_by_a_hook(
     assert rules(cluster) == ([], [])
 
 
+@pytest.mark.rule("S16")
+def test_a_refused_write_is_judged_by_the_object_it_names_and_not_by_what_came_after_it(
+    agent: Api, person: Api, web: str, cluster: KubernetesCloud
+) -> None:
+    gone = agent.get(web).uid
+    person.delete(web)
+    person.make(DEPLOYMENTS, {**deployment("web"), "metadata": {"name": "web"}})
+    about_it = {"op": "test", "path": "/metadata/uid", "value": gone}
+    assert agent.delete(web, {"preconditions": {"uid": gone}}).status == 409
+    assert agent.patch(web, [about_it, *SCALE], JSON_PATCH).status == 422
+    assert agent.patch(web, {"metadata": {"uid": gone}, "spec": {"replicas": 4}}).status in (409, 422)
+    assert rules(cluster) == ([], [])
+    assert agent.delete(web).status == 200
+    assert rules(cluster) == (["S7"], []), "without a uid it is about whatever bears the name"
+
+
 @pytest.mark.rule("S6", "T7")
 def test_what_is_somebody_elses_is_not_touched(
     agent: Api, sandbox: Sandbox, person: Api, web: str, cluster: KubernetesCloud

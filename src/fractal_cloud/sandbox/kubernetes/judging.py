@@ -26,6 +26,7 @@ _NEUTRAL: Final = {
     ("annotations", "fractal.cloud/reconcile"): RECONCILE,
 }
 LINK: Final = "fractal.cloud/link"
+_UID: Final = "/metadata/uid"
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 
@@ -66,7 +67,7 @@ class Watching:
             plan = self._writing.plan(_without_preconditions(request))
         except (ApiError, ValueError):
             return
-        if _is_a_links_own(request, plan):
+        if _is_a_links_own(request, plan) or _is_about_another(request, plan):
             return
         self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
 
@@ -89,6 +90,18 @@ def _is_a_links_own(request: KubeRequest, plan: Plan) -> bool:
         return False
     tags = tags_of(item)
     return f"labels:{LINK}" in tags and not {MANAGED_BY, OWNER, RECONCILE} & tags.keys()
+
+
+def _is_about_another(request: KubeRequest, plan: Plan) -> bool:
+    """Tell whether a write names an object by its uid that is gone: what bears its name now, it was never about."""
+    content: Any = request.content() if request.body else {}
+    if isinstance(content, list):
+        meant = next((one["value"] for one in content if one.get("op") == "test" and one["path"] == _UID), None)
+    elif request.verb == "delete":
+        meant = (content.get("preconditions") or {}).get("uid")
+    else:
+        meant = (content.get("metadata") or {}).get("uid")
+    return meant is not None and plan.before is not None and meant != plan.before["metadata"]["uid"]
 
 
 def _creation(plan: Plan) -> Creation | None:
