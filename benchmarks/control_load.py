@@ -34,6 +34,7 @@ REPORT, CLAIM, BEAT = "/agent/report", "/agent/claim", "/agent/heartbeat"
 SECONDS: Final = float(os.environ.get("FRACTAL_BENCH_SECONDS", "30"))
 WARMING_SECONDS: Final = 5.0
 """So long the same is done before it counts: servers that just started have nothing prepared and nothing in memory."""
+RUNS: Final = 3
 Work = Callable[[list[Agent]], Coroutine[Any, Any, None]]
 
 
@@ -90,7 +91,9 @@ def _filling(kind: str, components: int) -> Iterator[Filled]:
             control_fill.fill(store, components, components // PER_AGENT)
         finally:
             store.close()
-        yield Filled(kind, url, components, round(time.perf_counter() - started, 1))
+        taken = round(time.perf_counter() - started, 1)
+        os.sync()  # what the filling left to be written is no load of the jobs'
+        yield Filled(kind, url, components, taken)
 
 
 def _filled(stage: Stage, kind: str, components: int) -> Filled:
@@ -151,20 +154,30 @@ async def _working(agents: list[Agent]) -> None:
 
 
 def reports(stage: Stage) -> Iterator[Result]:
-    """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two."""
+    """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two, three times each in turn.
+
+    What a second of a machine is worth changes by half while others use it too: of the three runs the middle one is
+    told, and the p99 of all.
+    """
     filled = _filled(stage, "postgresql", min(_sizes()))
-    for processes in (1, 2):
-        per_second = CHANGES_PER_SECOND / PER_REPORT
-        warming, work = _reporting(per_second, WARMING_SECONDS), _reporting(per_second)
-        run = _measured(filled, processes, _leased(filled), work, warming)
-        p99 = run.times.percentile(REPORT, 0.99)
+    per_second = CHANGES_PER_SECOND / PER_REPORT
+    warming, work = _reporting(per_second, WARMING_SECONDS), _reporting(per_second, SECONDS * 2 / 3)
+    runs: dict[int, list[Run]] = {1: [], 2: []}
+    for _ in range(RUNS):
+        for processes, taken in runs.items():
+            taken.append(_measured(filled, processes, _leased(filled), work, warming))
+    for processes, taken in runs.items():
+        every = [run.times.percentile(REPORT, 0.99) for run in taken]
+        p99 = sorted(every)[RUNS // 2]
+        middle = taken[every.index(p99)]
         most = 1.0 if processes > 1 else None
         yield Result(
             "control-reports",
             f"{processes} server{'s' if processes > 1 else ''}, PostgreSQL",
             CHANGES_PER_SECOND,
-            {**run.figures(REPORT), **run.cpu_of_one(REPORT)},
+            {**middle.figures(REPORT), **middle.cpu_of_one(REPORT)},
             (Bar("p99 of a report of 10 at 2,000 changes a second", p99, 50.0, "ms", most=most),),
+            f"the middle one of {RUNS} runs, whose p99 were {', '.join(f'{one:.0f}' for one in every)} ms; "
             "every change is a new status, drift and an output field, and raises two events",
         )
 

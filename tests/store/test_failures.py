@@ -12,9 +12,10 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from fractal_cloud.control.store import Store, database, open_store, schema
-from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.failures import Overloaded, Undone, Unsure, again
 from fractal_cloud.control.store.limits import Limits
+from fractal_cloud.model.event import EventKind
 from tests.store.playing import CATALOG
 
 TIGHT = Limits(connections=2, wait_seconds=0.2, statement_seconds=0.5, lock_seconds=0.3, idle_seconds=1.0)
@@ -168,6 +169,81 @@ def test_a_connection_lost_while_committing_is_not_tried_again(store: Store) -> 
     with pytest.raises(Unsure, match="may be done, or not"):
         again(work)
     assert runs == [1]
+
+
+# --- events and the commit, which go in one go
+
+
+def _tell(tx: Tx, name: str, message: str = "told") -> None:
+    """Change something, and tell of it."""
+    _put(tx, name)
+    tx.record(Happening("ls-a", EventKind.DRIFT_FOUND, "somebody", "net", message))
+
+
+def _told(store: Store) -> list[str]:
+    with store.read() as tx:
+        return list(tx.connection.execute(select(schema.events.c.message).order_by(schema.events.c.seq)).scalars())
+
+
+def test_events_go_with_what_they_tell_of(store: Store) -> None:
+    for name in ("one", "two"):
+        with store.write() as tx:
+            _tell(tx, name, name)
+    assert _told(store) == _names(store) == ["one", "two"]
+
+
+def test_who_waits_too_long_to_count_events_has_changed_nothing(store: Store) -> None:
+    with store.write() as holder:
+        holder.connection.execute(text("SELECT value FROM counters WHERE name = 'events' FOR UPDATE"))
+        with pytest.raises(Overloaded, match="held by somebody else"), store.write() as waiter:
+            _tell(waiter, "late")
+    assert _names(store) == _told(store) == []
+
+
+def test_an_event_that_cannot_be_stored_takes_everything_back(store: Store) -> None:
+    with pytest.raises(DBAPIError), store.write() as tx:
+        _tell(tx, "lost", "a NUL \0 in it")
+    assert _names(store) == _told(store) == []
+    with store.write() as tx:
+        _tell(tx, "more", "and on it goes")
+    assert _told(store) == ["and on it goes"]
+
+
+def test_without_a_counter_nothing_is_stored_rather_than_events_lost(store: Store) -> None:
+    with store.write() as tx:
+        tx.connection.execute(text("DELETE FROM counters"))
+    with pytest.raises(DBAPIError, match="seq"), store.write() as tx:
+        _tell(tx, "lost")
+    assert _names(store) == _told(store) == []
+
+
+def test_a_connection_cut_while_events_are_counted_is_not_tried_again(store: Store, postgres_database: str) -> None:
+    runs = []
+
+    def work() -> None:
+        with store.write() as tx:
+            runs.append(1)
+            _tell(tx, "perhaps")
+
+    other = open_store(postgres_database, types_here=CATALOG)
+    here = "datname = current_database() AND pid <> pg_backend_pid()"
+    waiting = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND {here}"
+
+    def cut() -> None:
+        with other.read() as tx:
+            while not tx.connection.execute(text(waiting)).all():
+                time.sleep(0.01)
+
+    with other.write() as holder:
+        holder.connection.execute(text("SELECT value FROM counters WHERE name = 'events' FOR UPDATE"))
+        cutting = threading.Thread(target=cut)
+        cutting.start()
+        with pytest.raises(Unsure, match="may be done, or not"):
+            again(work)
+        cutting.join()
+    other.close()
+    assert runs == [1]
+    assert _names(store) == _told(store) == []
 
 
 # --- never hangs

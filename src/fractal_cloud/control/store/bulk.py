@@ -228,28 +228,24 @@ class Numbered:
     counter: str
 
 
+def begin_numbering(connection: Connection, to: Numbered) -> None:
+    """Make the counter, where it is not there yet."""
+    insert_missing(connection, to.counters, [{"name": to.counter, "value": 0}])
+
+
 def append_numbered(connection: Connection, to: Numbered, rows: Sequence[Row]) -> None:
     """Insert rows that bear the numbers 1, 2, …, which are counted on from the last number there is.
 
-    The counter is held until the commit, so that numbers appear to readers in their order.
+    The counter is held until the commit, so that numbers appear to readers in their order. Without it, it fails.
     """
-    if not _append(connection, to, rows):
-        insert_missing(connection, to.counters, [{"name": to.counter, "value": 0}])
-        _append(connection, to, rows)
-
-
-def _append(connection: Connection, to: Numbered, rows: Sequence[Row]) -> bool:
-    """False where the counter is not there yet."""
     asked = {"counter": to.counter, "count": len(rows)}
     if connection.dialect.name == "postgresql":
         document = to_json(rows, inf_nan_mode="null").decode()
-        return _appending(to, tuple(rows[0])).run(connection, {**asked, _ROWS: document}) > 0
-    last = _advancing(to).rows(connection, asked)
-    if not last:
-        return False
-    before = last[0].value - len(rows)
-    insert_rows(connection, to.table, [{**row, to.column: before + row[to.column]} for row in rows])
-    return True
+        _appending(to, tuple(rows[0])).run(connection, {**asked, _ROWS: document})
+    else:
+        (last,) = _advancing(to).rows(connection, asked)
+        before = last.value - len(rows)
+        insert_rows(connection, to.table, [{**row, to.column: before + row[to.column]} for row in rows])
 
 
 @lru_cache(16)
@@ -259,7 +255,7 @@ def _appending(to: Numbered, names: tuple[str, ...]) -> Fixed:
     rows = f"json_populate_recordset(NULL::{to.table.name}, CAST(:{_ROWS} AS json)) AS new"
     counters, table = to.counters.name, to.table.name
     advanced = f"UPDATE {counters} SET value = value + :count WHERE name = :counter RETURNING value"  # noqa: S608
-    inserted = f"INSERT INTO {table} ({columns}) SELECT {values} FROM last, {rows}"  # noqa: S608 (our names)
+    inserted = f"INSERT INTO {table} ({columns}) SELECT {values} FROM {rows} LEFT JOIN last ON true"  # noqa: S608 (our names)
     return Fixed(text(f"WITH last AS ({advanced}) {inserted}"))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
@@ -29,6 +29,9 @@ DatabaseError = SQLAlchemyError
 """What every failure of the database derives from, for those who do not speak SQL."""
 ValueRefused = DataError
 """The database cannot hold a value: a number out of range, or the like."""
+
+
+_EVENTS: Final = bulk.Numbered(schema.events, "seq", schema.counters, "events")
 
 
 def utc_now() -> datetime:
@@ -64,6 +67,11 @@ class Tx:
         if self._now is None:
             self._now = self.clock() if self.clock is not None else dialect.now(self.connection) or utc_now()
         return self._now
+
+    def stamp(self) -> None:
+        """Read the time while there is still something read, if there are events that need it."""
+        if self.happenings:
+            self._now = self.now
 
     def is_told(self, now: datetime | None) -> None:
         """Take the database's time from a statement that asked for it besides; the first one told counts."""
@@ -110,6 +118,7 @@ class Database:
         with self._gate.open(), self._writer.begin() as connection:
             dialect.lock_for_migration(connection)
             migrate(connection)
+            bulk.begin_numbering(connection, _EVENTS)
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
@@ -122,26 +131,33 @@ class Database:
         """A transaction that writes: all of it or nothing; its signals go out with the commit."""
         topics: set[str] = set()
         try:
-            with self._gate.open(), self._transaction(self._writer) as tx:
-                yield tx
-                _append_events(tx)
-                self.signals.announce(tx.connection, tx.topics)
+            with self._gate.open(), self._transaction(self._writer, self._conclude) as tx:
                 topics = tx.topics
+                yield tx
+                tx.stamp()
         except failures.Unsure:
             self.signals.notify(topics)  # whoever looks for nothing has lost nothing
             raise
         if topics:
             self.signals.notify(topics)
 
+    def _conclude(self, tx: Tx) -> None:
+        """What goes to the database last, right before the commit; nothing is read here (``dialect.in_one_go``)."""
+        _append_events(tx)
+        self.signals.announce(tx.connection, tx.topics)
+
     @contextmanager
-    def _transaction(self, engine: Engine) -> Iterator[Tx]:
+    def _transaction(self, engine: Engine, conclude: Callable[[Tx], None] = lambda _: None) -> Iterator[Tx]:
         with failures.connecting():
             connection = engine.connect()
         with connection:  # its end rolls back what was not committed
             with failures.working():
                 transaction = connection.begin()
-                yield Tx(connection, self._clock)
-            with failures.committing(is_writing=engine is self._writer):
+                tx = Tx(connection, self._clock)
+                yield tx
+            is_more = bool(tx.happenings or tx.topics)
+            with failures.committing(is_writing=engine is self._writer), dialect.in_one_go(connection, is_more):
+                conclude(tx)
                 transaction.commit()
             if self._is_closed:
                 connection.invalidate()  # its pool was closed meanwhile, and would keep it open for good
@@ -172,5 +188,5 @@ def _append_events(tx: Tx) -> None:
         }
         for index, happening in enumerate(tx.happenings)
     ]
-    bulk.append_numbered(tx.connection, bulk.Numbered(schema.events, "seq", schema.counters, "events"), rows)
+    bulk.append_numbered(tx.connection, _EVENTS, rows)
     tx.topics.add(EVENTS)

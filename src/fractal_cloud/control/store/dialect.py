@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -183,6 +183,27 @@ class WriteGate:
         """Hold the gate for one writing transaction."""
         with self._lock or nullcontext():
             yield
+
+
+@contextmanager
+def in_one_go(connection: Connection, is_more: bool) -> Iterator[None]:
+    """Send what is executed here, and the commit that ends it, without waiting for answers in between: none is read.
+
+    What is held last is held for the database's own time then, and not for that of the way here and back, on which a
+    busy server is slow: events are counted by one transaction at a time. What goes wrong is told by the commit.
+    """
+    if not is_more or connection.dialect.name != "postgresql":
+        yield
+        return
+    driver: Any = connection.connection.driver_connection
+    try:
+        with driver.pipeline():
+            yield
+    except BaseException:
+        # A commit that fails has ended its transaction, SQLAlchemy thinks; this one may never have been reached.
+        with suppress(connection.dialect.loaded_dbapi.Error):
+            driver.rollback()
+        raise
 
 
 class Now(FunctionElement[datetime]):
