@@ -21,6 +21,8 @@ from tests.faults.worlds import FaultyWorld
 from tests.offers.suites import Suite, kinds
 
 MOST_CALLS = 40
+GUARD_AND_WRITE = 2
+"""So many calls a write has at least: one that looks, one that writes."""
 
 
 def _every(is_quick: Callable[[Suite, str], bool]) -> pytest.MarkDecorator:
@@ -54,6 +56,7 @@ class EveryMoment(Trial):
                         break
                     self._is_left_alone(subject)
                     self._hand_back(subject)
+                assert nth > GUARD_AND_WRITE, "the hook saw no call: nobody was ever in the way"
 
     def before_a_hand_back(self) -> None:
         """Both tags have handed back what was edited meanwhile."""
@@ -71,6 +74,7 @@ class EveryMoment(Trial):
                 self._hand_back(subject)
                 if not is_broken:
                     break
+            assert nth > GUARD_AND_WRITE, "the hook saw no call: nobody was ever in the way"
 
     def before_a_deletion(self) -> None:
         """It is no longer declared."""
@@ -85,6 +89,7 @@ class EveryMoment(Trial):
                 self.env.deploy(LIVE_SYSTEM, *self.example.parents, subject.declaration)
                 self.env.cycle()
                 self._hand_back(subject)
+            assert nth >= GUARD_AND_WRITE, "the hook saw no call: nobody was ever in the way"
 
     def _is_broken_before(self, nth: int, subject: Subject) -> bool:
         """Let a cycle pass, and the glass be broken before the nth call in it that is made for the subject."""
