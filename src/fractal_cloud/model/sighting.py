@@ -28,6 +28,8 @@ class Sighting:
     parameters by their declared (camelCase) names; a parameter that this look did not tell is not in it.
     ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
     ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
+    ``incarnation``: what tells it from a later resource that bears the same id (a uid, the time of its creation); empty
+    where the id itself never returns, or where the cloud reports nothing of the kind.
     ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 
@@ -43,6 +45,7 @@ class Sighting:
     revision: str | None = None
     detail: str = ""
     is_open: bool = False
+    incarnation: str = ""
 
     @property
     def takes_changes(self) -> bool:

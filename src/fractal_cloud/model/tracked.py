@@ -12,6 +12,7 @@ from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import (
+    Bound,
     ComponentChange,
     Intent,
     JournalEntry,
@@ -19,6 +20,7 @@ from fractal_cloud.model.wire import (
     Memory,
     OperatorRequest,
     Override,
+    Setback,
     WorkComponent,
 )
 
@@ -99,6 +101,7 @@ class Remembered:
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
+    incarnation: str = ""
     output_fields: Mapping[str, Any] = field(default_factory=dict)
     observed_generation: int = 0
     established: bool = False
@@ -107,6 +110,8 @@ class Remembered:
     intent: Intent | None = None
     override: Override | None = None
     waits_for: tuple[str, ...] = ()
+    setbacks: tuple[Setback, ...] = ()
+    stuck: bool = False
     links: LinkStates = NO_LINKS
 
     @classmethod
@@ -118,6 +123,7 @@ class Remembered:
             message=copies.text(memory.message),
             owner=copies.optional(memory.owner),
             resource_id=copies.optional(memory.resource_id),
+            incarnation=copies.text(memory.incarnation),
             output_fields=copies.plain(memory.output_fields),
             observed_generation=memory.observed_generation,
             established=memory.established,
@@ -126,6 +132,8 @@ class Remembered:
             intent=memory.intent,
             override=memory.override,
             waits_for=tuple(map(copies.text, memory.waits_for)),
+            setbacks=tuple(memory.setbacks),
+            stuck=memory.stuck,
             links=memory.links if memory.links.inbound or memory.links.outbound else NO_LINKS,
         )
 
@@ -153,6 +161,8 @@ class Tracked:
     deleting: bool
     request: OperatorRequest | None
     memory: Remembered
+    bound: Bound | None = None
+    left_dependents: tuple[str, ...] = ()
     open_writes: tuple[JournalEntry, ...] = ()
     links_in: tuple[LinkWork, ...] = ()
     links_out: tuple[LinkWork, ...] = ()
@@ -185,6 +195,8 @@ class Tracked:
             deleting=work.deleting,
             request=work.request,
             memory=Remembered.from_wire(work.memory, copies),
+            bound=work.bound,
+            left_dependents=tuple(map(own, work.left_dependents)),
             open_writes=tuple(work.open_writes),
             links_in=tuple(work.links_in),
             links_out=tuple(work.links_out),
@@ -208,7 +220,7 @@ class Tracked:
 
 
 def to_change(
-    uid: str, memory: Remembered, *, used_request: str | None = None, finished: bool = False
+    uid: str, memory: Remembered, *, used_request: str | None = None, finished: bool = False, left: bool = False
 ) -> ComponentChange:
     """What is remembered from now on, in the form in which it is published."""
     override = memory.override
@@ -219,6 +231,7 @@ def to_change(
         message=memory.message,
         owner=memory.owner,
         resource_id=memory.resource_id,
+        incarnation=memory.incarnation,
         output_fields=dict(memory.output_fields),
         observed_generation=memory.observed_generation,
         established=memory.established,
@@ -232,6 +245,9 @@ def to_change(
         readopted_by=override.readopted_by if override else None,
         used_request=used_request,
         finished=finished,
+        left=left,
         waits_for=list(memory.waits_for),
+        setbacks=list(memory.setbacks),
+        stuck=memory.stuck,
         links=memory.links,
     )

@@ -49,12 +49,31 @@ class Intent(Wire):
     tagging: Literal["", "owed", "begun"] = ""
 
 
+class Bound(Wire):
+    """The one resource that a deletion may delete: the one published when the deletion was requested (O19).
+
+    ``incarnation``: see ``Sighting``; empty where the id itself never returns.
+    """
+
+    resource_id: str
+    incarnation: str = ""
+
+
+class Setback(Wire):
+    """A parameter whose value of ours was confirmed by a read and then set back by somebody, and when (S27)."""
+
+    parameter: str
+    at: list[datetime]
+
+
 class Memory(Wire):
     """What the control plane remembers of a component on the agent's behalf: everything an agent needs after a restart.
 
     ``established``: a resource was sighted or may have been created under the component's identity; until that ends,
     the identity cannot move (S18). ``absent_since``: when the absence that still stands was published.
-    ``noticed_since``: when what would change was first published (S12a).
+    ``noticed_since``: when what would change was first published (S12a). ``incarnation``: of the resource published,
+    see ``Sighting``. ``setbacks``: when somebody set values of ours back, by parameter (S27).
+    ``stuck``: it makes no progress until a person acts, so a mutation does not wait for it (C8).
     """
 
     stance: Stance = Stance.NONE
@@ -62,6 +81,7 @@ class Memory(Wire):
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
+    incarnation: str = ""
     output_fields: dict[str, Any] = Field(default_factory=dict)
     observed_generation: int = 0
     established: bool = False
@@ -70,6 +90,8 @@ class Memory(Wire):
     intent: Intent | None = None
     override: Override | None = None
     waits_for: list[str] = Field(default_factory=list)
+    setbacks: list[Setback] = Field(default_factory=list)
+    stuck: bool = False
     links: LinkStates = Field(default_factory=LinkStates)
 
 
@@ -123,6 +145,8 @@ class WorkComponent(Wire):
     ``realm_name`` and ``declared_realm_name``, by which declarations call the account (or the like).
     ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
     ``lodgers``: those of them that live in it. ``left_inside``: what this LiveSystem left in it in override (O10).
+    ``bound``: of a component that is being deleted, the resource that may be deleted (O19). ``left_dependents``:
+    components of its LiveSystem, in whatever scope, that depended on it and were left in the cloud (O10).
     ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
     ``links_in``: links that lead here, where this component is the owner's; ``links_out``: links that start here.
     """
@@ -143,6 +167,8 @@ class WorkComponent(Wire):
     declared_parent: str = ""
     declared_realm_name: str = ""
     deleting: bool = False
+    bound: Bound | None = None
+    left_dependents: list[str] = Field(default_factory=list)
     request: OperatorRequest | None = None
     held_by: list[str] = Field(default_factory=list)
     lodgers: list[str] = Field(default_factory=list)
@@ -326,7 +352,8 @@ class ComponentChange(Wire):
 
     ``absent`` and ``noticed`` are stamped with the time of publication by the control plane: where the flag is set
     and no time stands yet, the time of this report; where it is not set, none. The same holds for ``overridden``.
-    ``used_request``: the id of the operator's request this change uses up. ``finished``: a deleted component is done.
+    ``used_request``: the id of the operator's request this change uses up. ``finished``: a deleted component is done;
+    ``left``: and its resource was left in the cloud.
     ``waits_for``: ids of components of the same LiveSystem that must come first (C8). Where ``established`` is not
     set, the control plane moves the component to the identity its declaration says.
     """
@@ -337,6 +364,7 @@ class ComponentChange(Wire):
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
+    incarnation: str = ""
     output_fields: dict[str, Any] = Field(default_factory=dict)
     observed_generation: int = 0
     established: bool = False
@@ -350,7 +378,10 @@ class ComponentChange(Wire):
     readopted_by: str | None = None
     used_request: str | None = None
     finished: bool = False
+    left: bool = False
     waits_for: list[str] = Field(default_factory=list)
+    setbacks: list[Setback] = Field(default_factory=list)
+    stuck: bool = False
     links: LinkStates = Field(default_factory=LinkStates)
 
 

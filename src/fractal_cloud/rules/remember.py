@@ -36,6 +36,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         message=link_message(judgement.message, memory.links),
         owner=sighting.protocol.owner if sighting else memory.owner,
         resource_id=sighting.resource_id if sighting else memory.resource_id,
+        incarnation=sighting.incarnation if sighting else memory.incarnation,
         output_fields=_output_fields(tracked, view, judgement),
         observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
         established=present or intent is not None or (memory.established and not absent),
@@ -48,6 +49,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         intent=intent,
         override=_override(tracked, view, judgement),
         waits_for=judgement.waits_for,
+        setbacks=memory.setbacks,
         links=memory.links,
     )
 

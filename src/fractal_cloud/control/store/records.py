@@ -57,6 +57,8 @@ class ComponentRecord:
     position: int = 0
     dealt_generation: int = 0
     deleting: bool = False
+    bound: Json | None = None
+    left_dependents: list[str] | None = None
     request: Json | None = None
     realm: str | None = None
     scope_key: str | None = None
@@ -66,6 +68,7 @@ class ComponentRecord:
     message: str = ""
     owner: str | None = None
     resource_id: str | None = None
+    incarnation: str = ""
     output_fields: Json = field(default_factory=dict)
     observed_generation: int = 0
     established: bool = False
@@ -74,6 +77,8 @@ class ComponentRecord:
     intent: Json | None = None
     override: Json | None = None
     waits_for: list[str] = field(default_factory=list)
+    setbacks: list[Json] | None = None
+    stuck: bool = False
     overdue: bool = False
     links: Json = field(default_factory=dict)
     work_version: int = 0

@@ -37,6 +37,7 @@ _OBSERVED: Final = (
     "message",
     "owner",
     "resource_id",
+    "incarnation",
     "output_fields",
     "observed_generation",
     "established",
@@ -45,6 +46,8 @@ _OBSERVED: Final = (
     "intent",
     "override",
     "waits_for",
+    "setbacks",
+    "stuck",
     "links",
 )
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
@@ -260,6 +263,7 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
     after.message = change.message
     after.owner = change.owner
     after.resource_id = change.resource_id
+    after.incarnation = change.incarnation
     after.output_fields = change.output_fields
     after.observed_generation = change.observed_generation
     after.established = change.established
@@ -268,6 +272,8 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
     after.intent = None if change.intent is None else change.intent.to_json()
     after.override = _override(before.override, change, now)
     after.waits_for = change.waits_for
+    after.setbacks = [setback.to_json() for setback in change.setbacks] or None
+    after.stuck = change.stuck
     after.links = change.links.to_json()
     after.overdue = before.overdue and change.overridden and _same_until(before, change)
     if before.request is not None and before.request["id"] == change.used_request:

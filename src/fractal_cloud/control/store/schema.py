@@ -86,7 +86,8 @@ live_systems: Final = Table(
 # not established, so that a report about the old identity cannot land on the new one.
 # ``dealt_generation``: the newest generation an agent has reported on. ``work_version``: the version of its scope in
 # which its agent was last told something of it; ``declared_version``: in which the desired half last changed.
-# ``links``: what is remembered of its links (``LinkStates``).
+# ``links``: what is remembered of its links (``LinkStates``). ``bound``, ``left_dependents``: of one that is being
+# deleted, see ``WorkComponent``.
 components: Final = Table(
     "components",
     metadata,
@@ -101,6 +102,8 @@ components: Final = Table(
     _count("generation"),
     _count("dealt_generation"),
     _flag("deleting"),
+    _json("bound", nullable=True),
+    _json("left_dependents", nullable=True),
     _json("request", nullable=True),
     # the identity it is looked for under, and the one its declaration says
     _text("place"),
@@ -121,6 +124,7 @@ components: Final = Table(
     _text("message"),
     _text("owner", nullable=True),
     _text("resource_id", nullable=True),
+    Column("incarnation", Text, nullable=False, default=""),
     _json("output_fields"),
     _count("observed_generation"),
     _flag("established"),
@@ -129,6 +133,8 @@ components: Final = Table(
     _json("intent", nullable=True),
     _json("override", nullable=True),
     _json("waits_for"),
+    _json("setbacks", nullable=True),
+    _flag("stuck"),
     _flag("overdue"),
     _time("last_updated"),
     _json("links"),

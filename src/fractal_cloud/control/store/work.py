@@ -126,6 +126,8 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
         "realmName": record.realm_name,
         "declaredRealmName": record.declared_realm_name,
         "deleting": record.deleting,
+        "bound": record.bound,
+        "leftDependents": record.left_dependents or [],
         "request": record.request,
         "memory": {
             "stance": record.stance,
@@ -133,6 +135,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
             "message": record.message,
             "owner": record.owner,
             "resourceId": record.resource_id,
+            "incarnation": record.incarnation,
             "outputFields": record.output_fields,
             "observedGeneration": record.observed_generation,
             "established": record.established,
@@ -141,6 +144,8 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
             "intent": record.intent,
             "override": record.override,
             "waitsFor": record.waits_for,
+            "setbacks": record.setbacks or [],
+            "stuck": record.stuck,
             "links": record.links or _NO_STATES,
         },
     }
