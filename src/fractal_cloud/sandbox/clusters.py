@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fractal_cloud.sandbox.calls import Actor, CallLog
 from fractal_cloud.sandbox.certificates import authority
 from fractal_cloud.sandbox.knobs import Knobs
+from fractal_cloud.sandbox.owned import Owned
 from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse
 
 if TYPE_CHECKING:
@@ -58,6 +60,14 @@ class Clusters:
         """Nobody answers there any more."""
         with self._lock:
             self._open.pop(key, None)
+
+    def owned_resources(self) -> list[Owned]:
+        """The owned objects of every cluster that is open; each says which cluster it is in."""
+        return [
+            replace(one, cloud=f"{self.name}/{key}")
+            for key, cluster in self.all().items()
+            for one in cluster.owned_resources()
+        ]
 
     def reset(self) -> None:
         """Close all of them."""

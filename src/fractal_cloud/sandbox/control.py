@@ -6,6 +6,7 @@
     GET  /_sandbox/<cloud>/calls       the calls so far (filters: service, operation, actor, resource, writesOnly)
     DELETE /_sandbox/<cloud>/calls     forget the calls so far
     GET  /_sandbox/<cloud>/monitor     violations and lost races
+    GET  /_sandbox/<cloud>/owned       every resource that carries an owner tag
     POST /_sandbox/<cloud>/reset       remove all resources, calls, judgements and knobs
     POST /_sandbox/reset               the same for every cloud
     GET  /_sandbox/certificate         what a client must trust that speaks TLS to the sandbox (answered by the server)
@@ -24,6 +25,7 @@ from pydantic import ValidationError
 
 from fractal_cloud.sandbox.calls import CallLog
 from fractal_cloud.sandbox.knobs import Knobs
+from fractal_cloud.sandbox.owned import Owned
 from fractal_cloud.sandbox.settings import Settings
 from fractal_cloud.sandbox.wire import Environ, StartResponse
 
@@ -49,6 +51,8 @@ class Cloud(Protocol):
     def monitor(self) -> MonitorView: ...
 
     def reset(self) -> None: ...
+
+    def owned_resources(self) -> list[Owned]: ...
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]: ...
 
@@ -114,6 +118,10 @@ def _get_monitor(cloud: Cloud, _: Environ) -> _Reply:
     return 200, cloud.monitor.as_json()
 
 
+def _get_owned(cloud: Cloud, _: Environ) -> _Reply:
+    return 200, {"owned": [one.as_json() for one in cloud.owned_resources()]}
+
+
 def _post_reset(cloud: Cloud, _: Environ) -> _Reply:
     cloud.reset()
     return 200, {}
@@ -125,5 +133,6 @@ _ACTIONS: dict[tuple[str, str], Callable[[Cloud, Environ], _Reply]] = {
     ("GET", "calls"): _get_calls,
     ("DELETE", "calls"): _delete_calls,
     ("GET", "monitor"): _get_monitor,
+    ("GET", "owned"): _get_owned,
     ("POST", "reset"): _post_reset,
 }

@@ -15,6 +15,7 @@ from typing import Any
 from fractal_cloud.sandbox.certificates import Authority, authority
 from fractal_cloud.sandbox.control import PREFIX, Cloud, ControlSurface
 from fractal_cloud.sandbox.mounts import mounts
+from fractal_cloud.sandbox.owned import Owned
 from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
 
 __all__ = ["Sandbox", "main"]
@@ -83,6 +84,10 @@ class Sandbox:
     def reset(self) -> None:
         for cloud in self._clouds.values():
             cloud.reset()
+
+    def owned_resources(self) -> list[Owned]:
+        """Every resource of every cloud that carries an owner tag at this instant."""
+        return [one for cloud in self._clouds.values() for one in cloud.owned_resources()]
 
     def __enter__(self) -> Sandbox:
         return self.start()

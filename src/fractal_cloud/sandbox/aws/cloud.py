@@ -22,7 +22,7 @@ from fractal_cloud.sandbox.aws.lifecycle import Lifecycle
 from fractal_cloud.sandbox.aws.mends import Mending
 from fractal_cloud.sandbox.aws.paging import Pages
 from fractal_cloud.sandbox.aws.request import AwsRequest, parse
-from fractal_cloud.sandbox.aws.resources import Ref
+from fractal_cloud.sandbox.aws.resources import Ref, all_tagged
 from fractal_cloud.sandbox.aws.showing import Showing
 from fractal_cloud.sandbox.aws.speed import Moto, hurry
 from fractal_cloud.sandbox.aws.watching import Watching
@@ -30,6 +30,7 @@ from fractal_cloud.sandbox.aws.writing import Writing
 from fractal_cloud.sandbox.calls import Call, CallLog, RecordedCall
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Monitor
+from fractal_cloud.sandbox.owned import Owned, owned
 from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse
 
 __all__ = ["AwsCloud"]
@@ -67,6 +68,16 @@ class AwsCloud:
             self._pages.reset()
             self._lifecycle.reset()
             self._mending.memory.clear()
+
+    def owned_resources(self) -> list[Owned]:
+        """Every resource in every region that carries an owner tag at this instant, and is no dead remain."""
+        with self._lock:
+            self._lifecycle.settle()
+            return [
+                one
+                for ref, tags in all_tagged()
+                for one in owned(self.name, ref.kind, ref.id, tags.get("Name", ref.id.rsplit("/", 1)[-1]), tags)
+            ]
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request = parse(environ)

@@ -17,6 +17,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 __all__ = [
     "KINDS",
     "Ref",
+    "all_tagged",
     "backend",
     "exists",
     "find",
@@ -40,6 +41,7 @@ KINDS: Final = (
     "eks-cluster",
 )
 
+_SERVICES: Final = {"db": "rds", "ecs-cluster": "ecs", "ecs-service": "ecs", "eks-cluster": "eks"}
 _EC2_PREFIXES: Final = {"vpc-": "vpc", "subnet-": "subnet", "sg-": "security-group", "i-": "instance"}
 _ARN = re.compile(r"arn:[^:]+:(?P<service>[^:]+):(?P<region>[^:]*):[^:]*:(?P<rest>.+)")
 _NOT_FOUND: Final = {
@@ -123,6 +125,26 @@ def live(kind: str, region: str) -> Iterator[Ref]:
     for resource_id, found in _all(kind, region):
         if not _is_dead(kind, found):
             yield Ref(kind, resource_id, "" if kind == "bucket" else region)
+
+
+def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
+    """Return all resources with their tags, of every region: those of our kinds that are not dead remains, and
+    whatever else EC2 keeps tags of."""
+    yield from ((ref, tags_shown(ref)) for ref in live("bucket", ""))
+    for kind in (kind for kind in KINDS if kind != "bucket"):
+        service = "ec2" if kind in _EC2_PREFIXES.values() else _SERVICES.get(kind, kind)
+        for region in _regions(service):
+            yield from ((ref, tags_shown(ref)) for ref in live(kind, region))
+    for region in _regions("ec2"):
+        for resource_id, tags in list(backend("ec2", region).tags.items()):
+            if tags and ec2_ref(resource_id, region) is None:
+                yield Ref(resource_id.rpartition("-")[0], resource_id, region), dict(tags)
+
+
+def _regions(service: str) -> list[str]:
+    """The regions that anybody has asked a service of."""
+    get_backend: Any = moto_backends.get_backend
+    return list(get_backend(service)[DEFAULT_ACCOUNT_ID])
 
 
 def tags_of(ref: Ref) -> dict[str, str] | None:

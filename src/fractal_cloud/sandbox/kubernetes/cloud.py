@@ -21,7 +21,7 @@ from fractal_cloud.sandbox.kubernetes.controllers import Controllers
 from fractal_cloud.sandbox.kubernetes.discovery import describe, is_about_itself
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, PageNotFound, unauthorized
 from fractal_cloud.sandbox.kubernetes.forms import form_of, shown_list, shown_object
-from fractal_cloud.sandbox.kubernetes.judging import Watching
+from fractal_cloud.sandbox.kubernetes.judging import Watching, tags_of
 from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Kinds, Object
 from fractal_cloud.sandbox.kubernetes.networking import Addresses
 from fractal_cloud.sandbox.kubernetes.reading import Reading
@@ -31,6 +31,7 @@ from fractal_cloud.sandbox.kubernetes.store import Store
 from fractal_cloud.sandbox.kubernetes.watching import watch
 from fractal_cloud.sandbox.kubernetes.writing import Writing
 from fractal_cloud.sandbox.monitor import Monitor
+from fractal_cloud.sandbox.owned import Owned, owned
 from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse, Stream
 
 __all__ = ["Answer", "KubernetesCloud"]
@@ -118,6 +119,17 @@ class KubernetesCloud:
         with self._lock:
             kind = next(kind for kind in self._kinds if kind.plural == plural)
             return self._store.items(kind, namespace)
+
+    def owned_resources(self) -> list[Owned]:
+        """Every object of every kind that carries the label of an owner at this instant."""
+        with self._lock:
+            self._controllers.settle()
+            return [
+                one
+                for kind in self._kinds
+                for item in self._store.items(kind)
+                for one in owned(self.name, kind.resource, _id(item), str(item["metadata"]["name"]), tags_of(item))
+            ]
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         named, path = split_actor(environ["PATH_INFO"]) if self._authenticate is None else (None, environ["PATH_INFO"])

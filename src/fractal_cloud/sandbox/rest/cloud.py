@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Monitor
+from fractal_cloud.sandbox.owned import Owned, owned
 from fractal_cloud.sandbox.rest.judging import Watching
 from fractal_cloud.sandbox.rest.kinds import Body, Kind
 from fractal_cloud.sandbox.rest.routes import Reply, Request, Route, Routes, read_request
@@ -98,6 +99,18 @@ class RestCloud(ABC):
         with self.lock:
             self.store.settle()
             return list(self.store.items(kind))
+
+    def owned_resources(self) -> list[Owned]:
+        """Every resource that carries an owner tag at this instant, hidden ones and dying ones too."""
+        with self.lock:
+            self.store.settle()
+            return [
+                one
+                for kind in self.kinds
+                if kind.tags is not None
+                for resource_id, body in self.store.items(kind.name)
+                for one in owned(self.name, kind.name, resource_id, kind.place(body).name, kind.tags(body))
+            ]
 
     # How a call goes
 

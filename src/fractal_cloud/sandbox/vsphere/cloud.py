@@ -17,9 +17,10 @@ from typing import Any
 from uuid import uuid4
 
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_cloud.sandbox.judging import Change
+from fractal_cloud.sandbox.judging import OWNER, Change
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
+from fractal_cloud.sandbox.owned import Owned, owned
 from fractal_cloud.sandbox.rest.routes import Reply, Request, read_request
 from fractal_cloud.sandbox.vsphere import AGENT, PASSWORD, PERSON
 from fractal_cloud.sandbox.vsphere.answers import fault, rest_refusal, versions
@@ -77,12 +78,31 @@ class VsphereCloud:
     def takes_tags_in_create(self) -> bool:
         return tuple(int(part) for part in self.version.split(".")) >= (9, 1)
 
-    def tags(self, machine: str) -> dict[str, str]:
-        """The tags of a machine at this instant, under the protocol's neutral names."""
+    def tags(self, moid: str, kind: str = "VirtualMachine") -> dict[str, str]:
+        """The tags of an object at this instant, under the protocol's neutral names."""
         ids = self.simulator.tagging(
-            "POST", "/tag-association?~action=list-attached-tags", {"object_id": _object(machine)}
+            "POST", "/tag-association?~action=list-attached-tags", {"object_id": {"id": moid, "type": kind}}
         )
         return self._named(ids or ())
+
+    def owned_resources(self) -> list[Owned]:
+        """Every object of any kind that a tag of an owner is attached to at this instant."""
+        with self.lock:
+            if not self.simulator.is_running:
+                return []
+            machines, found = self._machines(), set()
+            for tag_id in self.simulator.tagging("GET", "/tag") or ():
+                word = self._word(tag_id)
+                if word is not None and word[0] == OWNER:
+                    path = f"/tag-association/id:{tag_id}?~action=list-attached-objects"
+                    attached = self.simulator.tagging("POST", path, {})
+                    found |= {(str(one["type"]), str(one["id"])) for one in attached or ()}
+            return [
+                one
+                for kind, moid in sorted(found)
+                if kind != "VirtualMachine" or moid in machines  # the simulator keeps the tags of what is gone
+                for one in owned(self.name, kind, moid, machines.get(moid, (moid, ""))[0], self.tags(moid, kind))
+            ]
 
     # How a call goes
 

@@ -67,6 +67,12 @@ class Simulator:
                 _end(self._process)
             self._process, self._cookie, self._session = None, "", ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether anybody has asked it for anything since it was last ended."""
+        with self._lock:
+            return self._process is not None and self._process.poll() is None
+
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Pass one request on."""
         self._start()
