@@ -14,12 +14,23 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from fractal_cloud.sandbox.calls import Call, Filter, RecordedCall
-from fractal_cloud.sandbox.settings import Delay, Failure, Latency, PageFailure, Settings, Throttle
+from fractal_cloud.sandbox.settings import (
+    Delay,
+    Failure,
+    Hang,
+    Latency,
+    PageFailure,
+    Settings,
+    Substitute,
+    Throttle,
+)
+from fractal_cloud.sandbox.wire import ConnectionCut
 
-__all__ = ["Countdown", "Hook", "Interference", "Knobs"]
+__all__ = ["Countdown", "Hook", "Interference", "Knobs", "Rule"]
 
 Hook: TypeAlias = Callable[[Call], None]
 AfterHook: TypeAlias = Callable[[RecordedCall], None]
+Rewrite: TypeAlias = Callable[[bytes], bytes]
 _R = TypeVar("_R")
 Delaying = Literal["late_visibility", "slow_creation", "slow_modification", "slow_deletion"]
 
@@ -28,11 +39,14 @@ Delaying = Literal["late_visibility", "slow_creation", "slow_modification", "slo
 class Interference:
     """What is to happen to one call instead of its answer."""
 
-    kind: Literal["throttle", "fail"]
+    kind: Literal["throttle", "fail", "answer"]
     code: str = ""
     status: int = 0
     message: str = ""
     cut: bool = False
+    body: bytes = b""
+    content_type: str = ""
+    hang: Hang | None = None
 
 
 class Countdown:
@@ -61,6 +75,18 @@ class HookRule:
     times: int | None
 
 
+@dataclass
+class RewriteRule:
+    """How the answers to fitting calls are changed on their way, how often at most."""
+
+    where: Filter
+    rewrite: Rewrite
+    times: int | None
+
+
+Rule: TypeAlias = Latency | Throttle | Failure | PageFailure | Substitute | Hang | Delay | HookRule | RewriteRule
+
+
 class Knobs:
     """Turned by a test, asked by a cloud. Every method that adds a rule returns it, for `remove`.
 
@@ -69,6 +95,9 @@ class Knobs:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self._released = threading.Condition(self._lock)
+        self._hanging = 0
+        self._resets = 0
         self.reset()
 
     def reset(self) -> None:
@@ -79,6 +108,9 @@ class Knobs:
             self._buckets: dict[int, tuple[float, float]] = {}
             self._before_hooks: list[HookRule] = []
             self._after_hooks: list[HookRule] = []
+            self._rewrites: list[RewriteRule] = []
+            self._resets += 1
+            self._released.notify_all()
 
     # What a test turns
 
@@ -99,6 +131,33 @@ class Knobs:
     def fail_page(self, page: int, **rule: Any) -> PageFailure:
         """Fail one page of a listing: `knobs.fail_page(2, operation="DescribeVpcs", code="InternalError")`."""
         return self._add("fail_page", PageFailure(page=page, **rule))
+
+    def answer(self, body: str, *, content_type: str = "application/json", **rule: Any) -> Substitute:
+        """Answer with a body of the test's own: `knobs.answer("<html>", content_type="text/html", operation="List*")`.
+
+        Status 200 unless it says otherwise, for every fitting call; see `Substitute`.
+        """
+        return self._add("answer", Substitute(body=body, content_type=content_type, **rule))
+
+    def rewrite(self, rewrite: Rewrite, *, times: int | None = None, **where: Any) -> RewriteRule:
+        """Change good answers on their way: `knobs.rewrite(lambda body: body[:40], operation="DescribeVpcs")`.
+
+        The body is the cloud's own, as bytes. Only in the sandbox's own process.
+        """
+        rule = RewriteRule(Filter(**where), rewrite, times)
+        with self._lock:
+            self._rewrites.append(rule)
+        return rule
+
+    def hang(self, **rule: Any) -> Hang:
+        """Never answer fitting calls, until the rule is removed: `knobs.hang(operation="CreateVpc")`; see `Hang`."""
+        return self._add("hang", Hang(**rule))
+
+    def wait_until_hanging(self, count: int = 1, *, seconds: float = 60.0) -> None:
+        """Wait until so many calls hang; raises `TimeoutError` where that does not happen."""
+        with self._released:
+            if not self._released.wait_for(lambda: self._hanging >= count, seconds):
+                raise TimeoutError(f"{self._hanging} calls hang after {seconds:g} s, and {count} were waited for")
 
     def late_visibility(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
         """Hide what is created from now on: from lists and from reads by id, for a while."""
@@ -134,15 +193,17 @@ class Knobs:
             self._after_hooks.append(hook)
         return hook
 
-    def remove(self, rule: Latency | Throttle | Failure | PageFailure | Delay | HookRule) -> None:
-        """Take one rule away again; what it already delayed runs its course."""
+    def remove(self, rule: Rule) -> None:
+        """Take one rule away again; what it already delayed runs its course, and what hangs by it is released."""
         with self._lock:
             for hooks in (self._before_hooks, self._after_hooks):
                 hooks[:] = [other for other in hooks if other is not rule]
+            self._rewrites[:] = [other for other in self._rewrites if other is not rule]
             for name in Settings.model_fields:
                 value = getattr(self._settings, name)
                 if isinstance(value, list):
                     value[:] = [other for other in value if other is not rule]
+            self._released.notify_all()
 
     @property
     def page_size(self) -> int | None:
@@ -175,15 +236,48 @@ class Knobs:
             self._settings = settings.model_copy(deep=True)
             self._counts.clear()
             self._buckets.clear()
+            self._released.notify_all()
 
     # What a cloud asks
 
     def wait(self, call: Call) -> None:
-        """Sleep for as long as the latency rules say."""
+        """Sleep for as long as the latency rules say, and for as long as a rule lets the call hang."""
         with self._lock:
             seconds = sum(rule.seconds for rule in self._settings.latency if rule.fits(call))
+            hangs = [rule for rule in self._settings.hang if rule.when == "before" and self._hits(rule, call)]
         if seconds:
             time.sleep(seconds)
+        for rule in hangs:
+            self._hold(rule)
+
+    def hold(self, interference: Interference) -> None:
+        """Keep an answer back and cut the connection in the end, where a rule says so. Outside every lock."""
+        if interference.hang is not None:
+            self._hold(interference.hang)
+            raise ConnectionCut
+
+    def _hold(self, rule: Hang) -> None:
+        with self._released:
+            resets = self._resets
+            self._hanging += 1
+            self._released.notify_all()
+            try:
+                self._released.wait_for(lambda: not any(other is rule for other in self._settings.hang))
+            finally:
+                self._hanging -= 1
+            if resets != self._resets:
+                raise ConnectionCut
+
+    def rewritten(self, call: Call, body: bytes) -> bytes:
+        """The body of a good answer, as the rules change it on its way."""
+        with self._lock:
+            due = [rule for rule in self._rewrites if rule.times != 0 and rule.where.fits(call)]
+            for rule in due:
+                if rule.times is not None:
+                    rule.times -= 1
+        for rule in due:
+            body = rule.rewrite(body)
+        return body
 
     def before(self, call: Call) -> Interference | None:
         """Say what happens instead of carrying the call out, counting the call."""
@@ -195,14 +289,24 @@ class Knobs:
                 *(rule for rule in self._settings.fail_page if self._hits_page(rule, call)),
                 *(rule for rule in self._settings.fail if rule.when == "before" and self._hits(rule, call)),
             ]
-            return _interference(failures)
+            return _interference(failures) or self._substitute("before", call)
 
     def after(self, call: Call) -> Interference | None:
         """Say what happens instead of answering a call that was carried out, counting the call."""
         with self._lock:
-            return _interference(
-                [rule for rule in self._settings.fail if rule.when == "after" and self._hits(rule, call)]
-            )
+            hangs = [rule for rule in self._settings.hang if rule.when == "after" and self._hits(rule, call)]
+            if hangs:
+                return Interference("fail", cut=True, hang=hangs[0])
+            failures = [rule for rule in self._settings.fail if rule.when == "after" and self._hits(rule, call)]
+            return _interference(failures) or self._substitute("after", call)
+
+    def _substitute(self, when: Literal["before", "after"], call: Call) -> Interference | None:
+        for rule in self._settings.answer:
+            if rule.when == when and self._hits(rule, call):
+                return Interference(
+                    "answer", status=rule.status, body=rule.body.encode(), content_type=rule.content_type
+                )
+        return None
 
     def countdown(self, delaying: Delaying, kind: str) -> Countdown | None:
         """Start the countdown for a resource of a kind that is created, changed or deleted now, if a rule says so."""
@@ -239,7 +343,7 @@ class Knobs:
         self._counts[id(rule)] = self._counts.get(id(rule), 0) + 1
         return self._counts[id(rule)]
 
-    def _hits(self, rule: Failure, call: Call) -> bool:
+    def _hits(self, rule: Failure | Substitute | Hang, call: Call) -> bool:
         if not rule.fits(call):
             return False
         count = self._count(rule)

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from fractal_cloud.sandbox.calls import Actor, Call, Filter
 
-__all__ = ["Delay", "Failure", "Latency", "PageFailure", "Settings", "Throttle"]
+__all__ = ["Delay", "Failure", "Hang", "Latency", "PageFailure", "Settings", "Substitute", "Throttle"]
 
 
 class _Model(BaseModel):
@@ -83,6 +83,34 @@ class PageFailure(_Error):
     times: int | None = Field(default=1, ge=1)
 
 
+class Substitute(_Rule):
+    """Answer fitting calls from the `nth` on, `times` of them (`None`: all), with a given body instead of the cloud's.
+
+    What a proxy, a captive portal or a broken load balancer does: a page of HTML with status 200, an empty body, half
+    of a JSON object. `when="before"`: the call never reaches the cloud. `when="after"`: its effect happens, and only
+    its answer is replaced.
+    """
+
+    body: str = "<html><body><h1>It works!</h1></body></html>"
+    content_type: str = "text/html"
+    status: int = Field(default=200, ge=200, le=599)
+    when: Literal["before", "after"] = "before"
+    nth: int = Field(default=1, ge=1)
+    times: int | None = Field(default=None, ge=1)
+
+
+class Hang(_Rule):
+    """Leave fitting calls from the `nth` on, `times` of them (`None`: all), unanswered until the rule is removed.
+
+    `when="before"`: the call waits before it is carried out, and is carried out once it is released. `when="after"`:
+    its effect happens at once; its connection is cut once it is released. A reset cuts both off.
+    """
+
+    when: Literal["before", "after"] = "before"
+    nth: int = Field(default=1, ge=1)
+    times: int | None = Field(default=None, ge=1)
+
+
 class Delay(_Model):
     """How long something takes for resources of a kind: some seconds, or a number of reads of the resource.
 
@@ -109,6 +137,8 @@ class Settings(_Model):
     throttle: list[Throttle] = []
     fail: list[Failure] = []
     fail_page: list[PageFailure] = []
+    answer: list[Substitute] = []
+    hang: list[Hang] = []
     page_size: int | None = Field(default=None, ge=1)
     late_visibility: list[Delay] = []
     slow_creation: list[Delay] = []

@@ -100,7 +100,7 @@ class AwsCloud:
         if interference is not None:
             return self._interfere(request, call, interference, effect=answer.is_success)
         self._record(request, call, answer, effect=answer.is_success)
-        return answer
+        return replace(answer, body=self.knobs.rewritten(call, answer.body)) if answer.is_success else answer
 
     def _carry_out(self, request: AwsRequest, call: Call) -> tuple[Answer, Call, Interference | None]:
         """Judge a call and carry it out, under one lock.
@@ -153,7 +153,12 @@ class AwsCloud:
     def _interfere(self, request: AwsRequest, call: Call, interference: Interference, *, effect: bool) -> Answer:
         if interference.cut:
             self._finish(RecordedCall(call, 0, "", effect))
+            self.knobs.hold(interference)
             raise ConnectionCut
+        if interference.kind == "answer":
+            answer = Answer(interference.status, (("Content-Type", interference.content_type),), interference.body)
+            self._finish(RecordedCall(call, answer.status, "", effect))
+            return answer
         if interference.kind == "throttle":
             answer = answers.throttled(request)
         else:

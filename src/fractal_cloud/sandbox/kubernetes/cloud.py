@@ -176,7 +176,7 @@ class KubernetesCloud:
         if interference is not None:
             return self._interfere(call, interference, effect=answer.is_success)
         self._finish(RecordedCall(call, answer.status, answer.error, answer.is_success))
-        return answer
+        return self._rewritten(call, answer)
 
     def _carry_out(self, request: KubeRequest) -> tuple[Answer, Call, Interference | None]:
         """Judge a call and carry it out, under one lock.
@@ -259,11 +259,24 @@ class KubernetesCloud:
     def _described(self, environ: Environ, path: str) -> Answer:
         return Answer(200, describe(path, self._kinds, f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"))
 
+    def _rewritten(self, call: Call, answer: Answer) -> Answer:
+        if isinstance(answer.content, Stream) or not answer.is_success:
+            return answer
+        content_type, pieces = _written(answer.content)
+        body = b"".join(pieces)
+        changed = self.knobs.rewritten(call, body)
+        if changed == body:
+            return answer
+        return replace(answer, content=changed, content_type=answer.content_type or content_type)
+
     def _interfere(self, call: Call, interference: Interference, *, effect: bool) -> Answer:
         if interference.cut:
             self._finish(RecordedCall(call, 0, "", effect))
+            self.knobs.hold(interference)
             raise ConnectionCut
-        if interference.kind == "throttle":
+        if interference.kind == "answer":
+            answer = Answer(interference.status, interference.body, content_type=interference.content_type)
+        elif interference.kind == "throttle":
             # Priority and fairness refuses in plain text.
             text = "Too many requests, please try again later.\n"
             answer = Answer(429, text, "TooManyRequests", (("Retry-After", "1"),))

@@ -145,7 +145,7 @@ class RestCloud(ABC):
         if interference is not None:
             return self._interfere(call, interference, effect=reply.status < 400)
         self._finish(RecordedCall(call, reply.status, reply.error, reply.status < 400))
-        return reply
+        return self._rewritten(call, reply)
 
     def unknown(self, request: Request) -> Refused:
         """How the vendor refuses a path or a method it does not have."""
@@ -199,11 +199,23 @@ class RestCloud(ABC):
                 self._watching.note(call, draft)
             return reply, call, interference
 
+    def _rewritten(self, call: Call, reply: Reply) -> Reply:
+        if reply.status >= 400:
+            return reply
+        content_type, body = _written(reply.content)
+        changed = self.knobs.rewritten(call, body)
+        if changed == body:
+            return reply
+        return replace(reply, content=changed, headers=_typed(reply.headers, content_type))
+
     def _interfere(self, call: Call, interference: Interference, *, effect: bool) -> Reply:
         if interference.cut:
             self._finish(RecordedCall(call, 0, "", effect))
+            self.knobs.hold(interference)
             raise ConnectionCut
-        if interference.kind == "throttle":
+        if interference.kind == "answer":
+            reply = Reply(interference.status, interference.body, (("Content-Type", interference.content_type),))
+        elif interference.kind == "throttle":
             reply = self._refusal(self.throttled())
         else:
             reply = self._refusal(Refused(interference.status, interference.code, interference.message))
@@ -217,6 +229,12 @@ class RestCloud(ABC):
     def _finish(self, recorded: RecordedCall) -> None:
         self.calls.append(recorded)
         self.knobs.run_after_hooks(recorded)
+
+
+def _typed(headers: tuple[tuple[str, str], ...], content_type: str) -> tuple[tuple[str, str], ...]:
+    if any(name.lower() == "content-type" for name, _ in headers):
+        return headers
+    return (*headers, ("Content-Type", content_type))
 
 
 def _shown(request: Request) -> dict[str, Any]:

@@ -167,7 +167,7 @@ class VsphereCloud:
         if interference is not None:
             return self._interfere(call, interference, effect=reply.status < 400)
         self._finish(RecordedCall(call, reply.status, reply.error, reply.status < 400))
-        return reply
+        return replace(reply, content=self.knobs.rewritten(call, reply.content or b"")) if reply.status < 400 else reply
 
     def _call(self, request: Request, asked: Asked) -> Call:
         user_agent = request.headers.get("user-agent", "")
@@ -293,7 +293,12 @@ class VsphereCloud:
     def _interfere(self, call: Call, interference: Interference, *, effect: bool) -> Reply:
         if interference.cut:
             self._finish(RecordedCall(call, 0, "", effect))
+            self.knobs.hold(interference)
             raise ConnectionCut
+        if interference.kind == "answer":
+            reply = Reply(interference.status, interference.body, (("Content-Type", interference.content_type),))
+            self._finish(RecordedCall(call, reply.status, reply.error, effect))
+            return reply
         status = 503 if interference.kind == "throttle" else interference.status
         if call.service == "tagging":
             reply = rest_refusal(status, interference.code, interference.message)
