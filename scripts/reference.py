@@ -157,6 +157,8 @@ class Page:
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
             yield "a creation whose answer was lost is recognised", self._recognised()
+        yield "told from a later one of the same name", _told_apart(self._offer)
+        yield "its absence is proven by", _proof(self._offer)
         yield "guard of a write", self._facts.guard
 
     def _recognised(self) -> str:
@@ -381,6 +383,25 @@ def identity(offer: AnyOffer, facts: TypeFacts) -> str:
     if facts.words:
         return f"its `name` in its {' and '.join(f'`{word}`' for word in facts.words)}"
     return f"its `name`, unique in {offer.unique_in}"
+
+
+def _told_apart(offer: AnyOffer) -> str:
+    """What a deletion is bound to (O19)."""
+    if offer.ids_return:
+        return "by nothing: its id returns with its name, and the cloud reports nothing else; deletions are bound to it"
+    return "yes: by its id, or by the uid or the time of creation that is remembered with it"
+
+
+def _proof(offer: AnyOffer) -> str:
+    """What must be known before it counts as gone (O17)."""
+    needed = ["a direct read by its id"]
+    if offer.read_needs_parent:
+        needed[0] += ", or its parent being gone"
+    if offer.denial_looks_absent:
+        needed.append("a complete list in the same cycle, because «not found» may mean «not authorised»")
+    if offer.rename_changes_id:
+        needed.append("a list without an unknown resource of the same owner, because renaming or moving changes its id")
+    return "; and ".join(needed)
 
 
 def _carried(facts: TypeFacts) -> str:

@@ -29,7 +29,9 @@ class Sighting:
     ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
     ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
     ``incarnation``: what tells it from a later resource that bears the same id (a uid, the time of its creation); empty
-    where the id itself never returns, or where the cloud reports nothing of the kind.
+    where the id itself never returns, or where the cloud reports nothing of the kind (``Offer.ids_return``). What
+    ``create`` returns may lack it: some clouds report it only once the resource is listed. So two of them tell
+    resources apart only where neither is empty.
     ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 

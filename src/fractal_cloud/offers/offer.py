@@ -157,6 +157,15 @@ class Offer(ABC, Generic[C, K]):
     calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``.
     ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
     race lost there is reported (S16).
+
+    Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
+
+    ``ids_return``: a later resource may bear the same id, and the cloud reports nothing that tells the two apart. Where
+    this is False, either the id itself never returns, or ``Sighting.incarnation`` tells them apart.
+    ``rename_changes_id``: people can rename or move a resource so that its id changes; ``read`` by the old id then
+    finds nothing, though the resource exists.
+    ``denial_looks_absent``: the cloud answers «not found» also where the credentials may not see the resource.
+    ``read_needs_parent``: the id is an address inside the parent: without the parent nothing can be read there.
     """
 
     component: ClassVar[type[Component]]
@@ -177,6 +186,10 @@ class Offer(ABC, Generic[C, K]):
     entry: ClassVar[Entry] = Entry()
     guard: ClassVar[str] = "a fresh read right before the one call"
     unguarded: ClassVar[frozenset[str]] = frozenset()
+    ids_return: ClassVar[bool] = False
+    rename_changes_id: ClassVar[bool] = False
+    denial_looks_absent: ClassVar[bool] = False
+    read_needs_parent: ClassVar[bool] = False
 
     @property
     def type(self) -> str:
@@ -208,7 +221,9 @@ class Offer(ABC, Generic[C, K]):
     def read(self, cloud: K, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource, fresh, with the swept parameters named, and its precondition where there is one.
 
-        None means the cloud says it is not there (or only its dead remains are).
+        It is found by its id alone, whatever its name, folder, tags or parent's name are by now; where those no longer
+        fit the scope, its ``name`` says where it is. None means the cloud says that it does not exist (or only its dead
+        remains do); any other answer raises.
         """
 
     @abstractmethod

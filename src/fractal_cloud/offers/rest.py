@@ -134,6 +134,8 @@ class Dialect(ABC):
         """The error to raise for an answer that is not good."""
         code, words = self.said(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
+        if kind is NotFound and answer.call.is_read and not code:
+            kind = Unreadable  # not in the vendor's format: something in between answered, and proves nothing (S0)
         error = refusal(
             when_read(kind) if answer.call.is_read else kind,
             words,

@@ -31,7 +31,10 @@ TABLE: list[tuple[str, int, type[CloudError], type[CloudError], str]] = [
     ("ClusterNotFoundException", 400, NotFound, NotFound, "ECS"),
     ("ResourceNotFoundException", 404, NotFound, NotFound, "EKS"),
     ("NoSuchBucket", 404, NotFound, NotFound, "S3"),
-    ("404", 404, NotFound, NotFound, "HeadBucket"),
+    ("NoSuchPublicAccessBlockConfiguration", 404, NotFound, NotFound, "S3 has many that begin like this"),
+    ("ServerSideEncryptionConfigurationNotFoundError", 404, NotFound, NotFound, "and one that ends like this"),
+    ("404", 404, NotFound, Unreadable, "a bare status may come from something in between"),
+    ("SomethingElse", 404, NotFound, Unreadable, "a code that is not known to mean absence"),
     ("InvalidAMIID.NotFound", 400, Invalid, Unreadable, "an image that is missing is a fault of the declaration"),
     ("InvalidKeyPair.NotFound", 400, Invalid, Unreadable, "so is a key pair"),
     ("DependencyViolation", 400, Conflict, Unreadable, "something is still in it"),
@@ -60,6 +63,11 @@ def test_a_refusal_becomes_an_error_of_the_closed_set(
 ) -> None:
     assert type(error_of(Answer("no", code, "r-1", "DoIt", status, is_read=False))) is write, reason
     assert type(error_of(Answer("no", code, "r-1", "DoIt", status, is_read=True))) is read, reason
+
+
+@pytest.mark.rule("S0", "O17")
+def test_the_head_of_a_bucket_has_no_other_way_to_say_that_there_is_none() -> None:
+    assert type(error_of(Answer("Not Found", "404", "r-1", "HeadBucket", 404, is_read=True))) is NotFound
 
 
 def test_an_error_tells_the_cause_first_and_how_to_look_it_up() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.gcp import vm_changes
+from fractal_cloud.offers.gcp.cloud import GcpSession
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_cloud.offers.registry import installed
 from tests.offers.gcp.examples import EXAMPLES, IMAGES
@@ -39,6 +41,21 @@ def test_another_size_is_one_stop_one_change_and_one_start(world: GcpWorld, pers
     assert operations(world) == ["stop", "setMachineType", "start"]
     assert made(person)["status"] == "RUNNING"
     world.assert_safe()
+
+
+@pytest.mark.rule("S19", "O17")
+def test_a_machine_that_somebody_labels_as_a_node_is_still_found_by_its_id(world: GcpWorld, person: GcpPerson) -> None:
+    world.deploy("ls-a", machine())
+    world.settle()
+    before = made(person)
+    labels = {**before["labels"], "goog-gke-node": ""}
+    here = f"{person.instance('box')}/setLabels"
+    person.call("POST", here, {"labels": labels, "labelFingerprint": before["labelFingerprint"]})
+    world.cycle(2)
+    scope = Scope("gcp", str(world.output("ls-a", "box", "project")), ZONE)
+    read = installed()[GcpVm.type].read(GcpSession().at(scope), "box")
+    assert read is not None
+    assert (read.resource_id, read.incarnation) == ("box", before["id"])
 
 
 @pytest.mark.rule("T1")

@@ -111,6 +111,40 @@ def test_a_session_that_ran_out_is_opened_again(cloud: Vsphere, vcenter: Sandbox
     assert [one.machine.name for one in cloud.machines()] == ["theirs"]
 
 
+@pytest.mark.rule("S19", "O17")
+def test_a_machine_that_was_moved_and_renamed_is_found_by_its_id_and_says_where_it_lies(
+    cloud: Vsphere, person: VspherePerson
+) -> None:
+    machine = person.create("box")
+    [seen] = VsphereVmOffer().sightings(cloud, Look())
+    archive = person.at("DC0/vm").CreateFolder("archive").CreateFolder("2026")
+    person.done(archive.MoveIntoFolder_Task([machine]))
+    person.done(machine.Rename_Task("old box"))
+    assert list(VsphereVmOffer().sightings(cloud, Look())) == []
+    moved = VsphereVmOffer().read(cloud, seen.resource_id)
+    assert moved is not None
+    assert moved.resource_id == seen.resource_id
+    assert moved.name == "old box (in folder DC0/vm/archive/2026)"
+    assert moved.outputs["inventoryPath"] == "/DC0/vm/archive/2026/old box"
+
+
+@pytest.mark.rule("S19", "S15")
+def test_a_machine_that_was_moved_to_another_folder_gets_no_twin(world: VsphereWorld) -> None:
+    world.deploy(LIVE_SYSTEM, declaration("box"))
+    world.settle()
+    [machine] = world.vsphere.named("box")
+    archive = world.vsphere.at("DC0/vm").CreateFolder("archive")
+    world.vsphere.done(archive.MoveIntoFolder_Task([machine]))
+    world.cycle(4)
+    world.deploy(LIVE_SYSTEM, declaration("box"))
+    world.cycle(4)
+    assert world.vsphere.named("box") == []
+    shown = world.component(LIVE_SYSTEM, "box")
+    assert shown["status"] == "Failed"
+    assert "box (in folder DC0/vm/archive)" in shown["message"]
+    world.assert_safe()
+
+
 @pytest.mark.rule("T7")
 def test_two_values_of_one_key_are_neither(cloud: Vsphere, person: VspherePerson) -> None:
     machine = person.create("theirs")

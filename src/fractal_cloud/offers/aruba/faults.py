@@ -29,7 +29,7 @@ class ArubaDialect(Dialect):
         fields = problem.get("errors") or ()
         faults = [f"{one.get('field', '')}: {one.get('message', '')}" for one in fields if isinstance(one, dict)]
         told = [str(problem.get(name) or "") for name in ("title", "detail")]
-        return str(answer.status), "; ".join(part for part in (*told, *faults) if part)
+        return str(answer.status) if problem else "", "; ".join(part for part in (*told, *faults) if part)
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """A 400 that names no field means «not yet»: something it depends on is not ready, or still in use."""

@@ -52,6 +52,7 @@ class ArubaSecurityGroupOffer(ArubaOffer[ArubaSecurityGroup]):
     service = "network"
     parent = "vpc"
     reads_by_parent = True
+    read_needs_parent = True
     collection = "securityGroups"
     echoed = ("default",)
     outputs: ClassVar[Mapping[str, str]] = {

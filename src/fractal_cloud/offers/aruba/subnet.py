@@ -49,6 +49,7 @@ class ArubaSubnetOffer(ArubaOffer[ArubaSubnet]):
     service = "network"
     parent = "vpc"
     reads_by_parent = True
+    read_needs_parent = True
     collection = "subnets"
     echoed = ("default",)
     outputs: ClassVar[Mapping[str, str]] = {

@@ -30,6 +30,7 @@ _STATES: Mapping[str, tuple[str, Condition]] = {
     "stopped": ("stopped", Condition.SETTLED),
     "shutting-down": ("stopped", Condition.DYING),
 }
+_DEAD = "terminated"
 _LIVING = {"Name": "instance-state-name", "Values": list(_STATES)}
 _CHANGED_WHEN_STOPPED = ("instanceType", "userData")
 # The run state comes last: a machine is started once everything that needs it stopped is done.
@@ -232,7 +233,7 @@ def _sightings(cloud: Aws, reservations: Iterable[Mapping[str, Any]]) -> Iterato
     for reservation in reservations:
         for instance in reservation["Instances"]:
             state = same(instance["State"]["Name"])
-            if state in _STATES:
+            if state != _DEAD:
                 yield _sighting(cloud, instance, state)
 
 
@@ -240,7 +241,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
     instance_id = instance["InstanceId"]
     region = same(cloud.region)
     tags = from_list(instance.get("Tags"))
-    run_state, condition = _STATES[state]
+    run_state, condition = _STATES.get(state, (None, Condition.CHANGING))
     known = {name: instance[key] for name, key in _OUTPUTS.items() if instance.get(key)}
     return Sighting(
         type=AwsEc2Instance.type,
@@ -255,7 +256,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
             "instanceType": same(instance["InstanceType"]),
             "keyName": instance.get("KeyName"),
             "securityGroups": sorted(same(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
-            "state": run_state,
+            **({"state": run_state} if run_state else {}),
         },
         outputs={
             "instanceId": instance_id,

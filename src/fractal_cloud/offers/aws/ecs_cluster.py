@@ -26,6 +26,8 @@ _CONDITIONS: Final[Mapping[str, Condition]] = {
     "DEPROVISIONING": Condition.DYING,
     "FAILED": Condition.BROKEN,
 }
+DEAD: Final = "INACTIVE"
+"""The status of what was deleted, which ECS goes on to describe; any other that is unknown is work in progress."""
 
 
 class AwsEcsCluster(Component):
@@ -99,6 +101,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
         "region": "region it lies in",
         "status": "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED",
     }
+    ids_return = True  # the ARN is made of the name, and ECS reports neither an id nor a time of creation
     glass = ecs_glass("clusterArn")
     guard = GUARD
 
@@ -171,7 +174,7 @@ def _strategy(cloud: Aws, arn: str, providers: Collection[str]) -> list[dict[str
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     for cluster in found:
-        if cluster["status"] in _CONDITIONS:
+        if cluster["status"] != DEAD:
             yield _sighting(cloud, cluster)
 
 

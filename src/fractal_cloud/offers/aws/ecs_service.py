@@ -15,11 +15,11 @@ from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
-from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, ecs_glass, tag_ecs, whole
+from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, ecs_glass, tag_ecs, whole
 from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_list, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, from_list, moment, same, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
 
@@ -112,6 +112,7 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
         "status": "ACTIVE or DRAINING",
         "rolloutState": "how far the newest deployment is: IN_PROGRESS, COMPLETED or FAILED",
     }
+    read_needs_parent = True
     glass = ecs_glass("serviceArn")
     guard = GUARD
 
@@ -203,7 +204,7 @@ def _described(cloud: Aws, cluster: str, arns: list[str]) -> list[Mapping[str, A
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     for service in found:
-        if service["status"] in _STATUS:
+        if service["status"] != DEAD:
             yield _sighting(cloud, service)
 
 
@@ -234,6 +235,7 @@ def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:
         type=AwsEcsService.type,
         name=service["serviceName"],
         resource_id=service["serviceArn"],
+        incarnation=moment(service.get("createdAt")),
         parent_id=same(service["clusterArn"]),
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,

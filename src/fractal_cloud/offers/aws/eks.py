@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_map, one_way, same
+from fractal_cloud.offers.aws.tags import GUARD, from_map, moment, one_way, same
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
@@ -259,6 +259,7 @@ def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
         type=AwsEks.type,
         name=cluster["name"],
         resource_id=cluster["name"],
+        incarnation=moment(cluster.get("createdAt")),
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual=_actual(cluster, region),

@@ -16,6 +16,7 @@ from fractal_cloud.model.errors import (
     NotFound,
     Throttled,
     Transient,
+    Unreadable,
 )
 from fractal_cloud.offers.refusals import refusal, when_read
 
@@ -120,7 +121,7 @@ _BY_CODE: Final[dict[str, type[CloudError]]] = {
     for code in codes
 }
 _BY_SUFFIX: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
-    (("NotFound", "NotFoundFault", "NotFoundException"), NotFound),
+    (("NotFound", "NotFoundFault", "NotFoundException", "NotFoundError"), NotFound),
     (("LimitExceeded", "QuotaExceeded", "QuotaExceededFault"), Conflict),
 )
 _BY_STATUS: Final[dict[int, type[CloudError]]] = {
@@ -130,6 +131,8 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     412: Conflict,
     429: Throttled,
 }
+_SAYS_NOTHING_ELSE: Final = "HeadBucket"
+"""The one call whose refusal has no code, only a status: elsewhere a bare 404 comes from something in between (S0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ def kind_of(answer: Answer) -> type[CloudError]:
 
 
 def _kind_of_answer(answer: Answer) -> type[CloudError]:
+    if answer.code == "404" and answer.is_read and answer.operation != _SAYS_NOTHING_ELSE:
+        return Unreadable
     known = _BY_CODE.get(answer.code)
     if known is not None:
         return known
@@ -159,8 +164,12 @@ def _kind_of_answer(answer: Answer) -> type[CloudError]:
             return kind
     if answer.code.startswith("ClusterContains"):
         return Conflict
+    if answer.code.startswith("NoSuch"):
+        return NotFound
     if answer.status == 0 or answer.status >= 500:
         return Transient
+    if answer.status == 404 and answer.is_read:
+        return Unreadable  # not an answer of AWS that is known to mean absence
     return _BY_STATUS.get(answer.status, Invalid)
 
 

@@ -121,6 +121,7 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
         "endpointPort": "its port, once it has one",
         "masterUserSecretArn": "the secret in Secrets Manager that holds the master password",
     }
+    rename_changes_id = True
     glass = GlassCommands(
         break_glass=[f"aws rds remove-tags-from-resource {_AT} --tag-keys managed-by"],
         readopt=[f"aws rds add-tags-to-resource {_AT} --tags {_BOTH}"],
@@ -301,6 +302,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
         type=AwsRdsPostgres.type,
         name=identifier,
         resource_id=identifier,
+        incarnation=instance.get("DbiResourceId", ""),
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={"region": region, **_actual(instance)},

@@ -2,12 +2,15 @@
 
 AWS lists buckets without their tags. The tags come in bulk from the tagging API, region by region. It lags behind, so
 a declared bucket that does not look like a managed one there is asked itself before anything is concluded from it.
+
+What tells a bucket from a later one of its name is the time of its creation, which only the list of buckets shows. AWS
+says that this time can change when the bucket's policy is edited: a deletion asked for before then leaves the bucket.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import field_validator
 
@@ -20,7 +23,7 @@ from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
-from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, one_way, same, to_list
+from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, moment, one_way, same, to_list
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 _AT: Final = "--region {region} --resource-arn-list {bucketArn}"
@@ -81,10 +84,10 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
 
     def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
         """All buckets of the regions in which there are declared ones; of all regions where none is named."""
-        buckets = _regions_of_buckets(cloud)
-        regions = {buckets[name] for name in look.names if name in buckets} if look.names else set(buckets.values())
+        buckets = list(_buckets(cloud))
+        regions = {one.region for one in buckets if not look.names or one.name in look.names}
         tags = {region: _bulk_tags(cloud.elsewhere(region)) for region in sorted(regions)}
-        for name, region in buckets.items():
+        for name, region, born in buckets:
             if region in regions:
                 there = cloud.elsewhere(region)
                 found = tags[region].get(name, NONE)
@@ -93,7 +96,7 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
                     if confirmed is None:
                         continue
                     found = confirmed
-                yield _sighting(there, name, found)
+                yield _sighting(there, name, found, born=born)
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """The settings named, each by a call of its own."""
@@ -106,11 +109,13 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
         if head is None:
             return None
         there = cloud.elsewhere(_region_of_head(head) or _location(cloud, resource_id))
+        # The tags come last but for the settings: a guard decides by them.
+        born = next((moment(one.get("CreationDate")) for one in _listed(cloud, resource_id)), "")
         tags = _bucket_tags(there, resource_id)
         if tags is None:
             return None
         swept = {name: SETTINGS[name].read(there, resource_id) for name in sweep}
-        return _sighting(there, resource_id, tags, swept)
+        return _sighting(there, resource_id, tags, swept, born)
 
     def create(self, cloud: Aws, wanted: Wanted[AwsS3], tags: ProtocolTags) -> Sighting:
         """Create it; its settings are left to ``update``, but for the ownership of objects."""
@@ -164,14 +169,25 @@ def _looks_managed(tags: Mapping[str, str]) -> bool:
     return protocol.is_managed and protocol.owner is not None
 
 
-def _regions_of_buckets(cloud: Aws) -> dict[str, str]:
-    """The region of every bucket of the account. AWS tells regions only where a parameter of the list is given."""
-    found: dict[str, str] = {}
+class _Bucket(NamedTuple):
+    name: str
+    region: str
+    born: str
+
+
+def _buckets(cloud: Aws) -> Iterator[_Bucket]:
+    """Every bucket of the account. AWS tells regions only where a parameter of the list is given."""
     for page in cloud.pages("s3", "list_buckets", "Buckets", MaxBuckets=10_000):
         for bucket in page:
             name = bucket["Name"]
-            found[name] = same(bucket.get("BucketRegion") or _location(cloud, name))
-    return found
+            region = same(bucket.get("BucketRegion") or _location(cloud, name))
+            yield _Bucket(name, region, moment(bucket.get("CreationDate")))
+
+
+def _listed(cloud: Aws, name: str) -> Iterator[Mapping[str, Any]]:
+    """One bucket as the list shows it: nothing else reports when it was created."""
+    pages = cloud.pages("s3", "list_buckets", "Buckets", Prefix=name, MaxBuckets=10_000)
+    return (bucket for page in pages for bucket in page if bucket["Name"] == name)
 
 
 def _location(cloud: Aws, name: str) -> str:
@@ -223,13 +239,16 @@ def _not_empty(cloud: Aws, name: str, refusal: Conflict) -> Conflict:
     )
 
 
-def _sighting(cloud: Aws, name: str, tags: Mapping[str, str], swept: Mapping[str, Any] | None = None) -> Sighting:
+def _sighting(
+    cloud: Aws, name: str, tags: Mapping[str, str], swept: Mapping[str, Any] | None = None, born: str = ""
+) -> Sighting:
     region = same(cloud.region)
     suffix = "amazonaws.com.cn" if cloud.partition == "aws-cn" else "amazonaws.com"
     return Sighting(
         type=AwsS3.type,
         name=name,
         resource_id=name,
+        incarnation=born,
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual={"region": region, **(swept or {})},

@@ -6,6 +6,7 @@ Every call here names the keys it is about; none replaces a set, so nobody else'
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,6 +26,11 @@ GUARD: Final = (
 def same(text: str) -> str:
     """One object for equal texts: thousands of resources repeat the same keys, regions and states."""
     return text
+
+
+def moment(told: datetime | None) -> str:
+    """A time as AWS reports it, written in one way; empty where it reports none."""
+    return told.astimezone(UTC).isoformat() if told is not None else ""
 
 
 def from_list(tags: Iterable[Mapping[str, str]] | None, key: str = "Key", value: str = "Value") -> Mapping[str, str]:

@@ -146,6 +146,10 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
             "principalId": (item.get("identity") or {}).get("principalId"),
         }
 
+    def incarnation_of(self, item: Item) -> str:
+        """The id by which Azure itself tells clusters apart that had the same name one after the other."""
+        return str((item.get("properties") or {}).get("resourceUID") or "") or super().incarnation_of(item)
+
     def etag_of(self, item: Item) -> str | None:
         """Spelled in a way of its own."""
         return item.get("eTag")

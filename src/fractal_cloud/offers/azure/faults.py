@@ -15,9 +15,12 @@ from fractal_cloud.model.errors import (
     Protected,
     Throttled,
     Transient,
+    Unreadable,
 )
 
 NO_GROUP: Final = "ResourceGroupNotFound"
+# What a read that is answered with 404 proves something by.
+_ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceNotFound", NO_GROUP})
 # Azure answers these with a status that says less, or something else.
 _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     # busy, full, or in use: it may go later
@@ -59,6 +62,8 @@ def kind_of(status: int, code: str, method: str) -> type[CloudError]:
         return Conflict  # somebody makes the group, and it goes on
     if code in _BY_CODE:
         return _BY_CODE[code]
+    if status == 404 and method == "GET" and code not in _ABSENT:
+        return Unreadable  # Azure says it also of a provider or a type that it does not know
     if status == 0 or status >= 500:
         return Transient
     return _BY_STATUS.get(status, Invalid)

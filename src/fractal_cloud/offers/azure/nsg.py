@@ -74,6 +74,10 @@ class AzureNsgOffer(ResourceOffer[AzureNsg]):
         """Its own id."""
         return {"resourceGuid": (item.get("properties") or {}).get("resourceGuid")}
 
+    def incarnation_of(self, item: Item) -> str:
+        """The id of its own."""
+        return str((item.get("properties") or {}).get("resourceGuid") or "")
+
     def body(self, wanted: Wanted[AzureNsg]) -> Item:
         """The group with its rules."""
         properties: Item = {}

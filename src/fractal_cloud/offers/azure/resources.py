@@ -60,6 +60,7 @@ class ResourceOffer(Offer[C, Azure]):
     deletes_guarded: ClassVar[bool] = False
     place: ClassVar[tuple[str, ...]] = ("resourceGroup",)
     realm = "subscription"
+    rename_changes_id = True  # a move to another resource group
     glass = glass()
     guard = GUARDED
     unguarded: ClassVar[frozenset[str]] = frozenset({"tag", "delete"})
@@ -88,6 +89,10 @@ class ResourceOffer(Offer[C, Azure]):
 
         Whoever reads the resource itself once more does so with ``still``: that look is heeded like the guard's.
         """
+
+    def incarnation_of(self, item: Item) -> str:
+        """What tells it from a later resource of the same id, which is made of names: mostly when it was created."""
+        return str((item.get("systemData") or {}).get("createdAt") or "")
 
     def etag_of(self, item: Item) -> str | None:
         """The precondition of an update, where the kind has one."""
@@ -133,6 +138,7 @@ class ResourceOffer(Offer[C, Azure]):
             type=self.type,
             name=name_in(resource_id),
             resource_id=resource_id,
+            incarnation=self.incarnation_of(item),
             protocol=protocol_of(tags),
             tags=tags,
             actual={

@@ -126,6 +126,10 @@ class AzureStorageAccountOffer(ResourceOffer[AzureStorageAccount]):
             "creationTime": properties.get("creationTime"),
         }
 
+    def incarnation_of(self, item: Item) -> str:
+        """When it was created."""
+        return str((item.get("properties") or {}).get("creationTime") or "")
+
     def state(self, item: Item) -> State:
         """It is being created until its name is known everywhere."""
         text = (item.get("properties") or {}).get("provisioningState")

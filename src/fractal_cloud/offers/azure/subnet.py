@@ -43,6 +43,9 @@ class AzureSubnetOffer(ReadOnlyOffer[AzureSubnet, Azure]):
     place = ("resourceGroup",)
     parent = "vnet"
     realm = "subscription"
+    ids_return = True
+    rename_changes_id = True
+    read_needs_parent = True
     outputs: ClassVar[Mapping[str, str]] = {
         "id": "Azure's id of the subnet",
         "name": "its name",

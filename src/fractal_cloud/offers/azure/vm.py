@@ -160,6 +160,10 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
             "privateIpAddress": next((one.get("privateIPAddress") for one in addresses), None),
         }
 
+    def incarnation_of(self, item: Item) -> str:
+        """The id of the machine itself."""
+        return str((item.get("properties") or {}).get("vmId") or "")
+
     def state(self, item: Item) -> State:
         """Its provisioning, and then its power: a start or a stop takes time of its own."""
         condition, detail = super().state(item)

@@ -107,6 +107,10 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
         """Its own id."""
         return {"resourceGuid": (item.get("properties") or {}).get("resourceGuid")}
 
+    def incarnation_of(self, item: Item) -> str:
+        """The id of its own."""
+        return str((item.get("properties") or {}).get("resourceGuid") or "")
+
     def body(self, wanted: Wanted[AzureVnet]) -> Item:
         """The network with its subnets."""
         network = wanted.component

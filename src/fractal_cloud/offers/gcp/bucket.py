@@ -122,6 +122,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
             type=GcpGcsBucket.type,
             name=name,
             resource_id=name,
+            incarnation=raw.get("timeCreated", ""),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"location": location, **_actual(raw)},

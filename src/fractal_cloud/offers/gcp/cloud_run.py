@@ -114,6 +114,7 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
             type=GcpCloudRun.type,
             name=name,
             resource_id=name,
+            incarnation=raw.get("uid", ""),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"region": region, **_actual(raw)},

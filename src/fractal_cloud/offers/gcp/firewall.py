@@ -74,6 +74,7 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
             type=GcpFirewall.type,
             name=name,
             resource_id=name,
+            incarnation=str(raw["id"]),
             actual={
                 "network": network,
                 "direction": raw.get("direction"),

@@ -155,6 +155,7 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
             type=GcpGke.type,
             name=name,
             resource_id=name,
+            incarnation=raw.get("id", ""),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"location": location, **_actual(cloud, raw)},

@@ -61,6 +61,7 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
             type=GcpVpc.type,
             name=name,
             resource_id=name,
+            incarnation=str(raw["id"]),
             actual={
                 "autoCreateSubnetworks": bool(raw.get("autoCreateSubnetworks")),
                 "routingMode": (raw.get("routingConfig") or {}).get("routingMode"),

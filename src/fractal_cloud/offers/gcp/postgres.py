@@ -144,6 +144,7 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
             type=GcpPostgresDbms.type,
             name=name,
             resource_id=name,
+            incarnation=raw.get("createTime", ""),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual=_actual(raw),

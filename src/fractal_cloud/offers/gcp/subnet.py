@@ -71,6 +71,7 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
             type=GcpSubnet.type,
             name=name,
             resource_id=name,
+            incarnation=str(raw["id"]),
             actual={
                 "region": region,
                 "network": network,

@@ -119,6 +119,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
     title = "Compute Engine instance"
     service = "compute"
     place = ("zone",)
+    rename_changes_id = True  # `gcloud compute instances set-name`
     outputs: ClassVar[Mapping[str, str]] = {
         "instanceName": "name of the machine",
         "instanceId": "number that no other machine will ever have",
@@ -164,8 +165,9 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         raw = self.raw(cloud, resource_id)
         if raw is None:
             return None
-        found = self.sighting(cloud, raw)
-        if found is None or not sweep:
+        # Whatever its labels say by now: a label that somebody adds makes no machine vanish.
+        found = self._shown(cloud, raw, labels_of(raw.get("labels")))
+        if not sweep:
             return found
         return replace(found, actual={**found.actual, **{name: self._image(cloud, raw) for name in sweep}})
 
@@ -197,6 +199,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             type=GcpVm.type,
             name=name,
             resource_id=name,
+            incarnation=str(raw.get("id", "")),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
             actual={"zone": zone, "state": run_state, **actual(raw)},
@@ -217,8 +220,9 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         """Begin to make it. The same token never makes a second one, and tells what became of the first try."""
         body = _body(wanted.component, cloud, tags)
         request = {"requestId": str(uuid5(NAMESPACE_URL, wanted.token))} if wanted.token else {}
-        cloud.write(self.service, "POST", self.collection(cloud), body, request)
-        return self._shown(cloud, {**body, "status": "PROVISIONING"}, tags.to_mapping())
+        begun = cloud.write(self.service, "POST", self.collection(cloud), body, request)
+        made = {**body, "id": begun.get("targetId", ""), "status": "PROVISIONING"}
+        return self._shown(cloud, made, tags.to_mapping())
 
     def update(self, cloud: Gcp, sighting: Sighting, wanted: Wanted[GcpVm], drift: Collection[str]) -> None:
         """Make the next call needed: stop, change, start are three, each found to be next by what was seen."""

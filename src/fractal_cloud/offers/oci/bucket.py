@@ -62,6 +62,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
     title = "Bucket"
     service = "objectstorage"
     holds_data = True
+    rename_changes_id = True
     outputs: ClassVar[Mapping[str, str]] = {
         "bucketName": "name of the bucket",
         "namespace": "Object Storage namespace of the tenancy",
@@ -142,6 +143,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
             type=self.type,
             name=name_of(cloud, item["name"], item["compartmentId"]),
             resource_id=item["name"],
+            incarnation=str(item.get("timeCreated") or ""),
             protocol=protocol_of(tags),
             tags=tags,
             actual={"region": cloud.region, **(_settings(item) if "storageTier" in item else {})},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Denied
@@ -21,7 +21,9 @@ STATES: Mapping[str, Condition] = {
     "UPDATING": Condition.CHANGING,
     "TERMINATING": Condition.DYING,
 }
-"""What the states of a network mean; TERMINATED is not among them: it counts as absent."""
+"""What the states of a network mean; one that is unknown counts as work in progress."""
+DEAD: Final = "TERMINATED"
+"""The one state that counts as absent."""
 
 
 class OciComponent(Component):
@@ -46,6 +48,7 @@ class OciOffer(Offer[C, Oci]):
     place = ("region",)
     realm = "compartment"
     guard = GUARD
+    denial_looks_absent = True  # «NotAuthorizedOrNotFound»
 
     @abstractmethod
     def listed(self, cloud: Oci) -> Iterator[str]:
@@ -101,7 +104,7 @@ class CoreOffer(OciOffer[C]):
 
     def _living(self, cloud: Oci) -> Iterator[Item]:
         every = cloud.list(self.service, f"{CORE}/{self.collection}")
-        return (item for item in every if item["lifecycleState"] in self.states)
+        return (item for item in every if item["lifecycleState"] != DEAD)
 
     def read(self, cloud: Oci, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its OCID, with its etag."""
@@ -111,7 +114,7 @@ class CoreOffer(OciOffer[C]):
             self.make_sure_of_absence(cloud, resource_id)
             return None
         item, etag = found
-        return self.sighting(cloud, item, etag) if item["lifecycleState"] in self.states else None
+        return self.sighting(cloud, item, etag) if item["lifecycleState"] != DEAD else None
 
     def create(self, cloud: Oci, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
         """Create it; the same token never makes a second one."""
@@ -147,6 +150,7 @@ class CoreOffer(OciOffer[C]):
     def sighting(self, cloud: Oci, item: Item, etag: str | None = None) -> Sighting:
         """What a resource shows."""
         state = item["lifecycleState"]
+        condition = self.states.get(state, Condition.CHANGING)
         tags = item.get("freeformTags") or {}
         return Sighting(
             type=self.type,
@@ -163,9 +167,9 @@ class CoreOffer(OciOffer[C]):
                 **{name: value for name, value in self.shown(item).items() if value is not None},
                 **warning(item),
             },
-            condition=self.states[state],
+            condition=condition,
             revision=etag or None,
-            detail="" if self.states[state] is Condition.SETTLED else state,
+            detail="" if condition is Condition.SETTLED else state,
         )
 
     def parent_of(self, item: Item) -> str | None:

@@ -65,6 +65,7 @@ class PostgresServerOffer(Offer[PostgresServer, PostgresCloud]):
         )
     )
     guard = "none is needed: the server itself is never written to"
+    ids_return = True
 
     def sightings(self, cloud: PostgresCloud, look: Look) -> Iterator[Sighting]:
         """The one server of the scope, if it answers; one that does not is unreadable, never absent (S0)."""

@@ -21,10 +21,11 @@ _MOREF: Final = "vm-"
 
 
 class Tagged(NamedTuple):
-    """A machine with its tags."""
+    """A machine with its tags. ``elsewhere``: the path of its folder, where that is not the scope's."""
 
     machine: Machine
     tags: Mapping[str, str]
+    elsewhere: str = ""
 
 
 class Vsphere(Cloud):
@@ -52,12 +53,17 @@ class Vsphere(Cloud):
         yield from (Tagged(one, tags[one.moref]) for one in found)
 
     def find(self, resource_id: str) -> Tagged | None:
-        """One machine by its instance UUID, or by its managed object id; None where it is not there, in this folder."""
+        """One machine by its instance UUID, or by its managed object id, in whatever folder; None where there is none.
+
+        Where it lies in another folder than the scope's, that is told with it.
+        """
         is_moref = resource_id.startswith(_MOREF)
         found = self._soap.get(resource_id) if is_moref else self._soap.find(resource_id)
-        if found is None or not self._soap.lies_in(found.folder, self.folder):
+        if found is None:
             return None
-        return Tagged(found, self._tagging.attached_to(found.moref))
+        is_here = self._soap.lies_in(found.folder, self.folder)
+        elsewhere = "" if is_here else self._soap.path_of(found.folder)
+        return Tagged(found, self._tagging.attached_to(found.moref), elsewhere)
 
     def create(self, making: Making, live_system_id: str, names: Sequence[str]) -> str:
         """Make a machine, with these tags where they can go along; they are made first, also where they cannot.

@@ -21,7 +21,14 @@ from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.vsphere.credentials import Credentials
 from fractal_cloud.offers.vsphere.faults import failure, fault
 from fractal_cloud.offers.vsphere.machines import Machine, Making
-from fractal_cloud.offers.vsphere.specs import KILO_PER_GIGA, asking, devices_of, told_machine
+from fractal_cloud.offers.vsphere.specs import (
+    KILO_PER_GIGA,
+    asking,
+    asking_upwards,
+    devices_of,
+    told_machine,
+    told_path,
+)
 
 PAGE: Final = 500
 TAGS_IN_CREATE: Final = (9, 1)
@@ -119,8 +126,23 @@ class Soap:
         return told_machine(page.objects[0])
 
     def lies_in(self, moref: str, folder: str) -> bool:
-        """Whether a folder's managed object id is that of a path."""
-        return bool(self._folder(folder)._moId == moref)  # noqa: SLF001
+        """Whether a folder's managed object id is that of a path; a path that leads nowhere is no folder's."""
+        found = self._at(folder)
+        return found is not None and bool(found._moId == moref)  # noqa: SLF001
+
+    def path_of(self, moref: str) -> str:
+        """The inventory path of a folder, as far up as it may be seen; its managed object id where nothing may."""
+        from pyVmomi import vim
+
+        if not moref:
+            return "none"
+        page = self._read(
+            "RetrievePropertiesEx",
+            lambda content: content.propertyCollector.RetrievePropertiesEx(
+                [asking_upwards(moref, self._stub)], vim.PropertyCollector.RetrieveOptions()
+            ),
+        )
+        return told_path(moref, page.objects if page is not None else ()) or moref
 
     def _folder(self, path: str) -> Any:
         found = self._at(path)

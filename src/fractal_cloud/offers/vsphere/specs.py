@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Unreadable
@@ -32,6 +33,31 @@ def asking(where: Any) -> Any:
 
     what = vim.PropertyCollector.PropertySpec(type=vim.VirtualMachine, pathSet=list(_PATHS))
     return vim.PropertyCollector.FilterSpec(objectSet=[where], propSet=[what])
+
+
+def asking_upwards(moref: str, stub: Any) -> Any:
+    """What is asked of the property collector: the names of a folder and of everything it lies in."""
+    from pyVmomi import vim
+
+    collector = vim.PropertyCollector
+    further = collector.SelectionSpec(name="up")
+    up = collector.TraversalSpec(name="up", type=vim.ManagedEntity, path="parent", skip=False, selectSet=[further])
+    where = collector.ObjectSpec(obj=vim.Folder(moref, stub), skip=False, selectSet=[up])
+    what = collector.PropertySpec(type=vim.ManagedEntity, pathSet=["name", "parent"])
+    return collector.FilterSpec(objectSet=[where], propSet=[what])
+
+
+def told_path(moref: str, items: Iterable[Any]) -> str:
+    """The inventory path of a folder, from what was answered of it and of what it lies in; without the root's name."""
+    known = {item.obj._moId: {one.name: one.val for one in item.propSet} for item in items}  # noqa: SLF001
+    names: list[str] = []
+    while values := known.pop(moref, None):
+        parent = values.get("parent")
+        if parent is None:
+            break
+        names.insert(0, str(values.get("name") or moref))
+        moref = parent._moId  # noqa: SLF001
+    return "/".join(names)
 
 
 def told_machine(item: Any) -> Machine:

@@ -78,6 +78,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     place = ("folder",)
     service = "vsphere"
     holds_data = True
+    denial_looks_absent = True  # vCenter finds nothing where it may not be seen
     guard = GUARD
     outputs: ClassVar[Mapping[str, str]] = {
         "moref": "its managed object id at this vCenter (vm-…)",
@@ -184,11 +185,11 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         return [f"changing {name} stops the machine and starts it again" for name in stopping]
 
     def _sighting(self, cloud: Vsphere, found: Tagged) -> Sighting:
-        machine, tags = found
+        machine, tags, elsewhere = found
         outputs = {
             "moref": machine.moref,
             "instanceUuid": machine.instance,
-            "inventoryPath": f"{cloud.folder}/{machine.name}",
+            "inventoryPath": f"{f'/{elsewhere}' if elsewhere else cloud.folder}/{machine.name}",
             "powerState": machine.power,
             "vmPathName": machine.path,
             "ipAddress": machine.address,
@@ -197,7 +198,8 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         untold = Condition.CREATING if machine.is_reached else Condition.BROKEN
         return Sighting(
             type=self.type,
-            name=machine.name,
+            # In another folder its name is no longer what the scope means by it.
+            name=f"{machine.name} (in folder {elsewhere})" if elsewhere else machine.name,
             resource_id=machine.instance or machine.moref,
             protocol=ProtocolTags.from_mapping(tags),
             tags=tags,

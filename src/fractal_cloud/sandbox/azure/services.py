@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -25,6 +26,10 @@ _SYSTEM_DATABASES = ("azure_maintenance", "azure_sys", "postgres")
 CHILDREN = Kind("children", place=lambda body: Place(body["name"], body["parent"]), judged=False)
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
 def _complete_account(_: Draft, body: Body, before: Body | None) -> Body:
     properties = body["properties"]
     body.pop("_version", None)
@@ -39,7 +44,7 @@ def _complete_account(_: Draft, body: Body, before: Body | None) -> Body:
     properties.setdefault("supportsHttpsTrafficOnly", True)
     properties["provisioningState"] = "Succeeded"
     properties["primaryLocation"] = body["location"]
-    properties["creationTime"] = (before or {}).get("properties", {}).get("creationTime") or "2026-01-01T00:00:00Z"
+    properties["creationTime"] = (before or {}).get("properties", {}).get("creationTime") or _now()
     services = ("blob", "file", "queue", "table")
     properties["primaryEndpoints"] = {one: f"https://{name}.{one}.core.windows.net/" for one in services}
     sku = dict(body.get("sku") or {})
@@ -75,6 +80,7 @@ def _complete_cluster(draft: Draft, body: Body, before: Body | None) -> Body:
         "nodeResourceGroup": group,
     }
     body["_cluster"] = (before or {}).get("_cluster") or uuid4().hex
+    properties["resourceUID"] = body["_cluster"][:24]
     properties["fqdn"] = f"{properties.get('dnsPrefix')}-{body['_cluster'][:8]}.hcp.{body['location']}.azmk8s.io"
     body.setdefault("sku", {"name": "Base", "tier": "Free"})
     body["identity"] = {**(body.get("identity") or {}), "principalId": str(uuid4()) if before is None else "kept"}
@@ -161,6 +167,7 @@ def _complete_server(draft: Draft, body: Body, before: Body | None) -> Body:
         "minorVersion": "4",
         "fullyQualifiedDomainName": f"{body['name']}.postgres.database.azure.com",
     }
+    body["systemData"] = (before or {}).get("systemData") or {"createdAt": _now(), "createdByType": "Application"}
     properties.setdefault("network", {"publicNetworkAccess": "Enabled"})
     properties.setdefault("highAvailability", {"mode": "Disabled", "state": "NotEnabled"})
     if before is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError, read, written
@@ -67,7 +68,12 @@ def create_a_service_once(mending: Mending, request: AwsRequest, call: Call) -> 
     answer = mending.dispatch(request)
     if answer.is_success:
         mending.memory[key] = token
-        _run_tasks(find(ref))
+        made: Any = find(ref)
+        made.created_at = datetime.now(UTC)  # moto leaves it out
+        _run_tasks(made)
+        told = read(request, answer)
+        told["service"]["createdAt"] = made.created_at
+        answer = written(request, told, like=answer)
     return answer
 
 

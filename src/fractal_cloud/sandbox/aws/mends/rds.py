@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from fractal_cloud.sandbox.aws.answer import Answer, AwsError
@@ -32,6 +33,8 @@ def give_it_a_real_database(mending: Mending, request: AwsRequest, call: Call) -
     answer = mending.dispatch(_lowered(request, call))
     server = REAL_POSTGRES.get()
     database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
+    if database is not None and answer.is_success:
+        answer = _with_an_id_of_its_own(answer, database)
     if server is None or database is None or not answer.is_success:
         return answer
     if not hasattr(type(database), "leads_to"):
@@ -47,6 +50,13 @@ def give_it_a_real_database(mending: Mending, request: AwsRequest, call: Call) -
             version_stages=["AWSCURRENT"],
         )
     return answer
+
+
+def _with_an_id_of_its_own(answer: Answer, database: Any) -> Answer:
+    """moto gives all databases one and the same resource id; AWS gives each its own, which never returns."""
+    told = database.dbi_resource_id
+    database.dbi_resource_id = f"db-{uuid.uuid4().hex[:26].upper()}"
+    return replace(answer, body=answer.body.replace(told.encode(), database.dbi_resource_id.encode()))
 
 
 def _led(kind: type[Any]) -> type[Any]:
