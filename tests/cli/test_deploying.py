@@ -100,6 +100,19 @@ def test_deploy_and_wait_fails_with_every_failing_components_message(
     assert "fine" not in ran.err
 
 
+@pytest.mark.rule("C8")
+def test_deploy_and_wait_says_why_where_only_a_person_can_go_on(
+    fractal: Fractal, control: FakeControlPlane, file: str
+) -> None:
+    accept(control)
+    reason = "net (ManualOverride): several resources are named 'net' (vpc-1, vpc-2): rename all but one"
+    failed = mutation("Failed", net=("ManualOverride", "several"), sub=("Instantiating", "waits for net"))
+    control.on("GET", MUTATION, {**failed, "reasons": [reason]})
+    ran = fractal("deploy", file, "--wait")
+    assert ran.code == 1
+    assert ran.err.splitlines()[:2] == ["error: ls-a: Failed", f"  {reason}"]
+
+
 def test_deploy_and_wait_gives_up_after_the_timeout(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
     accept(control)
     control.on("GET", MUTATION, mutation("InProgress", a=("Pending", "nobody serves aws")))

@@ -262,3 +262,15 @@ def test_values_are_shown_as_they_are() -> None:
     assert [shown.plain(value) for value in ("a", "", None, True, 3, ["é"])] == [
         *("a", '""', "null", "true", "3", '["é"]'),
     ]
+
+
+@pytest.mark.rule("C8")
+def test_a_livesystem_says_why_its_last_deploy_failed(world: World) -> None:
+    world.cloud.knobs.fail(
+        times=None, operation="DescribeVpcs", actor="agent", code="UnauthorizedOperation", status=403
+    )
+    world.deploy("team", vpc(), subnet())
+    world.cycle(2)
+    text = text_of(Visitor(world.app).page("/ui/livesystems/team"))
+    assert "The last deploy has failed." in text
+    assert "net (Instantiating): cannot be read, so nothing is decided:" in text

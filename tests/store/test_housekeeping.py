@@ -23,6 +23,7 @@ def _keep(world: World) -> None:
 
 @pytest.mark.rule("S21")
 def test_what_no_agent_serves_is_failed_within_two_cycles_and_says_what_to_do(world: World) -> None:
+    world.agent(providers=("other",), cycle=60)
     mutation = world.deploy("ls-a", net())
     _keep(world)
     assert world.component("ls-a", "net")["status"] == "Instantiating"
@@ -35,6 +36,69 @@ def test_what_no_agent_serves_is_failed_within_two_cycles_and_says_what_to_do(wo
     events = len(world.events())
     _keep(world)
     assert len(world.events()) == events
+
+
+@pytest.mark.rule("S21", "C8")
+def test_before_the_first_agent_a_deploy_waits_and_says_what_is_missing(world: World) -> None:
+    mutation = world.deploy("ls-a", net())
+    world.clock.advance(2 * CYCLE - 1)
+    _keep(world)
+    found = world.component("ls-a", "net")
+    assert found["status"] == "Instantiating"
+    assert found["message"] == (
+        "waits for an agent: none has registered in environment 'default' yet; "
+        "start one with `fractal agent --provider test --environment default`"
+    )
+    world.clock.advance(100 * CYCLE)
+    _keep(world)
+    assert world.mutation("ls-a", mutation)["status"] == "InProgress"
+
+
+@pytest.mark.rule("S21", "C8")
+def test_two_cycles_are_counted_from_the_first_running_agent(world: World) -> None:
+    """Agents of several providers come one after the other: the first one's coming fails nobody."""
+    mutation = world.deploy("ls-a", net())
+    world.clock.advance(100 * CYCLE)
+    world.agent("a1", providers=("other",), cycle=60)
+    _keep(world)
+    assert world.component("ls-a", "net")["status"] == "Instantiating"
+    world.clock.advance(2 * CYCLE)
+    _keep(world)
+    assert world.component("ls-a", "net")["status"] == "Failed"
+    assert world.mutation("ls-a", mutation)["status"] == "Failed"
+    world.agent("a2").settle()
+    assert world.mutation("ls-a", mutation)["status"] == "Completed"
+
+
+@pytest.mark.rule("S21", "C8")
+@pytest.mark.parametrize("was_active", [True, False])
+def test_a_redeploy_that_nobody_serves_does_not_wait_for_ever(world: World, was_active: bool) -> None:
+    world.deploy("ls-a", net())
+    agent = world.agent()
+    if was_active:
+        agent.settle()
+    world.clock.advance(60)
+    _keep(world)
+    mutation = world.deploy("ls-a", net())
+    assert world.mutation("ls-a", mutation)["status"] == "InProgress"
+    world.clock.advance(2 * CYCLE)
+    _keep(world)
+    found = world.mutation("ls-a", mutation)
+    assert found["status"] == "Failed"
+    assert "no running agent serves 'test'" in found["reasons"][0]
+    world.agent("a2").settle()
+    assert world.mutation("ls-a", mutation)["status"] == "Completed"
+
+
+@pytest.mark.rule("S21", "C8", "O10")
+def test_a_deletion_that_nobody_serves_does_not_wait_for_ever(world: World) -> None:
+    world.deploy("ls-a", net())
+    world.agent().settle()
+    world.clock.advance(60)
+    mutation = world.delete("ls-a")
+    world.clock.advance(2 * CYCLE)
+    _keep(world)
+    assert world.mutation("ls-a", mutation)["status"] == "Failed"
 
 
 @pytest.mark.rule("S21")

@@ -285,3 +285,34 @@ def test_a_component_put_back_while_its_deletion_ended_begins_anew(world: World,
     world.deploy("ls-a", net(), box())
     agent.report(ended)
     assert world.component("ls-a", "box")["status"] == "Instantiating"
+
+
+@pytest.mark.rule("C8", "S22")
+@pytest.mark.parametrize(
+    "outcome", [{"status": Status.FAILED, "message": "denied"}, {"status": Status.INSTANTIATING, "stuck": True}]
+)
+def test_what_an_agent_found_out_before_a_deploy_says_nothing_of_it(world: World, agent: Player, outcome: Json) -> None:
+    """The agent judges again: what it comes to must differ from what it was told, or nobody would hear of it."""
+    change = agent.says("ls-a", "net", **outcome, observed_generation=0)
+    mutation = world.deploy("ls-a", net(), box())
+    agent.report(change, agent.says("ls-a", "box"))
+    assert world.mutation("ls-a", mutation)["status"] == "InProgress"
+    agent.claim()
+    memory = agent.work[agent.uid("ls-a", "net")].memory
+    assert (memory.message, memory.stuck) != (change.message, change.stuck)
+    agent.report(change, agent.says("ls-a", "box"))
+    assert world.mutation("ls-a", mutation)["status"] == "Failed"
+
+
+@pytest.mark.rule("C8", "C3")
+def test_a_mutation_keeps_why_it_failed_when_a_newer_one_takes_its_place(world: World, agent: Player) -> None:
+    mutation = str(world.live_system("ls-a")["mutationId"])
+    agent.report(
+        agent.says("ls-a", "net", status=Status.INSTANTIATING, stuck=True, message="several", observed_generation=0),
+        agent.says("ls-a", "box"),
+    )
+    before = world.mutation("ls-a", mutation)
+    assert (before["status"], before["reasons"]) == ("Failed", ["net (Instantiating): several"])
+    world.deploy("ls-a", net(), box())
+    after = world.mutation("ls-a", mutation)
+    assert (after["status"], after["reasons"]) == ("Failed", ["net (Instantiating): several"])

@@ -306,7 +306,8 @@ class Cycle:
             assert step is not None
             view = self._outlook.view(tracked)
             entry_id = self._book.journal.intend(tracked, step, view.sighting)
-            memory = remember(tracked, view, judgement)
+            # What this try comes to is not known yet: it does not end what waits for a person (C8).
+            memory = replace(remember(tracked, view, judgement), stuck=tracked.memory.stuck)
             if self._troubles.is_tried_again(tracked):
                 memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
             if step.verb is Verb.CREATE:
@@ -414,7 +415,7 @@ class Cycle:
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
         for tracked in [self._held.tracked[uid] for uid in judgements]:
-            judgement = self._troubles.tell(tracked, judgements[tracked.uid])
+            judgement = self._troubles.tell(tracked, judgements[tracked.uid], self._outlook.now)
             judgement = self._hold_the_left(tracked, judgement, judgements)
             judgement = self._hold_the_wired(tracked, judgement)
             view = self._outlook.view(tracked)

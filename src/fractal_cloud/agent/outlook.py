@@ -15,7 +15,7 @@ from typing import Any
 from fractal_cloud.agent.reading import Picture
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.model.errors import CloudError, Unreadable
+from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
@@ -140,9 +140,10 @@ class Outlook:
             return output if isinstance(output, str) else ABSENT
         view = self.view(parent)
         if view.error is not None:
-            return View(error=Unreadable(f"{parent_name!r}, which it is in, cannot be read: {view.error.message}"))
+            kind = AwaitsPerson if view.error.needs_person else Unreadable
+            return View(error=kind(f"{parent_name!r}, which it is in, cannot be read: {view.error.message}"))
         if view.fitting:
-            return View(error=Unreadable(f"several resources are named like {parent_name!r}, which it is in"))
+            return View(error=AwaitsPerson(f"several resources are named like {parent_name!r}, which it is in"))
         if view.sighting is None:
             return self._without_parent(parent)
         return str(view.sighting.outputs.get(facts.parent_output, view.sighting.resource_id))
@@ -153,7 +154,7 @@ class Outlook:
         if renamed is None:
             return ABSENT
         where = f"{parent.component_id!r}, which it is in, is named {renamed.name!r} in the cloud"
-        return View(error=Unreadable(f"{where} ({renamed.resource_id}): name it back"))
+        return View(error=AwaitsPerson(f"{where} ({renamed.resource_id}): name it back"))
 
     def is_wired_here(self, tracked: Tracked) -> bool:
         """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.

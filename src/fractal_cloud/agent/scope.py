@@ -72,6 +72,7 @@ class HeldScope:
     ``is_quiet``: nothing is left to do until something changes. ``watchful``: the components that are judged when
     anything changed, also where nothing of them did; None for all.
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
+    ``blocked``: since when the cloud refuses a deletion because of something else (C8).
     ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
     and nothing may be written in the scope any more; set from another thread than that of the cycle.
     """
@@ -93,6 +94,7 @@ class HeldScope:
     sweep_turn: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     failing: dict[str, int] = field(default_factory=dict)
+    blocked: dict[str, datetime] = field(default_factory=dict)
     absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
     pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
@@ -148,7 +150,7 @@ class HeldScope:
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
         by_uid = (
-            *(self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.absent_reads),
+            *(self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.blocked, self.absent_reads),
             *(self.held_by, self.lodgers, self.left_inside),
         )
         for table in by_uid:

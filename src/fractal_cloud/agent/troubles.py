@@ -48,6 +48,8 @@ class Troubles:
         """A write failed; what the cloud calls permanent is not hammered."""
         self._failed[tracked.uid] = (verb, error)
         self._held.failing[tracked.uid] = tracked.generation
+        if verb is Verb.DELETE and isinstance(error, Conflict) and not isinstance(error, Overtaken):
+            self._held.blocked.setdefault(tracked.uid, now)
         if not isinstance(error, Denied | Invalid):
             return
         before = self._held.refusals.get(tracked.uid)
@@ -59,14 +61,27 @@ class Troubles:
         """A write went through, or a new declaration starts again."""
         self._held.refusals.pop(tracked.uid, None)
         self._held.failing.pop(tracked.uid, None)
+        self._held.blocked.pop(tracked.uid, None)
 
     def is_tried_again(self, tracked: Tracked) -> bool:
         """Whether it is Failed from an earlier try at the same declaration: it stays so until a try goes through."""
         is_same = self._held.failing.get(tracked.uid) == tracked.generation
         return is_same and tracked.memory.status is Status.FAILED
 
-    def tell(self, tracked: Tracked, judgement: Judgement) -> Judgement:
+    def tell(self, tracked: Tracked, judgement: Judgement, now: datetime) -> Judgement:
         """What went wrong, or is not tried again yet, in the judgement's place."""
+        reported = self._tell(tracked, judgement)
+        return replace(reported, stuck=True) if self._is_blocked(tracked, now) else reported
+
+    def _is_blocked(self, tracked: Tracked, now: datetime) -> bool:
+        """Whether a deletion was refused for two settled cycles because of something that is not part of it (C8).
+
+        Once published it stays so until a try goes through: another agent does not count from the beginning.
+        """
+        since = self._held.blocked.get(tracked.uid)
+        return since is not None and (tracked.memory.stuck or now - since >= 2 * self._cycle)
+
+    def _tell(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         failed = self._failed.get(tracked.uid)
         if failed is not None:
             verb, error = failed

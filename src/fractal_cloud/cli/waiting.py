@@ -135,7 +135,9 @@ def _ended(mutation: Mutation, timeout: float) -> str:
 
 
 def _complaints(mutation: Mutation) -> list[str]:
-    """A line for each component that went wrong; where nothing did, for each that is still on its way."""
+    """Why a mutation failed, as the control plane says it; else a line for each component that is still on its way."""
+    if mutation["status"] == "Failed" and mutation.get("reasons"):
+        return [str(reason) for reason in mutation["reasons"]]
     found = components_of(mutation)
     wrong = [item for item in found if item[1].get("status") in _WRONG]
     under_way = [item for item in found if item[1].get("status") not in ("Active", "ExternallyManaged", "Deleted")]

@@ -9,6 +9,7 @@ FractalError
 └── CloudError              a cloud's answer that is not what was asked for
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
+    │   └── AwaitsPerson    it stays unreadable until a person acts
     ├── Conflict            the cloud refuses for now: busy, in use
     │   ├── Overtaken       somebody was faster: the precondition no longer holds, nothing was done
     │   └── Protected       it is protected from deletion: a person must switch that off
@@ -21,6 +22,7 @@ FractalError
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class FractalError(Exception):
@@ -63,7 +65,12 @@ class LinkNotReady(LinkError):
 
 
 class CloudError(FractalError):
-    """A cloud's refusal or failure, with what a person needs to look it up at the vendor."""
+    """A cloud's refusal or failure, with what a person needs to look it up at the vendor.
+
+    ``needs_person``: trying again changes nothing until a person acts (C8).
+    """
+
+    needs_person: ClassVar[bool] = False
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
         super().__init__(message)
@@ -82,6 +89,12 @@ class Unreadable(CloudError):
     """A read failed or stayed incomplete: what it would have shown is unknown, not absent."""
 
 
+class AwaitsPerson(Unreadable):
+    """Nothing can be read until a person acts: several parents of one name, a renamed parent, another realm."""
+
+    needs_person = True
+
+
 class Conflict(CloudError):
     """The cloud refuses for now: busy, in use by another resource, or a precondition no longer holds."""
 
@@ -97,9 +110,13 @@ class Protected(Conflict):
 class Denied(CloudError):
     """The credentials may not do this."""
 
+    needs_person = True
+
 
 class Invalid(CloudError):
     """The cloud will never accept this request as it is."""
+
+    needs_person = True
 
 
 class NotFound(CloudError):

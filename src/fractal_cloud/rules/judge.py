@@ -87,7 +87,7 @@ class Judgement:
 
     ``status`` None: it stays. ``in_progress``: look again soon. ``carried_out``: nothing is left to do for this
     generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended.
-    ``answer``: what becomes of the operator's request.
+    ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
     """
 
     rule: str
@@ -103,6 +103,7 @@ class Judgement:
     finished: bool = False
     left: bool = False
     answer: Answer | None = None
+    stuck: bool = False
 
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
@@ -355,7 +356,8 @@ def _standstill(
 ) -> Judgement:
     if decision.rule == "S0":
         assert view.error is not None
-        return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer)
+        stuck = view.error.needs_person
+        return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer, stuck=stuck)
     message = words.explain(decision.rule, tracked, view, around.claims, frozen=around.traits.tags_frozen)
     status = decision.status
     in_progress = False
@@ -370,8 +372,9 @@ def _standstill(
         message,
         drift,
         in_progress=in_progress,
-        carried_out=not in_progress,
+        carried_out=not in_progress and decision.rule != "S14",
         answer=answer,
+        stuck=decision.rule in ("S2", "S14"),
     )
 
 
@@ -410,9 +413,19 @@ def _deletion(
             rule, Status.DELETED, stance, message, carried_out=True, finished=True, left=left, answer=answer
         )
 
-    def waiting(message: str, step: Step | None = None) -> Judgement:
-        status = None if view.presence is Presence.UNREADABLE else Status.DELETING
-        return Judgement(rule, status, stance, message, step=step, in_progress=True, noticing=noticing, answer=answer)
+    def waiting(message: str, step: Step | None = None, waits_for: tuple[str, ...] = ()) -> Judgement:
+        return Judgement(
+            rule,
+            None if view.presence is Presence.UNREADABLE else Status.DELETING,
+            stance,
+            message,
+            step=step,
+            waits_for=waits_for,
+            in_progress=True,
+            noticing=noticing,
+            answer=answer,
+            stuck=view.error is not None and view.error.needs_person,
+        )
 
     match fate:
         case Fate.WAIT if view.error is not None:
@@ -432,7 +445,7 @@ def _deletion(
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:
             return ended(words.left_for(around.left_dependents), left=True)
         case Fate.NOTICE | Fate.DELETE if around.dependents:
-            return waiting(words.deletion_waits(around.dependents))
+            return waiting(words.deletion_waits(around.dependents), waits_for=around.dependents)
         case Fate.NOTICE:
             return waiting(words.deletion_noticed(tracked, around.cycle, frozen=around.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
@@ -443,8 +456,15 @@ def _deletion(
 
 def _kept_for_lodgers(tracked: Tracked, around: Circumstances, rule: str, answer: Answer | None) -> Judgement:
     """What is let go stays known until those are gone that are found through it."""
-    message = words.deletion_waits(around.lodgers)
-    return Judgement(rule, Status.DELETING, tracked.memory.stance, message, in_progress=True, answer=answer)
+    return Judgement(
+        rule,
+        Status.DELETING,
+        tracked.memory.stance,
+        words.deletion_waits(around.lodgers),
+        waits_for=around.lodgers,
+        in_progress=True,
+        answer=answer,
+    )
 
 
 def _is_busy(sighting: Sighting) -> bool:

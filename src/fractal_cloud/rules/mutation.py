@@ -5,7 +5,7 @@ Which components belong to a mutation, and what is frozen when a newer one takes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fractal_cloud.model.status import SETTLED, MutationStatus, Status
@@ -16,7 +16,8 @@ class Progress:
     """One component as a mutation sees it.
 
     ``dealt_generation`` is the newest generation an agent has reported on: a failure that an older generation left
-    behind says nothing about this one. A component that is gone for good is not listed.
+    behind says nothing about this one. ``stuck``: nothing goes on with it until a person acts; a new generation begins
+    without it. A component that is gone for good is not listed.
     """
 
     component_id: str
@@ -26,6 +27,7 @@ class Progress:
     dealt_generation: int = 0
     deleting: bool = False
     waits_for: tuple[str, ...] = ()
+    stuck: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -40,27 +42,45 @@ class Progress:
         tried = max(self.observed_generation, self.dealt_generation) >= self.generation
         return tried and self.status in (Status.FAILED, Status.MISSING)
 
+    @property
+    def is_halted(self) -> bool:
+        """Whether it makes no progress by itself, and neither does what waits for it."""
+        return self.has_failed or self.stuck
+
 
 def mutation_status(components: Iterable[Progress]) -> MutationStatus:
-    """``Completed`` when all rest; ``Failed`` when nothing moves any more, but for what failed or waits on that."""
-    unsettled = {component.component_id: component for component in components if not component.is_settled}
+    """``Completed`` when all are settled; ``Failed`` when all others are halted, or wait for one that is."""
+    known = list(components)
+    unsettled = [component for component in known if not component.is_settled]
     if not unsettled:
         return MutationStatus.COMPLETED
-    stuck = _stuck(unsettled)
-    return MutationStatus.FAILED if len(stuck) == len(unsettled) else MutationStatus.IN_PROGRESS
+    held_up = _held_up(known)
+    if all(component.component_id in held_up for component in unsettled):
+        return MutationStatus.FAILED
+    return MutationStatus.IN_PROGRESS
 
 
-def _stuck(unsettled: Mapping[str, Progress]) -> set[str]:
-    """Those that failed, and all that wait on them, however far away."""
+def causes(components: Iterable[Progress]) -> list[str]:
+    """The ids of the components because of which a mutation is ``Failed``, in the order given.
+
+    One that rests where it is counts only if something waits for it.
+    """
+    known = list(components)
+    awaited = {other for component in known if not component.is_settled for other in component.waits_for}
+    return [c.component_id for c in known if c.is_halted and (not c.is_settled or c.component_id in awaited)]
+
+
+def _held_up(components: Sequence[Progress]) -> set[str]:
+    """Those that are halted, and all that wait for them, however far away."""
     waiting: dict[str, list[str]] = {}
-    for component in unsettled.values():
+    for component in components:
         for other in component.waits_for:
             waiting.setdefault(other, []).append(component.component_id)
-    stuck = {component_id for component_id, component in unsettled.items() if component.has_failed}
-    reached = list(stuck)
+    found = {component.component_id for component in components if component.is_halted}
+    reached = list(found)
     while reached:
         for other in waiting.get(reached.pop(), ()):
-            if other not in stuck:
-                stuck.add(other)
+            if other not in found:
+                found.add(other)
                 reached.append(other)
-    return stuck
+    return found

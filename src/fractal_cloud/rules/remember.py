@@ -24,7 +24,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     memory = tracked.memory
     status = judgement.status or memory.status
     if view.presence is Presence.UNREADABLE:
-        return replace(memory, message=link_message(judgement.message, memory.links))
+        return replace(memory, message=link_message(judgement.message, memory.links), stuck=judgement.stuck)
     sighting = view.sighting
     present = sighting is not None
     absent = view.presence is Presence.ABSENT
@@ -50,6 +50,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         override=_override(tracked, view, judgement),
         waits_for=judgement.waits_for,
         setbacks=memory.setbacks,
+        stuck=judgement.stuck,
         links=memory.links,
     )
 

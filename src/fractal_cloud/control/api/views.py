@@ -95,8 +95,9 @@ class MutationSummary(Wire):
 
 
 class Mutation(MutationSummary):
-    """A deploy or delete, with every component."""
+    """A deploy or delete, with every component. ``reasons``: why it is ``Failed``, and empty if it is not."""
 
+    reasons: list[str]
     components: dict[str, MutationComponent]
     held_by_override: list[str]
     waiting: list[str]

@@ -11,7 +11,7 @@ from fractal_cloud.control.api.answers import LiveSystemId, TheStore
 from fractal_cloud.control.dashboard import graph, shown
 from fractal_cloud.control.dashboard.pages import PageRoute, render, see
 from fractal_cloud.control.dashboard.sessions import ActingForm, TheVisitor, Visitor, enter_by_link, find_visitor
-from fractal_cloud.control.store import Store, components, events, livesystems, previews
+from fractal_cloud.control.store import Store, components, events, livesystems, mutations, previews
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.records import Json
 
@@ -56,6 +56,7 @@ def one(
     """One LiveSystem: its components, what differs, and what happened."""
     with store.read() as tx:
         live_system = livesystems.get(tx, live_system_id)
+        mutation = mutations.newest(tx, live_system_id)
         found = _some(tx, live_system_id, show, after)
         happened = events.list_page(tx, live_system_id, EVENTS, None)
     is_whole = not show and after is None and len(found) <= COMPONENTS
@@ -63,6 +64,7 @@ def one(
         "livesystem.html",
         visitor=visitor,
         live_system=live_system,
+        mutation=mutation,
         components=found[:COMPONENTS],
         more=found[COMPONENTS - 1]["componentId"] if len(found) > COMPONENTS else None,
         show=show,

@@ -103,6 +103,12 @@ def types_known(tx: Tx) -> dict[str, frozenset[str]]:
     return {row.id: frozenset(row.types) for row in tx.connection.execute(select(agents.c.id, agents.c.types))}
 
 
+def registrations(tx: Tx) -> dict[str, datetime | None]:
+    """When each agent registered; None for one that registered before that was kept."""
+    query = select(agents.c.id, agents.c.registered_at)
+    return {row.id: row.registered_at for row in tx.connection.execute(query)}
+
+
 def described(agent: Agent, now: datetime) -> Json:
     """An agent as the API shows it."""
     return {
@@ -157,6 +163,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
                 "cycle_seconds": registration.cycle_seconds,
                 "version": registration.version,
                 "public_key": registration.public_key,
+                "registered_at": tx.now,
                 "last_seen": tx.now,
                 "deadline": tx.now + timedelta(seconds=lease),
                 "read_at": {},

@@ -6,12 +6,12 @@ Each step is done where it is due, and by one process at a time: any number may 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, select, text, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, text, update
 
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import hosts, livesystems, plans, scopes
@@ -38,7 +38,10 @@ FORGET_AGENTS_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Components that nobody serves, all for the same reason."""
+    """Components that nobody serves, all for the same reason.
+
+    ``is_final``: the agents had their time: what was never observed has failed, and the rest waits for a person.
+    """
 
     environment: str
     provider: str
@@ -46,6 +49,7 @@ class _Group:
     realm: str | None
     type: str
     words: str = ""
+    is_final: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,14 @@ class _Living:
     by_realm: defaultdict[tuple[str, str], list[Agent]]
     by_name: defaultdict[tuple[str, str, str], list[Agent]]
     by_provider: defaultdict[tuple[str, str], list[Agent]]
+    by_environment: defaultdict[str, list[Agent]]
 
     @classmethod
     def of(cls, agents: Iterable[Agent]) -> _Living:
-        """Sort agents by realm, by environment with provider and name, and by environment with provider."""
-        living = cls(defaultdict(list), defaultdict(list), defaultdict(list))
+        """Sort agents by realm, by environment with provider and name, with provider alone, and by environment."""
+        living = cls(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
         for agent in agents:
+            living.by_environment[agent.environment].append(agent)
             for reach in agent.reaches:
                 living.by_realm[reach].append(agent)
             for provider, name in agent.realms:
@@ -74,6 +80,11 @@ class _Living:
         if group.realm is not None:
             return self.by_realm[group.provider, group.realm]
         return self.by_name[group.environment, group.provider, group.name]
+
+    def had_time(self, environment: str, registered: Mapping[str, datetime | None], until: datetime) -> bool:
+        """Whether no agent of an environment runs, or one registered so long ago that the others should be there."""
+        times = [registered.get(agent.id) for agent in self.by_environment[environment]]
+        return not times or any(at is None or at <= until for at in times)
 
 
 def keep_house(
@@ -101,19 +112,21 @@ def tell_unserved(database: Database, cycle: timedelta) -> None:
     """Say of components that nobody serves what is missing: within two cycles, and once."""
 
     def tell(tx: Tx) -> None:
-        for group in _unserved(tx):
-            _tell(tx, _unsaid(tx, group, cycle))
+        for group in _unserved(tx, cycle):
+            _tell(tx, _unsaid(tx, group, cycle), is_final=group.is_final)
 
-    when_due(database, lambda tx: any(_unsaid(tx, group, cycle) for group in _unserved(tx)), tell)
+    when_due(database, lambda tx: any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)), tell)
 
 
-def _unserved(tx: Tx) -> list[_Group]:
+def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     c = components.c
     query = select(c.environment, c.provider, c.realm_name, c.realm, c.type).distinct()
-    alive = [agent for agent in agent_store.all_agents(tx) if agent.deadline > tx.now]
-    known = agent_store.types_known(tx)
+    every = agent_store.all_agents(tx)
+    alive = [agent for agent in every if agent.deadline > tx.now]
+    known, registered = agent_store.types_known(tx), agent_store.registrations(tx)
     groups = [_Group(*row) for row in tx.connection.execute(query)]
     realms = agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups})
+    entered = {agent.environment for agent in every} | {environment for environment, _, _ in agent_store.realms(tx)}
     living = _Living.of(alive)
     found = []
     for group in groups:
@@ -125,8 +138,12 @@ def _unserved(tx: Tx) -> list[_Group]:
             if host_of(group.name) is not None and not reaching:
                 can_be_told = any(group.provider in agent.hosted for agent in serving)
                 words = _words_of_host(tx, group, realm_now, can_be_told=can_be_told)
-            if words:
-                found.append(replace(group, words=words))
+            if words and group.environment not in entered:
+                words = livesystems.never_served_message(group.provider, group.environment)
+                found.append(replace(group, words=words, is_final=False))
+            elif words:
+                is_final = living.had_time(group.environment, registered, tx.now - _PATIENCE * cycle)
+                found.append(replace(group, words=words, is_final=is_final))
     return found
 
 
@@ -169,17 +186,17 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.type == group.type,
             c.realm_name == group.name,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
-            c.message != group.words,
+            or_(c.message != group.words, c.stuck != group.is_final),
             live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,
         )
     )
     unsaid = records(tx, query)
     for record in unsaid:
-        record.message = group.words
+        record.message, record.stuck = group.words, group.is_final
     return unsaid
 
 
-def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
+def _tell(tx: Tx, unsaid: Sequence[ComponentRecord], *, is_final: bool) -> None:
     if not unsaid:
         return
     lock_live_systems(tx, (record.live_system_id for record in unsaid))
@@ -187,13 +204,12 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord]) -> None:
     for record in unsaid:
         record.last_updated = tx.now
         record.declared_in(versions.get(record.scope_key or "", 0))
-        if was_never_dealt_with(record):
+        if is_final and was_never_dealt_with(record):
             before, record.status = record.status, Status.FAILED.value
             record.dealt_generation = record.generation
             tx.record(status_changed(record, BY, before))
-    update_records(
-        tx, unsaid, ("message", "status", "dealt_generation", "last_updated", "work_version", "declared_version")
-    )
+    columns = ("message", "status", "stuck", "dealt_generation", "last_updated", "work_version", "declared_version")
+    update_records(tx, unsaid, columns)
 
 
 # --- G13: the date has passed

@@ -37,7 +37,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
-    *("realm_name", "declared_realm_name", "waits_for"),
+    *("realm_name", "declared_realm_name", "waits_for", "stuck"),
 )
 
 
@@ -341,6 +341,14 @@ def warnings(tx: Tx, wanted: Deploy) -> list[str]:
 def _asked(realm_name: str) -> str:
     """The name by which an agent must reach a realm, or say that it can be told of it."""
     return ANY_HOST if host_of(realm_name) is not None else realm_name
+
+
+def never_served_message(provider: str, environment: str) -> str:
+    """That it waits for the first agent of its environment, and what to do (S21)."""
+    return (
+        f"waits for an agent: none has registered in environment {environment!r} yet; "
+        f"start one with `fractal agent --provider {provider} --environment {environment}`"
+    )
 
 
 def unserved_message(provider: str, environment: str, name: str = "") -> str:

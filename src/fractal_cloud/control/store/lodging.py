@@ -57,9 +57,10 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
         host = host_of(record.realm_name)
         record.waits_for = [host.component_id] if host is not None else []
         record.status, record.message = Status.INSTANTIATING.value, waits_for(record.waits_for)
+        record.stuck = False
         record.last_updated = tx.now
         tx.record(status_changed(record, agent.id, Status.FAILED.value))
-    update_records(tx, found, ("status", "message", "waits_for", "last_updated"))
+    update_records(tx, found, ("status", "message", "waits_for", "stuck", "last_updated"))
 
 
 def status_changed(record: ComponentRecord, by: str, before: str) -> Happening:
@@ -95,7 +96,7 @@ def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str
             record.last_updated = tx.now
             if record.status == Status.FAILED.value:
                 tx.record(status_changed(record, agent.id, Status.INSTANTIATING.value))
-        update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "last_updated"))
+        update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "stuck", "last_updated"))
 
 
 def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
@@ -112,9 +113,9 @@ def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[Componen
             why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
             is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now
             fails = is_late and was_never_dealt_with(record)
-            if record.message == why and not fails:
+            if record.message == why and record.stuck == is_late and not fails:
                 continue
-            record.message = why
+            record.message, record.stuck = why, is_late
             record.waits_for = [host.host.component_id] if record.realm is None and not fails else []
             if fails:
                 record.status, record.dealt_generation = Status.FAILED.value, record.generation

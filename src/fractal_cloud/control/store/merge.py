@@ -18,7 +18,7 @@ from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.rules.identify import DeclaredIdentity
 from fractal_cloud.rules.words import waits_for
 
-NOT_DEALT_WITH = "deployed again, not dealt with yet; before that: "
+NOT_RECONCILED = "not reconciled yet; before that: "
 
 
 @dataclass(slots=True)
@@ -167,9 +167,7 @@ def _redeclared(
         last_updated=target.now,
     )
     _void_request(record, target, result)
-    if record.status in (Status.FAILED.value, Status.MISSING.value):
-        # Told apart from a failure of the new generation, so that the agent publishes that one even if it is the same.
-        record.message = NOT_DEALT_WITH + record.message.removeprefix(NOT_DEALT_WITH)
+    mark_outdated(record)
     if not record.established:
         record.take_declared_identity()
         _settle(record, target)
@@ -183,8 +181,19 @@ def _redeclared(
 
 def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
     record = replace(old, generation=target.generation, deleting=True, last_updated=target.now)
+    mark_outdated(record)
     _void_request(record, target, result)
     return record
+
+
+def mark_outdated(record: ComponentRecord) -> None:
+    """Tell what was observed of an older generation apart from what this one comes to (C8).
+
+    The agent publishes the new outcome then, even if it is the same failure again.
+    """
+    record.stuck = False
+    if record.status in (Status.FAILED.value, Status.MISSING.value):
+        record.message = NOT_RECONCILED + record.message.removeprefix(NOT_RECONCILED)
 
 
 def _void_request(record: ComponentRecord, target: Target, result: Merge) -> None:

@@ -1,16 +1,16 @@
 """Deploys and deletes as records: the newest follows its components, older ones stand still (C3, C8).
 
-How the newest is doing is nowhere stored: it is told from its components whenever somebody asks.
+How the newest is doing is nowhere stored: it is computed from its components whenever somebody asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import String, cast, delete, func, insert, literal, select, text, update
+from sqlalchemy import String, cast, delete, func, insert, literal, or_, select, text, update
 
 from fractal_cloud.control.store.bulk import among, upsert
 from fractal_cloud.control.store.database import Tx
@@ -19,7 +19,7 @@ from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.control.store.schema import UNSETTLED, components, live_systems, mutation_components, mutations
 from fractal_cloud.model.link import LinkStates
 from fractal_cloud.model.status import MutationStatus, Status
-from fractal_cloud.rules.mutation import Progress, mutation_status
+from fractal_cloud.rules.mutation import Progress, causes, mutation_status
 
 Kind = Literal["deploy", "delete"]
 _SNAPSHOT = tuple(column.name for column in mutation_components.c if column.name != "mutation_id")
@@ -92,31 +92,46 @@ def freeze(tx: Tx, live_system_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """How the newest mutation of a LiveSystem is doing, and when that last changed; None for one that is gone."""
+    """How the newest mutation of a LiveSystem is doing, and when that last changed; None for one that is gone.
+
+    ``causes``: the components that keep it from being completed, if it is ``Failed``.
+    """
 
     status: str
     updated_at: datetime | None
+    causes: Sequence[str] = ()
 
 
 def _present(tx: Tx, live_system_id: str) -> _Present:
     c = components.c
     changed = select(func.max(c.last_updated)).where(c.live_system_id == live_system_id)
-    unsettled = select(
-        *(c.component_id, c.status, c.generation, c.observed_generation, c.dealt_generation, c.deleting, c.waits_for)
-    ).where(c.live_system_id == live_system_id, text(UNSETTLED))
-    progress = (
-        Progress(
-            component_id=row.component_id,
-            status=Status(row.status),
-            generation=row.generation,
-            observed_generation=row.observed_generation,
-            dealt_generation=row.dealt_generation,
-            deleting=row.deleting,
-            waits_for=tuple(row.waits_for),
-        )
-        for row in tx.connection.execute(unsettled)
+    # What is stuck counts also where it is settled: something may wait for it.
+    counting = (
+        select(*(c[name] for name in _PROGRESS), c.dealt_generation, c.deleting)
+        .where(c.live_system_id == live_system_id, or_(text(UNSETTLED), c.stuck))
+        .order_by(c.position, c.component_id)
     )
-    return _Present(mutation_status(progress).value, tx.connection.execute(changed).scalar())
+    progress = [
+        _progress(row, dealt_generation=row.dealt_generation, deleting=row.deleting)
+        for row in tx.connection.execute(counting)
+    ]
+    return _Present(mutation_status(progress).value, tx.connection.execute(changed).scalar(), causes(progress))
+
+
+_PROGRESS = ("component_id", "status", "generation", "observed_generation", "waits_for", "stuck")
+
+
+def _progress(row: Any, *, dealt_generation: int, deleting: bool) -> Progress:
+    return Progress(
+        component_id=row.component_id,
+        status=Status(row.status),
+        generation=row.generation,
+        observed_generation=row.observed_generation,
+        dealt_generation=dealt_generation,
+        deleting=deleting,
+        waits_for=tuple(row.waits_for),
+        stuck=row.stuck,
+    )
 
 
 def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
@@ -131,7 +146,36 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
         )
     ).all()
     standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
-    return {**_summary(tx, row), **_components([*kept, *standing])}
+    present = _frozen(row, kept) if row.frozen else _present(tx, live_system_id)
+    described = _components([*kept, *standing])
+    return {**_summary(row, present), **described, "reasons": _reasons(present, described["components"])}
+
+
+def newest(tx: Tx, live_system_id: str) -> Json:
+    """How the newest mutation of a LiveSystem is doing, and why it is ``Failed``, without its components."""
+    present, c = _present(tx, live_system_id), components.c
+    query = select(c.component_id, c.status, c.message).where(
+        c.live_system_id == live_system_id, c.component_id.in_(present.causes)
+    )
+    shown = {
+        row.component_id: {"componentId": row.component_id, "status": row.status, "message": row.message}
+        for row in tx.connection.execute(query)
+    }
+    return {"status": present.status, "reasons": _reasons(present, shown)}
+
+
+def _frozen(row: Any, kept: Iterable[Any]) -> _Present:
+    """A mutation as it ended: what its record does not hold any more was true of its own generation."""
+    ended = (_progress(one, dealt_generation=one.generation, deleting=False) for one in kept)
+    return _Present(row.status, row.updated_at, causes(ended))
+
+
+def _reasons(present: _Present, components: Json) -> list[str]:
+    """Why a mutation is ``Failed``, a line for each component that must be resolved first (C8)."""
+    if present.status != MutationStatus.FAILED.value:
+        return []
+    found = [components[name] for name in present.causes if name in components]
+    return [f"{one['componentId']} ({one['status']}): {one['message'] or 'no message'}" for one in found]
 
 
 def _standing(tx: Tx, live_system_id: str) -> list[Any]:
@@ -143,8 +187,7 @@ def _standing(tx: Tx, live_system_id: str) -> list[Any]:
     )
 
 
-def _summary(tx: Tx, row: Any) -> Json:
-    present = _Present(row.status, row.updated_at) if row.frozen else _present(tx, row.live_system_id)
+def _summary(row: Any, present: _Present) -> Json:
     return {
         "id": row.id,
         "liveSystemId": row.live_system_id,
@@ -187,7 +230,10 @@ def list_of(tx: Tx, live_system_id: str, limit: int, before: str | None) -> list
         seen = select(table.created_at).where(table.id == before).scalar_subquery()
         query = query.where((table.created_at < seen) | ((table.created_at == seen) & (table.id < before)))
     query = query.order_by(table.created_at.desc(), table.id.desc()).limit(limit)
-    return [_summary(tx, row) for row in tx.connection.execute(query)]
+    return [
+        _summary(row, _Present(row.status, row.updated_at) if row.frozen else _present(tx, live_system_id))
+        for row in tx.connection.execute(query).all()
+    ]
 
 
 def has_any(tx: Tx, live_system_id: str) -> bool:

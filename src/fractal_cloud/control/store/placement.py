@@ -140,7 +140,8 @@ def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> 
         record.message = foreign_message(
             record.environment, record.provider, str(record.realm), realm, record.realm_name
         )
-    update_records(tx, foreign, ("message",))
+        record.stuck = True
+    update_records(tx, foreign, ("message", "stuck"))
 
 
 def foreign_message(environment: str, provider: str, realm: str, realm_now: str, name: str = "") -> str:

@@ -17,6 +17,7 @@ from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.errors import LeaseLost, StoreError
 from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
+from fractal_cloud.control.store.merge import mark_outdated
 from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
@@ -224,6 +225,8 @@ def _take_changes(
         after = _applied(before, change, tx.now)
         if before.declared_version <= scope.version:
             after.dealt_generation = before.generation
+        elif before.dealt_generation < before.generation:
+            mark_outdated(after)  # judged from the declaration before
         if change.finished and not before.deleting:
             after = _begun_anew(before, change)
         if change.finished and before.deleting:

@@ -36,7 +36,7 @@ UNSETTLED: Final = (
     "(status NOT IN ('Active', 'ExternallyManaged', 'ManualOverride', 'Deleted')"
     " OR (deleting AND status <> 'Deleted') OR (NOT deleting AND observed_generation < generation))"
 )
-"""Components that a mutation still waits for, as ``Progress.is_settled`` says it."""
+"""Components that a mutation still waits for, as ``Progress.is_settled`` states it."""
 NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
 """Overrides whose date has not passed, or that have none."""
 STATUS_EVENTS: Final = "kind = 'StatusChanged'"
@@ -213,6 +213,7 @@ agents: Final = Table(
     Column("cycle_seconds", Float, nullable=False),
     _text("version"),
     Column("public_key", Text, nullable=False, default=""),
+    _time("registered_at", nullable=True),
     _time("last_seen"),
     _time("deadline"),
     _json("read_at"),
@@ -276,6 +277,7 @@ mutation_components: Final = Table(
     _count("generation"),
     _count("observed_generation"),
     _json("waits_for"),
+    _flag("stuck"),
     _json("links"),
     _text("resource_id", nullable=True),
 )
