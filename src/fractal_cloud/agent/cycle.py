@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fractal_cloud.agent.book import Book, Publisher
+from fractal_cloud.agent.deadline import steady
 from fractal_cloud.agent.halves import Halves
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
@@ -45,7 +46,7 @@ MAX_WAVES = 40
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What cycles share: offers, threads, the clock of the control plane, and the right to write."""
+    """What cycles share: offers, threads, the right to write, and two clocks: the control plane's, and a steady one."""
 
     settings: AgentSettings
     offers: dict[str, OfferFacts]
@@ -56,6 +57,7 @@ class Surroundings:
     sealing: SealingKey
     now: Callable[[], datetime]
     may_write: Callable[[], bool]
+    steadily: Callable[[], float] = steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,10 @@ class Cycle:
         return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
 
     def _count_absent_reads(self) -> None:
-        counts = self._held.absent_reads
+        counts, at = self._held.absent_reads, self._around.steadily()
         for tracked in self._held.tracked.values():
             if tracked.memory.intent is not None and self._outlook.view(tracked) == View():
-                counts.setdefault(tracked.uid, AbsentReads()).count_one()
+                counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
             elif counts:
                 counts.pop(tracked.uid, None)
 

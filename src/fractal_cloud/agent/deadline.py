@@ -12,6 +12,7 @@ are asked, and whichever says first that it is too late is believed:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
@@ -36,10 +37,11 @@ def moment() -> Moment:
 
 
 class Deadline:
-    """Passed until it is renewed for the first time."""
+    """Passed until it is renewed for the first time. ``now`` reads both clocks; a test sets them as it likes."""
 
-    def __init__(self) -> None:
-        self._until = Moment(0.0, 0.0)
+    def __init__(self, now: Callable[[], Moment] = moment) -> None:
+        self._now = now
+        self._until: Moment | None = None
 
     def renew(self, asked: Moment, seconds: float) -> None:
         """The control plane has renewed the leases, in answer to what was asked at that moment."""
@@ -47,5 +49,5 @@ class Deadline:
 
     def has_passed(self) -> bool:
         """Whether the leases may be somebody else's by now."""
-        now, until = moment(), self._until
-        return now.steady >= until.steady or now.wall >= until.wall
+        now, until = self._now(), self._until
+        return until is None or now.steady >= until.steady or now.wall >= until.wall

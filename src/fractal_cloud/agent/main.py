@@ -17,7 +17,7 @@ import structlog
 
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
-from fractal_cloud.agent.deadline import Deadline, moment, steady
+from fractal_cloud.agent.deadline import Deadline, Moment, moment
 from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
@@ -62,16 +62,18 @@ SEARCH_PAUSE = 0.2
 class Clock:
     """The control plane's time, kept with this machine's steady clock between two answers."""
 
-    def __init__(self) -> None:
-        self._offset = time.time() - steady()
+    def __init__(self, here: Callable[[], Moment] = moment) -> None:
+        self._here = here
+        at = here()
+        self._offset = at.wall - at.steady
 
     def set(self, now: datetime) -> None:
         """The control plane said what time it is."""
-        self._offset = now.timestamp() - steady()
+        self._offset = now.timestamp() - self._here().steady
 
     def now(self) -> datetime:
         """What time it is at the control plane."""
-        return datetime.fromtimestamp(self._offset + steady(), UTC)
+        return datetime.fromtimestamp(self._offset + self._here().steady, UTC)
 
 
 @dataclass(slots=True)

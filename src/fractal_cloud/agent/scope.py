@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from fractal_cloud.agent.deadline import steady
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
@@ -47,12 +46,14 @@ class AbsentReads:
 
     count: int = 0
     span: timedelta = timedelta()
-    _since: float = field(default_factory=steady)
+    _first: float = 0.0
 
-    def count_one(self) -> None:
-        """One more."""
+    def count_one(self, at: float) -> None:
+        """One more, at a moment of ``deadline.steady``."""
+        if not self.count:
+            self._first = at
         self.count += 1
-        self.span = timedelta(seconds=steady() - self._since)
+        self.span = timedelta(seconds=at - self._first)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,10 +30,11 @@ class _Known:
 
 
 class Authenticator:
-    """Knows the admin's token by heart, and every other from the store."""
+    """Knows the admin's token by heart, and every other from the store; ``now`` reads a clock that nobody sets."""
 
-    def __init__(self, store: Store, admin_token: str) -> None:
+    def __init__(self, store: Store, admin_token: str, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._now = now
         self._admin_hash = tokens.hashed(admin_token)
         self._known: dict[str, _Known] = {}
         self._forgotten = 0
@@ -48,7 +49,7 @@ class Authenticator:
         known = self._known.get(secret_hash)
         if known is None:
             return None
-        known.used = time.monotonic()
+        known.used = self._now()
         return known.principal if known.until > known.used else None
 
     def look_up(self, secret: str) -> Principal | None:
@@ -67,13 +68,13 @@ class Authenticator:
             self._renewing.release()
 
     def _in_use(self) -> list[str]:
-        since = time.monotonic() - USED_SECONDS
+        since = self._now() - USED_SECONDS
         with self._lock:
             self._known = {key: known for key, known in self._known.items() if known.used > since}
             return list(self._known)
 
     def _ask(self, secret_hash: str, besides: Iterable[str]) -> Principal | None:
-        began, forgotten = time.monotonic(), self._forgotten
+        began, forgotten = self._now(), self._forgotten
         asked = {secret_hash, *besides}
         with self._store.read() as tx:
             rows = tokens.find(tx, asked)
