@@ -18,6 +18,7 @@ from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.identity import Scope
@@ -188,7 +189,7 @@ class Bench:
         if session is None:
             session = installed("aws").provider("aws").connect()
             assert session.realms() == {"": scope.realm}
-        self.held = HeldScope(scope, session.at(scope))
+        self.held = HeldScope(scope, session.at(scope), confirmation(session, scope, "", "default"))
         self.take(work)
 
     def take(self, work: ScopeWork) -> None:

@@ -26,7 +26,7 @@ from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchf
 from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
-from fractal_cloud.model.errors import CloudError, Conflict, FractalError, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Status
@@ -62,12 +62,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """When to look again at the latest, and what was done."""
+    """When to look again at the latest, and what was done; ``is_elsewhere``: another realm was reached (S26)."""
 
     again_in: float
     writes: int = 0
     changes: int = 0
     settled: bool = True
+    is_elsewhere: bool = False
 
 
 class Cycle:
@@ -85,6 +86,7 @@ class Cycle:
         self._changed: frozenset[str] = frozenset()
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
+        self._unconfirmed: CloudError | None = None
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
         halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write)
         self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
@@ -101,13 +103,15 @@ class Cycle:
         picture = around.reader.look(held, self._parent_ids, self._outlook.now)
         changed = moved(held, picture)
         held.seen = {component_type: dict(found) for component_type, found in picture.sightings.items()}
-        held.read_at = self._outlook.now
         self._outlook.picture = picture
         self._outlook.refresh(around.now())
         swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
         if was_quiet and changed == [] and not swept_anew and self._wiring.is_intact():
-            held.is_quiet, held.watchful = True, watchful
+            held.is_quiet, held.watchful, held.read_at = True, watchful, self._outlook.now
             return CycleResult(again_in=around.settings.cycle_seconds)
+        if not self._confirm_realm(picture):
+            return self._without_realm()
+        held.read_at = self._outlook.now
         if watchful is not None and changed is not None and not swept_anew:
             self._stirred = watchful | concerned(held, around.offers, changed)
         held.wires = None  # known anew only after all links were looked at
@@ -122,6 +126,7 @@ class Cycle:
     def foresee(self) -> dict[str, Judgement]:
         """Look and judge, and write nothing, neither to the cloud nor to the control plane."""
         self._outlook.picture = self._around.reader.look(self._held, self._parent_ids, self._outlook.now)
+        self._confirm_realm(self._outlook.picture)
         self._outlook.refresh(self._around.now())
         sighted = self._sighted(self._held.tracked.values())
         self._around.reader.sweep(self._held, sighted, self._outlook.picture, self._outlook.now)
@@ -130,6 +135,30 @@ class Cycle:
         self._next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
         self._outlook.refresh(self._around.now())
         return self._judge(list(self._held.tracked.values()))
+
+    # --- the realm that is reached (S26)
+
+    def _confirm_realm(self, picture: Picture) -> bool:
+        """Confirm, in one call, that what was read is in the realm that is meant; else nothing was read (S0).
+
+        It is asked after the reading and before anything is decided: so nothing is written elsewhere, and nothing
+        counts as gone because it was looked for elsewhere. A cycle that finds everything as it was decides nothing.
+        """
+        try:
+            self._held.confirm_realm()
+        except CloudError as error:
+            self._unconfirmed = error
+            picture.lose(error, {tracked.type for tracked in self._held.tracked.values()})
+            self._held.forget_readings()
+        return self._unconfirmed is None
+
+    def _without_realm(self) -> CycleResult:
+        """Say of every component why nothing is known of it; its links and its resource are left as they are."""
+        self._outlook.refresh(self._around.now())
+        judgements = self._judge(list(self._held.tracked.values()))
+        changes = self._publish_all(judgements)
+        result = self._result(judgements, changes)
+        return replace(result, is_elsewhere=isinstance(self._unconfirmed, OtherRealm))
 
     # --- looking
 

@@ -22,6 +22,7 @@ from fractal_cloud.agent.heap import Heap
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.errors import CloudError, RegistrationError
@@ -369,7 +370,7 @@ class Agent:
                 if lease.work is None:
                     continue  # all of its work is asked for in the next claim
                 scope = Scope.from_key(lease.scope)
-                turn = self._turns[lease.scope] = _Turn(HeldScope(scope, self._sessions[scope.provider].at(scope)))
+                turn = self._turns[lease.scope] = _Turn(self._hold(scope))
             if turn.running is not None and not turn.running.done():
                 continue  # its work is asked for again when the cycle is over
             turn.held.token = lease.token
@@ -377,6 +378,13 @@ class Agent:
                 turn.held.take(lease.work, self._around.offers)
                 turn.due = 0.0
                 self._watch(turn)
+
+    def _hold(self, scope: Scope) -> HeldScope:
+        """A scope that nothing is known of yet."""
+        session = self._sessions[scope.provider]
+        names = [r.name for r in self._reaches.values() if (r.provider, r.realm) == (scope.provider, scope.realm)]
+        name = next((name for name in sorted(names) if name and not name.startswith(ANY_HOST)), "")
+        return HeldScope(scope, session.at(scope), confirmation(session, scope, name, self.settings.environment))
 
     def _lose(self, key: str) -> None:
         """A scope is no longer this agent's: a cycle that still runs in it writes nothing any more."""
@@ -526,11 +534,10 @@ class Agent:
 
     def _answer_plan(self, task: PlanTask) -> None:
         scope = Scope.from_key(task.work.scope)
-        session = self._sessions.get(scope.provider)
-        if session is None:
+        if scope.provider not in self._sessions:
             return
         try:
-            self._control.answer_plan(task.id, plan(task, session.at(scope), self._around))
+            self._control.answer_plan(task.id, plan(task, self._hold(scope), self._around))
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             log.warning("plan not answered", plan=task.id, error=str(error))
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from fractal_cloud.agent.cycle import Cycle, Surroundings
 from fractal_cloud.agent.scope import HeldScope
-from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import PlannedAction, PlannedComponent, PlanResult, PlanTask
-from fractal_cloud.offers.offer import Cloud
 from fractal_cloud.rules.judge import Judgement, Verb
 
 _BY_VERB = {
@@ -34,9 +32,8 @@ _BY_RULE = {
 }
 
 
-def plan(task: PlanTask, cloud: Cloud, around: Surroundings) -> PlanResult:
-    """What the agent would do with the components asked about, if the work were like that."""
-    held = HeldScope(Scope.from_key(task.work.scope), cloud)
+def plan(task: PlanTask, held: HeldScope, around: Surroundings) -> PlanResult:
+    """What the agent would do with the components asked about, if the work were like that; ``held``: still empty."""
     held.take(task.work, around.offers)
     judgements = Cycle(held, around).foresee()
     asked = [held.tracked[uid] for uid in task.uids if uid in held.tracked]

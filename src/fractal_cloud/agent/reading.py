@@ -42,6 +42,11 @@ class Picture:
                     self._index[sighting.type, sighting.parent_id, sighting.name].append(sighting)
         return self._index.get((component_type, parent_id, name), [])
 
+    def lose(self, error: CloudError, types: Iterable[str]) -> None:
+        """Nothing of what was read counts, for the reason given."""
+        self.sightings, self.errors = {}, dict.fromkeys(types, error)
+        self.forget_index()
+
     def forget_index(self) -> None:
         """Sightings were put in or taken out: who fits what is found out anew."""
         self._index = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -76,10 +76,12 @@ class HeldScope:
     ``blocked``: since when the cloud refuses a deletion because of something else (C8).
     ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
     and nothing may be written in the scope any more; set from another thread than that of the cycle.
+    ``confirm_realm`` raises where the realm that is reached now is not, or may not be, that of the scope (S26).
     """
 
     scope: Scope
     cloud: Cloud
+    confirm_realm: Callable[[], None]
     token: int = 0
     version: int = -1
     tracked: dict[str, Tracked] = field(default_factory=dict)
@@ -156,6 +158,13 @@ class HeldScope:
         )
         for table in by_uid:
             table.pop(uid, None)
+
+    def forget_readings(self) -> None:
+        """What was read may come from another realm: none of it may be used again."""
+        self.seen, self.pages = {}, {}
+        self.swept.clear()
+        self.unswept.clear()
+        self.rouse()
 
     def of_type(self, component_type: str) -> Iterable[Tracked]:
         """The components of one type."""

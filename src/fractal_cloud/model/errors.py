@@ -10,6 +10,7 @@ FractalError
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
     │   └── AwaitsPerson    it stays unreadable until a person acts
+    │       └── OtherRealm  another account, project or cluster answers than the one that is meant
     ├── Conflict            the cloud refuses for now: busy, in use
     │   ├── Overtaken       somebody was faster: the precondition no longer holds, nothing was done
     │   └── Protected       it is protected from deletion: a person must switch that off
@@ -93,6 +94,10 @@ class AwaitsPerson(Unreadable):
     """Nothing can be read until a person acts: several parents of one name, a renamed parent, another realm."""
 
     needs_person = True
+
+
+class OtherRealm(AwaitsPerson):
+    """Another account, project or cluster answers than the one that is meant: only a person can resolve that (S26)."""
 
 
 class Conflict(CloudError):

@@ -75,6 +75,16 @@ class Session(ABC):
     def at(self, scope: Scope) -> Cloud:
         """The cloud of one scope."""
 
+    def realm_now(self, scope: Scope) -> str:
+        """The realm that calls for this scope really reach at this moment, in at most one call (S26).
+
+        It is asked in every cycle that would decide or write anything. Another one than the scope's means that nothing
+        of what was read counts. Raises where the cloud does not say. This default asks ``realms`` again: override it
+        where that is more than one call.
+        """
+        found = set(self.realms().values())
+        return scope.realm if scope.realm in found else ", ".join(sorted(found))
+
     def watch(self, scope: Scope, offers: Iterable[AnyOffer], wake: Callable[[], None]) -> Callable[[], None] | None:
         """Call ``wake`` soon after something of these types changed in a scope, from any thread, until it is stopped.
 

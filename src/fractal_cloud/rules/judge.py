@@ -429,7 +429,7 @@ def _deletion(
 
     match fate:
         case Fate.WAIT if view.error is not None:
-            return waiting(words.unreadable(view.error))
+            return waiting(words.deletion_unreadable(tracked, view.error))
         case Fate.WAIT:
             return waiting(words.window(tracked))
         case Fate.GONE:

@@ -5,11 +5,13 @@ same words everywhere. Nothing here decides.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.errors import CloudError, OtherRealm
 from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tracked import Tracked
@@ -39,6 +41,54 @@ def readopted() -> str:
 def unreadable(error: CloudError) -> str:
     """A read failed (S0)."""
     return f"cannot be read, so nothing is decided: {error.message}"
+
+
+def deletion_unreadable(tracked: Tracked, error: CloudError) -> str:
+    """A deletion waits because a read failed; where that does not pass by itself, with the way out (O20)."""
+    if not isinstance(error, OtherRealm):
+        return unreadable(error)
+    return f"{unreadable(error)}; {forget(tracked.live_system_id, tracked.component_id)}"
+
+
+def forget(live_system_id: str, component_id: str) -> str:
+    """How a deletion is ended that waits for what will not come back (O20)."""
+    return (
+        f"to end the deletion without it: `fractal delete {live_system_id} --forget {component_id} --reason …`, "
+        "which leaves it, not confirmed"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Realm:
+    """How a realm is named to people: its provider, what declarations call it (empty: the usual one), and for whom."""
+
+    provider: str
+    name: str
+    environment: str
+
+    @property
+    def title(self) -> str:
+        """Where it is looked for."""
+        return f"{self.provider} {self.name!r}" if self.name else self.provider
+
+    def accept(self, realm: str) -> str:
+        """The command that accepts another one in its place."""
+        name, environment = shlex.quote(self.name or realm), shlex.quote(self.environment)
+        return f"`fractal realm accept {name} --provider {self.provider} --environment {environment} --reason …`"
+
+
+def other_realm(realm: Realm, before: str, now: str) -> str:
+    """Another realm answers where the one meant was (S26)."""
+    return (
+        f"{realm.title} is now {now!r}, it was {before!r}: nothing is created, changed or deleted there, and nothing "
+        f"counts as gone; lead it back to {before!r}, or, if it was replaced for good, run {realm.accept(now)}"
+    )
+
+
+def realm_not_confirmed(provider: str, name: str, why: str) -> str:
+    """The cloud does not say which realm is reached (S26)."""
+    title = Realm(provider, name, "").title
+    return f"which realm is reached as {title} could not be confirmed: {why}"
 
 
 def unswept(names: Iterable[str], error: CloudError, *, seen_before: bool) -> str:

@@ -36,12 +36,15 @@ def test_a_number_is_told_as_the_id_it_stands_for(session: GcpSession, monkeypat
     assert session.realms() == {"100000000002": OTHER, "": OTHER}
 
 
-def test_a_project_that_may_not_be_asked_for_is_taken_by_its_id(
+@pytest.mark.rule("S26")
+def test_a_project_that_may_not_be_asked_for_is_not_reached(
     session: GcpSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRACTAL_GCP_PROJECTS", f"{PROJECT},somebody-elses,123456789")
-    assert session.realms() == {PROJECT: PROJECT, "somebody-elses": "somebody-elses", "": PROJECT}
-    assert list(session.missing()) == ["123456789"]
+    assert session.realms() == {PROJECT: PROJECT, "": PROJECT}
+    assert list(session.missing()) == ["somebody-elses", "123456789"]
+    with pytest.raises(Denied):
+        session.realm_now(Scope("gcp", "somebody-elses", "global"))
 
 
 def test_without_any_project_it_says_what_to_set(session: GcpSession, monkeypatch: pytest.MonkeyPatch) -> None:

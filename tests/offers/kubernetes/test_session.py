@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.kubernetes import calls
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
-from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
+from fractal_cloud.offers.kubernetes.cloud import BY_AUTHORITY, Cluster, KubernetesSession, _fingerprint
 from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, HOST, SECRET, SERVICE
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.kubernetes.person import KubernetesPerson
@@ -64,16 +66,38 @@ def test_a_realm_is_the_uid_of_kube_system_and_every_context_has_its_own(
     assert session.missing() == {}
 
 
-def test_where_kube_system_may_not_be_read_the_address_stands_for_the_cluster(
+@pytest.mark.rule("S26")
+def test_where_kube_system_may_not_be_read_its_authority_stands_for_the_cluster_and_never_its_address(
     session: KubernetesSession, clusters: Sandbox
 ) -> None:
     uid = session.realms()["sandbox"]
     clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=2, actor="agent")
     assert session.realms()["sandbox"] == uid, "a refusal in passing makes no other cluster of it"
     clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=None, actor="agent")
-    realm = session.realms()["sandbox"]
-    assert realm == f"{clusters.url.removeprefix('http://')}_kubernetes_as_agent"
-    assert Scope.from_key(Scope("kubernetes", realm, "default").key).realm == realm
+    assert set(session.realms()) == {"sandbox-2"}
+    assert "allow it to get the namespace 'kube-system'" in session.missing()["sandbox"]
+    cluster = session._by_realm[uid]
+    assert isinstance(cluster, Cluster)
+    cluster.authority = f"{BY_AUTHORITY}0123"
+    assert cluster.realm() == f"{BY_AUTHORITY}0123"
+    assert cluster.realm_now(f"{BY_AUTHORITY}0123") == f"{BY_AUTHORITY}0123"
+    with pytest.raises(Denied):
+        cluster.realm_now(uid)
+
+
+@pytest.mark.rule("S26")
+def test_the_fingerprint_is_that_of_the_authority_that_answers_are_checked_against(tmp_path: Path) -> None:
+    def fingerprint(*der: bytes, host: str = "https://there", verify_ssl: bool = True) -> str:
+        path = tmp_path / "authority.crt"
+        path.write_text("a comment\n" + "".join(map(ssl.DER_cert_to_PEM_cert, der)))
+        return _fingerprint(SimpleNamespace(host=host, verify_ssl=verify_ssl, ssl_ca_cert=str(path)))
+
+    one = fingerprint(b"one")
+    assert one.startswith(BY_AUTHORITY)
+    assert "/" not in one
+    assert one != fingerprint(b"two")
+    assert fingerprint(b"one", b"two") == fingerprint(b"two", b"one")
+    assert fingerprint() == fingerprint(b"one", host="http://there") == fingerprint(b"one", verify_ssl=False) == ""
 
 
 def test_a_cluster_that_is_down_is_named_and_the_others_are_served(

@@ -13,7 +13,7 @@ from typing import Final
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers import aruba_login as credentials
-from fractal_cloud.offers.aruba.calls import Aruba, pages
+from fractal_cloud.offers.aruba.calls import VERSION, Aruba, pages
 from fractal_cloud.offers.aruba.faults import ArubaDialect
 from fractal_cloud.offers.aruba.tags import style
 from fractal_cloud.offers.aruba_login import Tokens
@@ -61,6 +61,11 @@ class ArubaSession(Session):
         usual = [str(one["metadata"]["id"]) for one in items if (one.get("properties") or {}).get("default")]
         meant = usual if len(usual) == 1 else list(ids)
         return {**found, "": meant[0]} if len(meant) == 1 else found
+
+    def realm_now(self, scope: Scope) -> str:
+        """The project, as Aruba itself calls the one that every path of the scope names."""
+        told = self.door().read(f"/projects/{scope.realm}", {"api-version": VERSION}).item()
+        return str(told["metadata"]["id"])
 
     def at(self, scope: Scope) -> Aruba:
         """One project in one location."""

@@ -88,7 +88,18 @@ class AwsSession(Session):
 
     def realms(self) -> Mapping[str, str]:
         """The id of the one account these credentials really reach."""
-        return {"": str(self.call(self.home_region, "sts", "get_caller_identity")["Account"])}
+        return {"": self._account()}
+
+    def realm_now(self, scope: Scope) -> str:
+        """The account that the credentials open now: those behind a profile or a role may have been replaced."""
+        del scope
+        return self._account()
+
+    def _account(self) -> str:
+        account = self.call(self.home_region, "sts", "get_caller_identity").get("Account")
+        if not account:
+            raise Unreadable("sts GetCallerIdentity does not say which account this is")
+        return str(account)
 
     def at(self, scope: Scope) -> Aws:
         """The cloud of one account and region."""

@@ -87,6 +87,11 @@ class AzureSession(Session):
         called = {name: ids.pop() for name, ids in names.items() if name and len(ids) == 1}
         return {**called, **found, **({"": meant} if meant else {})}
 
+    def realm_now(self, scope: Scope) -> str:
+        """The subscription, as Azure itself calls the one that every path of the scope names."""
+        told = self._door.read(f"/subscriptions/{scope.realm}", {VERSION: SUBSCRIPTIONS_VERSION}).item()
+        return str(told["subscriptionId"]).lower()
+
     def at(self, scope: Scope) -> Azure:
         """One resource group of one subscription, or all of it."""
         return Azure(self._door, scope, self.database_token)

@@ -7,7 +7,6 @@ not belong here.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -22,7 +21,6 @@ from fractal_cloud.offers.rest import Answer, Door
 PROJECTS: Final = "FRACTAL_GCP_PROJECTS"
 UNIVERSE: Final = "GOOGLE_CLOUD_UNIVERSE_DOMAIN"
 OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
-_PROJECT_ID: Final = re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]\Z")
 
 # Each API's host and the path its calls begin with, as gcloud's endpoint overrides spell them.
 _SERVICES: Final[Mapping[str, tuple[str, str]]] = {
@@ -56,7 +54,7 @@ class GcpSession(Session):
     def realms(self) -> Mapping[str, str]:
         """The ids of the projects that are meant, by the names declarations call them; the empty name is the default.
 
-        A project's id is unique and never changes. Where the credentials may not ask for it, it is taken as given.
+        A project's id is unique and never changes. What the credentials may not ask for is not reached.
         """
         self._login.token()  # without credentials nothing is reached, whatever is named
         named, meant = self._named()
@@ -86,13 +84,12 @@ class GcpSession(Session):
             return [meant], meant
         return listed, meant if meant in listed else listed[0]
 
+    def realm_now(self, scope: Scope) -> str:
+        """The project, as Google itself calls the one that every path of the scope names."""
+        return self._project(scope.realm)
+
     def _project(self, name: str) -> str:
-        try:
-            told = self.door("cloudresourcemanager").read(f"/v3/projects/{name}").item()
-        except Denied:
-            if _PROJECT_ID.match(name):
-                return name
-            raise
+        told = self.door("cloudresourcemanager").read(f"/v3/projects/{name}").item()
         project = str(told["projectId"])
         self.numbers[project] = str(told.get("name", "")).rpartition("/")[2]
         return project

@@ -6,7 +6,9 @@ single requests. What is asked of a cluster, and why, does not belong here.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 from uuid import uuid4
 
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
@@ -38,8 +40,13 @@ READ_SECONDS: Final = (5.0, 20.0)
 WRITE_SECONDS: Final = (5.0, 60.0)
 HOME: Final = "kube-system"
 HOME_PAUSES: Final = (0.1, 0.5)
-SURE_SECONDS: Final = 1.0
-"""How long it is taken for granted that a declared cluster is still the one it was."""
+BY_AUTHORITY: Final = "ca-"
+"""How the realm of a cluster begins that is known by the fingerprint of its authority."""
+NAMELESS: Final = (
+    f"allow it to get the namespace {HOME!r}, by whose uid a cluster is known, or give its kubeconfig the cluster's "
+    "own certificate authority"
+)
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 CONTEXTS: Final = "FRACTAL_KUBERNETES_CONTEXTS"
 CLUSTER: Final = "FRACTAL_KUBERNETES_CLUSTER"
 WATCH: Final = "FRACTAL_KUBERNETES_WATCH"
@@ -72,10 +79,14 @@ class Lines:
 
 @dataclass(slots=True)
 class Cluster:
-    """One API server, as one context reaches it. ``context``: what a person would call it."""
+    """One API server, as one context reaches it. ``context``: what a person would call it.
+
+    ``authority``: the fingerprint of the certificate authority that every answer of it is checked against; empty where
+    there is none of its own.
+    """
 
     context: str
-    address: str
+    authority: str
     reading: Any
     writing: Any
 
@@ -113,37 +124,41 @@ class Cluster:
         return Lines(answer)
 
     def realm(self) -> str:
-        """What the cluster says it is: the uid of its namespace ``kube-system``, else the address it is reached at.
+        """What the cluster says it is: the uid of its namespace ``kube-system``, else the fingerprint of its authority.
 
-        The address is taken only after several refusals: one in passing must not make another cluster of it.
+        The authority counts only after several refusals: one in passing must not make another cluster of it. Its
+        address never stands for a cluster, because another one may get it.
         """
-        here = ""
         for pause in (*HOME_PAUSES, None):
             try:
-                here = _uid_of(self)
-                break
-            except Denied:
+                return _uid_of(self)
+            except Denied as error:
                 if pause is not None:
                     time.sleep(pause)
-        if here:
-            return here
-        parts = urlsplit(self.address)
-        return f"{parts.netloc}{parts.path}".strip("/").replace("/", "_")
+                elif self.authority:
+                    return self.authority
+                else:
+                    raise Denied(f"{error.message}; {NAMELESS}") from error
+        raise AssertionError("the last attempt always returns or raises")
+
+    def realm_now(self, realm: str) -> str:
+        """Which cluster answers now, in one call; in none where its authority says so: every connection proves that."""
+        return self.authority if realm.startswith(BY_AUTHORITY) else _uid_of(self)
 
 
 @dataclass(slots=True)
 class _Entrance:
-    """A way into a declared cluster, and until when it is certain into which one."""
+    """A way into a declared cluster, and whether it was asked into which one."""
 
     cluster: Cluster
-    sure_until: float = 0.0
+    is_sure: bool = False
 
 
 class DeclaredCluster:
     """A cluster that is declared as a component: entered anew where it lets nobody in, and asked again who it is.
 
-    What answers at its address may be another cluster by now, in which nothing of ours is, or everything of somebody
-    else's: then nothing was read, and nothing is written (S0). ``identity``: which one it must be, once that is known.
+    A new way into it may lead into another cluster, in which nothing of ours is, or everything of somebody else's: it
+    is asked before the first request that goes there (S0). ``identity``: which one it must be, once that is known.
     """
 
     def __init__(self, context: str, enter: Callable[[], Cluster]) -> None:
@@ -163,16 +178,18 @@ class DeclaredCluster:
 
     def realm(self) -> str:
         """What the cluster says it is. Its address stands for nothing here: a cluster made anew may get it again."""
-        here = self._used(_uid_of, is_asking=True)
-        if not here:
-            raise Unreadable(f"it has no namespace {HOME!r}, by whose uid it would be known")
-        return here
+        return self._used(_uid_of, is_asking=True)
+
+    def realm_now(self, realm: str) -> str:
+        """Which cluster answers now, in one call, or in a few where it has to be entered first."""
+        del realm
+        return self.realm()
 
     def _used(self, use: Callable[[Cluster], T], *, is_asking: bool = False) -> T:
         with self._lock:
             entrance = self._entrance = self._entrance or _Entrance(self._enter())
         try:
-            if self.identity and not is_asking and time.monotonic() >= entrance.sure_until:
+            if self.identity and not is_asking and not entrance.is_sure:
                 self._make_sure(entrance)
             answer = use(entrance.cluster)
         except CloudError:
@@ -180,13 +197,14 @@ class DeclaredCluster:
             raise
         if isinstance(answer, Answer) and answer.status == 401:
             self._leave(entrance)
+        entrance.is_sure = entrance.is_sure or (is_asking and answer == self.identity)
         return answer
 
     def _make_sure(self, entrance: _Entrance) -> None:
         here = _uid_of(entrance.cluster)
         if here != self.identity:
             raise Unreadable(f"another cluster answers for {self.context!r}: {here!r}, and not {self.identity!r}")
-        entrance.sure_until = time.monotonic() + SURE_SECONDS
+        entrance.is_sure = True
 
     def _leave(self, entrance: _Entrance) -> None:
         with self._lock:
@@ -195,9 +213,24 @@ class DeclaredCluster:
 
 
 def _uid_of(cluster: Cluster) -> str:
-    """The uid of a cluster's namespace ``kube-system``, which no other cluster has; empty where there is none."""
+    """The uid of a cluster's namespace ``kube-system``, which no other cluster has; raises where it does not say."""
     home = Kubernetes(cluster, Scope("kubernetes", "", HOME)).find(NAMESPACE, HOME)
-    return str(home["metadata"]["uid"]) if home is not None else ""
+    uid = home.get("metadata", {}).get("uid") if home is not None else None
+    if not isinstance(uid, str) or not uid:
+        raise Unreadable(f"it has no namespace {HOME!r} with a uid, by which it would be known")
+    return uid
+
+
+def _fingerprint(settings: Any) -> str:
+    """The fingerprint of the authority that a cluster's answers are checked against; empty where nothing is checked."""
+    import ssl
+
+    is_checked = settings.verify_ssl and settings.ssl_ca_cert and str(settings.host).startswith("https:")
+    if not is_checked:
+        return ""
+    text = Path(settings.ssl_ca_cert).read_text(encoding="ascii", errors="replace")
+    found = sorted(ssl.PEM_cert_to_DER_cert(one) for one in _CERTIFICATE.findall(text))
+    return f"{BY_AUTHORITY}{hashlib.sha256(b''.join(found)).hexdigest()}" if found else ""
 
 
 AnyCluster = Cluster | DeclaredCluster
@@ -324,6 +357,14 @@ class KubernetesSession(Session):
             raise Unreadable(f"cluster {scope.realm!r} is not reached with these credentials")
         return Kubernetes(cluster, scope)
 
+    def realm_now(self, scope: Scope) -> str:
+        """The cluster that answers now where this one was reached: the uid of its ``kube-system`` (S26)."""
+        with self._lock:
+            cluster = self._by_realm.get(scope.realm)
+        if cluster is None:
+            raise Unreadable(f"cluster {scope.realm!r} is not reached with these credentials")
+        return cluster.realm_now(scope.realm)
+
     def watch(self, scope: Scope, offers: Iterable[AnyOffer], wake: Callable[[], None]) -> Callable[[], None] | None:
         """Call ``wake`` when something of ours changes in a namespace; None where that is switched off."""
         if os.environ.get(WATCH, "1").lower() in ("0", "false", "no", "off"):
@@ -389,7 +430,8 @@ class KubernetesSession(Session):
         # Writes are sent once. A second try after a lost answer would rest on a read that is no longer the last moment
         # (S16); and what the first did is not known. The agent looks again and comes again.
         writing = Retry(total=0, redirect=0, respect_retry_after_header=False, raise_on_status=False)
-        return Cluster(context, settings.host, self._client(settings, reading), self._client(settings, writing))
+        clients = (self._client(settings, reading), self._client(settings, writing))
+        return Cluster(context, _fingerprint(settings), *clients)
 
     def _client(self, settings: Any, retries: Any) -> Any:
         from copy import copy

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.offer import Cloud, Session
 from fractal_cloud.offers.vsphere.credentials import credentials
@@ -117,10 +116,13 @@ class VsphereSession(Session):
     def realms(self) -> Mapping[str, str]:
         """The vCenter by its own UUID, once it has let us in."""
         self._soap.connect()
-        return {"": self._soap.realm}
+        return {"": self._soap.instance()}
+
+    def realm_now(self, scope: Scope) -> str:
+        """The UUID of the vCenter that answers now."""
+        del scope
+        return self._soap.instance()
 
     def at(self, scope: Scope) -> Vsphere:
-        """One folder of it."""
-        if self._soap.realm and scope.realm != self._soap.realm:
-            raise Unreadable(f"vCenter {scope.realm!r} is not reached with these credentials")
+        """One folder of it; whether it is the vCenter that is meant is confirmed before anything is decided."""
         return Vsphere(self._soap, self._tagging, scope)

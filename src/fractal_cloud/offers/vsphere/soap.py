@@ -61,7 +61,6 @@ class Soap:
         self._stub: Any = None
         self._content: Any = None
         self.version: tuple[int, ...] = ()
-        self.realm = ""
 
     @property
     def takes_tags_in_create(self) -> bool:
@@ -73,6 +72,19 @@ class Soap:
     def connect(self) -> None:
         """Learn which vCenter this is; raises where it is not reached, or nobody lets us in."""
         self._read("RetrieveContent", lambda content: content.sessionManager.currentSession)
+
+    def instance(self) -> str:
+        """The UUID of the vCenter that answers now; raises where it has none: by what else would it be known?"""
+        from pyVmomi import vim
+
+        def ask(_: Any) -> str:
+            about = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent().about
+            return str(about.instanceUuid or "")
+
+        found = self._read("RetrieveContent", ask)
+        if not found:
+            raise Unreadable("it says no instance UUID, by which a vCenter is known: a single host is not served")
+        return found
 
     def machines(self, folder: str) -> Iterator[Machine]:
         """Every machine that lies in a folder itself, many a page; raises rather than end early (S0)."""
@@ -279,7 +291,6 @@ class Soap:
             if self._content is None:
                 about = vim.ServiceInstance("ServiceInstance", self._adapter(_FIRST)).RetrieveContent().about
                 self.version = tuple(int(part) for part in about.apiVersion.split(".") if part.isdigit())
-                self.realm = about.instanceUuid or ""
                 self._stub = self._adapter(_WITH_TAGS if self.takes_tags_in_create else _FIRST)
                 content = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent()
                 content.sessionManager.Login(self._found.user, self._found.password)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 from uuid import uuid4
 
 from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, forms, networks, servers, storage
-from fractal_cloud.sandbox.aruba.collection import PROJECT
+from fractal_cloud.sandbox.aruba.collection import PROJECT, existing
 from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
 
@@ -36,6 +36,7 @@ class ArubaCloud(RestCloud):
         found = [
             Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, is_write=False),
             Route("GET", "/projects", "project", "listProjects", self._projects),
+            Route("GET", "/projects/{project}", "project", "getProject", _one_project),
         ]
         found.append(Route("GET", clusters.DOWNLOAD, "container", "downloadKubeconfig", clusters.download, "id"))
         for collection in _COLLECTIONS:
@@ -87,6 +88,10 @@ def _given(project: str, path: str, kind: Kind) -> tuple[str, Body]:
 def _project(body: Body) -> Body:
     metadata = {"id": body["id"], "uri": f"/projects/{body['id']}", "name": body["name"], "tags": []}
     return {"metadata": metadata, "properties": {"default": body["default"]}}
+
+
+def _one_project(request: Request, draft: Draft) -> Reply:
+    return Reply(200, _project(existing(draft, PROJECT.name, request.words["project"])))
 
 
 def _client_of(request: Request) -> Actor:

@@ -117,6 +117,7 @@ class AzureCloud(RestCloud):
             Route("GET", "/{tenant}/v2.0/.well-known/openid-configuration", "identity", "openid", identity.openid),
             Route("GET", "/metadata/endpoints", "identity", "metadata", identity.metadata),
             Route("GET", "/subscriptions", "resources", "subscriptions", identity.subscriptions),
+            Route("GET", _IN_SUBSCRIPTION, "resources", "subscription", identity.subscription),
             Route("GET", tags, "resources", "getTags", across.get_tags),
             Route("PATCH", tags, "resources", "updateTags", across.update_tags),
             Route("PUT", lock, "authorization", "putLock", put_lock),

@@ -139,13 +139,23 @@ def metadata(request: Request, _: Draft) -> Reply:
     return Reply(200, [content])
 
 
+_ONE = {
+    "id": f"/subscriptions/{SUBSCRIPTION}",
+    "subscriptionId": SUBSCRIPTION,
+    "tenantId": TENANT,
+    "displayName": "sandbox",
+    "state": "Enabled",
+}
+
+
 def subscriptions(_: Request, __: Draft) -> Reply:
     """The one subscription there is."""
-    one = {
-        "id": f"/subscriptions/{SUBSCRIPTION}",
-        "subscriptionId": SUBSCRIPTION,
-        "tenantId": TENANT,
-        "displayName": "sandbox",
-        "state": "Enabled",
-    }
-    return Reply(200, {"value": [one], "count": {"type": "Total", "value": 1}})
+    return Reply(200, {"value": [_ONE], "count": {"type": "Total", "value": 1}})
+
+
+def subscription(request: Request, _: Draft) -> Reply:
+    """One subscription by its id."""
+    asked = request.words["subscription"]
+    if asked.lower() != SUBSCRIPTION:
+        raise Refused(404, "SubscriptionNotFound", f"The subscription '{asked}' could not be found.")
+    return Reply(200, _ONE)
