@@ -37,7 +37,7 @@ class _Offers(dict[str, Any]):
 
 
 def _held() -> HeldScope:
-    return HeldScope(Scope("aws", "1", "eu"), cast("Any", None))
+    return HeldScope(Scope("aws", "1", "eu"), cast("Any", None), lambda: None)
 
 
 def _component(*, stuck: bool = False) -> Tracked:
