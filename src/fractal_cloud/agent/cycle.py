@@ -15,15 +15,17 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from fractal_cloud.agent.backoff import unsettled
 from fractal_cloud.agent.book import Book, Publisher
 from fractal_cloud.agent.deadline import steady
+from fractal_cloud.agent.errors import WriteErrors, was_taken_over
 from fractal_cloud.agent.halves import Halves
+from fractal_cloud.agent.journal import Noted
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture, Reader, back_off
 from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchful, moved
-from fractal_cloud.agent.troubles import Troubles, was_taken_over
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
 from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Transient
@@ -78,7 +80,7 @@ class Cycle:
         self._held = held
         self._around = around
         self._book = Book(held, around.publisher)
-        self._troubles = Troubles(held, around.offers, around.settings.cycle)
+        self._errors = WriteErrors(held, self._book, around.offers, around.settings.cycle)
         self._stirred: frozenset[str] | None = None
         self._confirmed: set[str] = set()
         self._tried: set[str] = set()
@@ -87,6 +89,7 @@ class Cycle:
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._unconfirmed: CloudError | None = None
+        self._effects = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
         halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write)
         self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
@@ -237,12 +240,12 @@ class Cycle:
         return [t for t in wave if _verb(judgements[t.uid]) is not Verb.CREATE or t.uid in allowed]
 
     def _may_try(self, tracked: Tracked, step: Step | None) -> bool:
-        """Whether a step is taken now: not after trouble, not while backing off, and no step twice in one cycle."""
+        """Whether a step is taken now: not after an error, not while backing off, and no step twice in one cycle."""
         if step is None or (tracked.uid, _signature(step)) in self._taken:
             return False
         if step.verb is Verb.DELETE and self._wiring.holds_deletion(tracked, self._outlook.judge(tracked)):
             return False
-        return self._troubles.allow(tracked, self._outlook.now)
+        return self._errors.allow(tracked, step.verb, self._outlook.now)
 
     def _without_rivals(self, creations: list[Tracked]) -> list[Tracked]:
         """Of several LiveSystems that would create one resource, the one deployed first does (O2)."""
@@ -339,7 +342,7 @@ class Cycle:
             entry_id = self._book.journal.intend(tracked, step, view.sighting)
             # What this try comes to is not known yet: it does not end what waits for a person (C8).
             memory = replace(remember(tracked, view, judgement), stuck=tracked.memory.stuck)
-            if self._troubles.is_tried_again(tracked):
+            if self._errors.is_tried_again(tracked):
                 memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
             if step.verb is Verb.CREATE:
                 memory = self._with_intent(tracked, memory, entry_id, now)
@@ -377,9 +380,10 @@ class Cycle:
         picture = self._outlook.picture
         created_types = {o.planned.tracked.type for o in outcomes if o.created is not None}
         for outcome in outcomes:
-            self._book.journal.close(outcome)
+            noted = self._book.journal.close(outcome)
             self._writes += outcome.written
-            self._take_in_one(outcome, picture)
+            self._effects += outcome.written and outcome.error is None
+            self._take_in_one(outcome, noted, picture)
         if created_types:
             self._outlook.refresh(self._around.now())
             self._around.reader.look_again(self._held, picture, created_types, self._parent_ids, self._outlook.now)
@@ -391,7 +395,7 @@ class Cycle:
             self._around.reader.recall(self._held, self._sighted(self._held.tracked.values()), picture)
             self._outlook.refresh(self._around.now())
 
-    def _take_in_one(self, outcome: Outcome, picture: Picture) -> None:
+    def _take_in_one(self, outcome: Outcome, noted: Noted, picture: Picture) -> None:
         tracked, step = outcome.planned.tracked, outcome.planned.step
         if outcome.race_lost:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
@@ -403,31 +407,33 @@ class Cycle:
             elif outcome.planned.sighting is not None:
                 picture.drop(tracked.type, outcome.planned.sighting.resource_id)
         if step.verb is Verb.CREATE:
-            self._take_in_creation(outcome)
+            self._take_in_creation(outcome, noted)
             return
         is_tagging = step.verb is Verb.TAG
         if is_tagging and outcome.had_no_effect:
             self._book.take_back_tagging(tracked)
         # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
         if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
-            self._troubles.add(tracked, step.verb, outcome.error, self._outlook.now)
+            self._errors.add(outcome, noted, self._outlook.now)
+            if step.verb is Verb.PUSH and tracked.memory.refusal is not None:
+                self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         else:
-            self._troubles.forget(tracked)
+            self._errors.forget(tracked)
 
-    def _take_in_creation(self, outcome: Outcome) -> None:
+    def _take_in_creation(self, outcome: Outcome, noted: Noted) -> None:
         tracked = outcome.planned.tracked
         intent = tracked.memory.intent
         if outcome.created is not None and intent is not None:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
-            self._troubles.forget(tracked)
+            self._errors.forget(tracked)
             self._book.unpublished.add(tracked.uid)
             return
         error = outcome.error
         if not (isinstance(error, Transient) or self._may_be_its_own_rival(tracked, error)):
             self._book.take_back_intent(tracked)
         if error is not None:
-            self._troubles.add(tracked, Verb.CREATE, error, self._outlook.now)
+            self._errors.add(outcome, noted, self._outlook.now)
 
     def _may_be_its_own_rival(self, tracked: Tracked, error: CloudError | None) -> bool:
         """Whether a name is refused as taken because the try before, whose answer was lost, took it.
@@ -446,7 +452,7 @@ class Cycle:
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
         for tracked in [self._held.tracked[uid] for uid in judgements]:
-            judgement = self._troubles.tell(tracked, judgements[tracked.uid], self._outlook.now)
+            judgement = self._errors.explain(tracked, judgements[tracked.uid], self._outlook.now)
             judgement = self._hold_the_left(tracked, judgement, judgements)
             judgement = self._hold_the_wired(tracked, judgement)
             view = self._outlook.view(tracked)
@@ -505,15 +511,16 @@ class Cycle:
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
         held, settings = self._held, self._around.settings
-        living = [judgement for uid, judgement in judgements.items() if uid in held.tracked]
-        in_progress = any(judgement.in_progress for judgement in living)
+        judgements = {uid: judgement for uid, judgement in judgements.items() if uid in held.tracked}
+        living = judgements.values()
+        in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
         noticing = any(judgement.noticing for judgement in living)
         unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
-        troubled = self._troubles.are_there
+        failing = self._errors.exist
         wiring = self._wiring
-        settled = not (in_progress or noticing or unread or troubled or wiring.is_unfinished)
+        settled = not (in_progress or noticing or unread or failing or wiring.is_unfinished)
         held.is_quiet = settled and not changes and not self._writes and not wiring.writes
-        if not (unread or troubled or self._writes):
+        if not (unread or failing or self._writes):
             held.watchful = self._watchful(judgements)
         if settled and not changes:
             held.restless = 0
@@ -521,10 +528,17 @@ class Cycle:
         if changes:
             held.restless = 0
         held.restless += 1
-        soon = min(0.2 * 2 ** min(held.restless, 10), 15.0, settings.cycle_seconds)
-        hurry = in_progress or unread or wiring.is_unfinished or bool(self._writes + wiring.moves)
-        again_in = soon if hurry else settings.cycle_seconds
-        return CycleResult(again_in, self._writes, changes, settled)
+        hurry = in_progress or unread or wiring.is_unfinished or bool(self._effects + wiring.moves)
+        again_in = unsettled(settings.cycle).pause(held.restless) if hurry else settings.cycle
+        next_try = self._errors.next_try(self._outlook.now)
+        if next_try is not None:
+            again_in = min(again_in, next_try - self._outlook.now)
+        return CycleResult(again_in.total_seconds(), self._writes, changes, settled)
+
+    def _is_held_back(self, uid: str, judgement: Judgement) -> bool:
+        """Whether all that is left to do for a component is a write whose next try is not due yet."""
+        step = judgement.step
+        return step is not None and self._errors.is_held_back(self._held.tracked[uid], step.verb, self._outlook.now)
 
     def _watchful(self, judgements: dict[str, Judgement]) -> frozenset[str] | None:
         """Who is judged again with any change: who was not at rest now. Who was not judged now was at rest already."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import uuid
+from dataclasses import dataclass
 from typing import Literal
 
 from fractal_cloud.agent.halves import Done, Task
@@ -25,6 +28,14 @@ _VERBS: dict[Verb, Literal["create", "update", "delete", "tag"]] = {
     Verb.UNTAG: "tag",
     Verb.TAG: "tag",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The entry that an outcome is counted in, and what an equal refusal of the same step would have in common."""
+
+    entry: str = ""
+    digest: str = ""
 
 
 class Journal:
@@ -55,8 +66,8 @@ class Journal:
         """What is about to be written."""
         return self._intended[entry_id]
 
-    def close(self, outcome: Outcome) -> None:
-        """Write down what came of it."""
+    def close(self, outcome: Outcome) -> Noted:
+        """Write down what came of it; returns where."""
         intended = self._intended.pop(outcome.planned.entry_id)
         created = outcome.created
         self._entries[intended.id] = intended.model_copy(
@@ -68,6 +79,17 @@ class Journal:
                 "resource_id": created.resource_id if created is not None else intended.resource_id,
             }
         )
+        refusal = outcome.planned.tracked.memory.refusal
+        return self._count(intended.id, Noted(refusal.entry, refusal.digest) if refusal is not None else None)
+
+    def _count(self, entry_id: str, before: Noted | None) -> Noted:
+        """Have an outcome counted in the entry of the one before it, where it is the same refusal of the same step."""
+        entry = self._entries[entry_id]
+        digest = _digest(entry)
+        if before is None or not entry.error or before.digest != digest or not before.entry:
+            return Noted(entry_id, digest)
+        self._entries[entry_id] = entry.model_copy(update={"repeats": before.entry})
+        return before
 
     def intend_link(self, task: Task, sighting: Sighting | None) -> str:
         """Write down that one half of a link is about to run; returns the entry's id."""
@@ -87,8 +109,8 @@ class Journal:
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
 
-    def close_link(self, done: Done) -> None:
-        """Write down what came of one half of a link."""
+    def close_link(self, done: Done) -> Noted:
+        """Write down what came of one half of a link; returns where."""
         intended = self._intended.pop(done.task.entry_id)
         outcome = "abandoned" if done.abandoned else "failed" if done.trouble else "done"
         if isinstance(done.error, Transient):
@@ -101,6 +123,8 @@ class Journal:
                 "tags": done.tags or intended.tags,
             }
         )
+        pause = self._held.pauses.get(done.task.key)
+        return self._count(intended.id, Noted(pause.entry, pause.digest) if pause is not None else None)
 
     def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """Close what an agent that died left open, now that the resource was read again."""
@@ -121,6 +145,12 @@ class Journal:
         """Everything the next report must say; intents already told are told again only with their outcome."""
         entries, self._entries = list(self._entries.values()), {}
         return entries
+
+
+def _digest(entry: JournalEntry) -> str:
+    told = [entry.generation, entry.verb, entry.reason, entry.resource_id, entry.before, entry.after]
+    text = json.dumps([*told, entry.outcome, entry.error], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from fractal_cloud.agent.backoff import CONTROL_PLANE, searching
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.deadline import Deadline, Moment, moment
@@ -52,10 +53,6 @@ SCOPES_AT_ONCE = 8
 LONGEST_WAIT = 45.0
 WATCH_PAUSE = 2.0
 """The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
-LONGEST_SEARCH = 60.0
-"""The longest time, in seconds, until what could not be reached is tried again."""
-
-
 SEARCH_PAUSE = 0.2
 """How long, in seconds, an agent sleeps at most while it tries to reach something."""
 
@@ -187,20 +184,20 @@ class Agent:
 
     def run(self) -> None:
         """Work until told to stop; a control plane or a cloud that is not there is waited for."""
-        pause = 0.2
+        failures = 0
         while not self._stopping.is_set():
             try:
                 self.step()
-                pause = 0.2
-            except ControlPlaneUnreachable as error:
-                log.warning("control plane unreachable", error=str(error), again_in=round(pause, 1))
+                failures = 0
+            except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
+                failures += 1
+                pause = CONTROL_PLANE.pause(failures).total_seconds()
+                if isinstance(error, ControlPlaneUnreachable):
+                    log.warning("control plane unreachable", error=str(error), again_in=round(pause, 1))
+                else:
+                    log.error("control plane refuses", error=str(error), again_in=round(pause, 1))
+                    self._registered = False
                 self._stopping.wait(pause)
-                pause = min(pause * 2, 5.0)
-            except (ControlPlaneRefuses, LeaseLost) as error:
-                log.error("control plane refuses", error=str(error))
-                self._registered = False
-                self._stopping.wait(min(pause, 2.0))
-                pause = min(pause * 2, 5.0)
         self._let_go()
 
     def stop(self) -> None:
@@ -309,7 +306,7 @@ class Agent:
             if key in hosts or not reach.realm or not reach.name.startswith(ANY_HOST)
         }
         self._unreached = found.unreached
-        again_in = min(max(self.settings.cycle_seconds, 1.0), LONGEST_SEARCH)
+        again_in = searching(self.settings.cycle).pause(1).total_seconds()
         self._search.due = None if found.is_complete else time.monotonic() + again_in
         return self._reaches != known
 

@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from fractal_cloud.agent.backoff import THROTTLED
 from fractal_cloud.agent.scope import HeldScope, Swept
 from fractal_cloud.model.errors import CloudError, Throttled
 from fractal_cloud.model.sighting import Sighting
@@ -247,4 +248,4 @@ def back_off(held: HeldScope, component_type: str, now: datetime, asked_for: flo
     """Leave one service alone for a while, longer each time, and as long as it asked for; the others go on."""
     times = held.throttles.get(component_type, 0) + 1
     held.throttles[component_type] = times
-    held.throttled_until[component_type] = now + timedelta(seconds=max(min(0.5 * 2**times, 60.0), asked_for))
+    held.throttled_until[component_type] = THROTTLED.next_try(now, times, asked_for)

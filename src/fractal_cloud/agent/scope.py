@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Refusal:
-    """A write the cloud refuses for good: not tried again before ``until``, or a new declaration (S21)."""
-
-    generation: int
-    until: datetime
-    message: str
-    times: int = 1
-
-
-@dataclass(slots=True)
 class Swept:
     """Parameters that were read one by one, and when."""
 
@@ -58,11 +48,16 @@ class AbsentReads:
 
 @dataclass(slots=True)
 class Pause:
-    """A half of a link that is not tried again before ``until``, unless what it is ``about`` changes (S21)."""
+    """A half of a link that is not tried again before ``until``, unless what it is ``about`` changes (S21).
+
+    ``entry`` and ``digest``: as in ``Refusal``.
+    """
 
     about: str
     until: datetime
     times: int = 1
+    entry: str = ""
+    digest: str = ""
 
 
 @dataclass(slots=True)
@@ -95,9 +90,6 @@ class HeldScope:
     swept: dict[str, Swept] = field(default_factory=dict)
     unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
-    refusals: dict[str, Refusal] = field(default_factory=dict)
-    failing: dict[str, int] = field(default_factory=dict)
-    blocked: dict[str, datetime] = field(default_factory=dict)
     absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
     pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
@@ -153,7 +145,7 @@ class HeldScope:
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
         by_uid = (
-            *(self.tracked, self.swept, self.unswept, self.refusals, self.failing, self.blocked, self.absent_reads),
+            *(self.tracked, self.swept, self.unswept, self.absent_reads),
             *(self.held_by, self.lodgers, self.left_inside),
         )
         for table in by_uid:

@@ -20,8 +20,9 @@ from typing import Any
 from fractal_cloud.agent.book import Book
 from fractal_cloud.agent.checking import Checks
 from fractal_cloud.agent.halves import Done, Halves, Task
+from fractal_cloud.agent.journal import Noted
+from fractal_cloud.agent.link_backoff import LinkBackoff
 from fractal_cloud.agent.outlook import Outlook
-from fractal_cloud.agent.pauses import Pauses
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.declaration import Scalar
 from fractal_cloud.model.errors import LinkError, Throttled, Transient, Unreadable
@@ -63,7 +64,7 @@ class Wiring:
         self._halves = halves
         self._pool = pool
         self._checks = Checks(held, halves, pool, outlook.sweep_budget)
-        self._pauses = Pauses(held, outlook.cycle)
+        self._backoff = LinkBackoff(held, outlook.cycle)
         self.writes = 0
         self.moves = 0
         self.is_unfinished = False
@@ -83,7 +84,7 @@ class Wiring:
             return
         wired = [tracked for tracked in held.tracked.values() if tracked.is_wired]
         planned = [task for tracked in wired for task in self._plan(tracked, judgements[tracked.uid])]
-        self._pauses.keep_only({task.key for task in planned})
+        self._backoff.keep_only({task.key for task in planned})
         tasks = [task for task in planned if not task.silent and self._is_due(task)]
         settled = [task for task in planned if task.silent and not task.state.waits]
         waiting = [task for task in planned if task.silent and task.state.waits]
@@ -112,7 +113,7 @@ class Wiring:
 
     def _is_due(self, task: Task) -> bool:
         """Whether a half runs now, or waits because it was refused before, and nothing changed since."""
-        is_due = self._pauses.allow(task, self._outlook.now)
+        is_due = self._backoff.allow(task, self._outlook.now)
         self.is_held_up |= not is_due
         return is_due
 
@@ -257,21 +258,22 @@ class Wiring:
         if task.silent and done.published is not None:
             # It waited, and was looked after in silence: only that something came of it is worth an entry.
             task.entry_id = self._intend(task)
+        noted = Noted()
         if task.entry_id:
-            self._book.journal.close_link(done)
+            noted = self._book.journal.close_link(done)
             self.writes += not done.abandoned
         if done.abandoned:
             self.is_unfinished = True
         elif done.trouble:
-            self._take_in_trouble(done)
+            self._take_in_trouble(done, noted)
         elif task.verb == "revoke":
-            self._pauses.forget(task)
+            self._backoff.forget(task)
             self.moves += 1
             kept = _with(task.state, digest="", fields={}, begun=False, tried=[], failed=False, waits=task.waits)
             self._remember(task.tracked, task.half, task.other, kept if task.waits else None)
             self.is_unfinished |= task.other in _others(task.tracked, task.half) and not task.waits
         else:
-            self._pauses.forget(task)
+            self._backoff.forget(task)
             self._take_in_published(task, done.published)
 
     def _take_in_published(self, task: Task, published: Mapping[str, Scalar] | None) -> None:
@@ -293,16 +295,18 @@ class Wiring:
         self.moves += state.fields != task.state.fields
         self._remember(task.tracked, task.half, task.other, state)
 
-    def _take_in_trouble(self, done: Done) -> None:
+    def _take_in_trouble(self, done: Done, noted: Noted) -> None:
         """It is tried again when something changes; later, where it was refused; soon, where a cloud did not answer."""
         task = done.task
         is_over = (done.failed or done.waits) and task.verb == "provide"
+        told = done.trouble
         if not is_over:
-            self._pauses.add(done, self._outlook.now)
+            next_try = self._backoff.add(done, noted, self._outlook.now) if done.error or not done.waits else ""
+            told = f"{told}; {next_try}" if next_try else told
             self.is_held_up = True
             self.is_unfinished |= isinstance(done.error, Transient | Throttled | Unreadable)
         before = _states(task.tracked, task.half).get(task.other, task.state)
-        changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": done.trouble}
+        changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": told}
         if task.work is not None:
             changes |= {"failed": done.failed, "sealed_to": task.work.key}
         self._remember(task.tracked, task.half, task.other, _with(before, **changes))

@@ -68,14 +68,16 @@ class LinkNotReady(LinkError):
 class CloudError(FractalError):
     """A cloud's refusal or failure, with what a person needs to look it up at the vendor.
 
-    ``needs_person``: trying again changes nothing until a person acts (C8).
+    ``cause``: the message without what usually follows from it. ``needs_person``: trying again changes nothing until a
+    person acts (C8).
     """
 
     needs_person: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
+    def __init__(self, message: str, *, code: str = "", request_id: str = "", cause: str = "") -> None:
         super().__init__(message)
         self.message = message
+        self.cause = cause or message
         self.code = code
         self.request_id = request_id
 

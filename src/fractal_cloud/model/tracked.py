@@ -20,6 +20,7 @@ from fractal_cloud.model.wire import (
     Memory,
     OperatorRequest,
     Override,
+    Refusal,
     Setback,
     WorkComponent,
 )
@@ -112,6 +113,7 @@ class Remembered:
     waits_for: tuple[str, ...] = ()
     setbacks: tuple[Setback, ...] = ()
     stuck: bool = False
+    refusal: Refusal | None = None
     links: LinkStates = NO_LINKS
 
     @classmethod
@@ -134,6 +136,7 @@ class Remembered:
             waits_for=tuple(map(copies.text, memory.waits_for)),
             setbacks=tuple(memory.setbacks),
             stuck=memory.stuck,
+            refusal=memory.refusal,
             links=memory.links if memory.links.inbound or memory.links.outbound else NO_LINKS,
         )
 
@@ -249,5 +252,6 @@ def to_change(
         waits_for=list(memory.waits_for),
         setbacks=list(memory.setbacks),
         stuck=memory.stuck,
+        refusal=memory.refusal,
         links=memory.links,
     )

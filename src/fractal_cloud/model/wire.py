@@ -66,6 +66,27 @@ class Setback(Wire):
     at: list[datetime]
 
 
+class Refusal(Wire):
+    """A write that failed, how often in a row, and when it is tried again (S21).
+
+    Kept with the component, so that an agent that takes over does not begin again at once; a new declaration, a
+    repeated delete and a Force Push clear it. ``failed``: the component is ``Failed`` until a try goes through.
+    ``since``: the first of those times. ``blocked``: something that is not part of the deletion is in its way (C8).
+    ``until`` None: it is not tried again by itself (a Force Push is used up). ``entry``, ``digest``: the journal entry
+    that the next equal refusal of the same step is counted in, and what tells that it is equal.
+    """
+
+    verb: str
+    message: str
+    since: datetime
+    times: int = 1
+    until: datetime | None = None
+    failed: bool = True
+    blocked: bool = False
+    entry: str = ""
+    digest: str = ""
+
+
 class Memory(Wire):
     """What the control plane remembers of a component on the agent's behalf: everything an agent needs after a restart.
 
@@ -74,6 +95,7 @@ class Memory(Wire):
     ``noticed_since``: when what would change was first published (S12a). ``incarnation``: of the resource published,
     see ``Sighting``. ``setbacks``: when somebody set values of ours back, by parameter (S27).
     ``stuck``: it makes no progress until a person acts, so a mutation does not wait for it (C8).
+    ``refusal``: the write that failed last, until one goes through or nothing is left to write (S21).
     """
 
     stance: Stance = Stance.NONE
@@ -92,6 +114,7 @@ class Memory(Wire):
     waits_for: list[str] = Field(default_factory=list)
     setbacks: list[Setback] = Field(default_factory=list)
     stuck: bool = False
+    refusal: Refusal | None = None
     links: LinkStates = Field(default_factory=LinkStates)
 
 
@@ -121,7 +144,10 @@ class OperatorRequest(Wire):
 
 
 class JournalEntry(Wire):
-    """One write to a cloud: its intent (outcome None), later its outcome (C7)."""
+    """One write to a cloud: its intent (outcome None), later its outcome (C7).
+
+    ``repeats``: the entry of an equal refusal of the same step before it, in which this one is counted (S21).
+    """
 
     id: str
     uid: str
@@ -135,6 +161,7 @@ class JournalEntry(Wire):
     request_ids: list[str] = Field(default_factory=list)
     outcome: Literal["done", "failed", "unknown", "abandoned"] | None = None
     error: str = ""
+    repeats: str = ""
 
 
 class WorkComponent(Wire):
@@ -382,6 +409,7 @@ class ComponentChange(Wire):
     waits_for: list[str] = Field(default_factory=list)
     setbacks: list[Setback] = Field(default_factory=list)
     stuck: bool = False
+    refusal: Refusal | None = None
     links: LinkStates = Field(default_factory=LinkStates)
 
 

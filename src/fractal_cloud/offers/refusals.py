@@ -46,4 +46,5 @@ def refusal(
     told = " ".join(cause.split()).rstrip(". ") or "no reason was given"
     where = ", ".join(part for part in (code, call) if part)
     follows = _FOLLOWS[kind].format(provider=provider)
-    return kind(f"{told} ({where}): {follows}", code=code, request_id=request_id)
+    cause = f"{told} ({where})"
+    return kind(f"{cause}: {follows}", code=code, request_id=request_id, cause=cause)

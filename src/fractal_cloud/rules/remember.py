@@ -51,6 +51,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         waits_for=judgement.waits_for,
         setbacks=memory.setbacks,
         stuck=judgement.stuck,
+        refusal=memory.refusal,
         links=memory.links,
     )
 

@@ -123,6 +123,8 @@ class JournalItem(Wire):
     error: str
     at: datetime
     finished_at: datetime | None
+    count: int
+    last_at: datetime | None
 
 
 class Declarer(Wire):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
-from fractal_cloud.control.store.bulk import insert_missing, update_rows
+from fractal_cloud.control.store.bulk import among, insert_missing, update_rows
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import journal
 from fractal_cloud.model.wire import JournalEntry
+
+# A row is a tuple, and every tuple has a method of that name.
+_MANY: Final = journal.c["count"].label("many")
 
 
 def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping[str, ComponentRecord]) -> None:
@@ -33,6 +36,28 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
         if entry.outcome is not None
     ]
     update_rows(tx.connection, journal, outcomes)
+    _count_repeated(tx, [entry for entry in entries if entry.repeats and entry.outcome is not None])
+
+
+def _count_repeated(tx: Tx, entries: Sequence[JournalEntry]) -> None:
+    """Count refusals in the entry of the equal one before them; where that was forgotten, each keeps its own (S21)."""
+    if not entries:
+        return
+    table = journal.c
+    standing = select(table.id, table.uid, _MANY).where(among(table.id, [entry.repeats for entry in entries]))
+    known = {row.id: row for row in tx.connection.execute(standing)}
+    counted = [entry for entry in entries if entry.repeats in known and known[entry.repeats].uid == entry.uid]
+    rows = [
+        {
+            "id": entry.repeats,
+            "count": known[entry.repeats].many + 1,
+            "last_at": tx.now,
+            "request_ids": entry.request_ids,
+        }
+        for entry in counted
+    ]
+    update_rows(tx.connection, journal, rows)
+    tx.connection.execute(delete(journal).where(among(table.id, [entry.id for entry in counted])))
 
 
 def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) -> Json:
@@ -60,7 +85,7 @@ def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) ->
 def list_of(tx: Tx, live_system_id: str, component_id: str, limit: int, before: str | None) -> list[Json]:
     """The writes made for a component, newest first; ``before`` is the id of the last one already seen."""
     table = journal.c
-    query = select(journal).where(table.live_system_id == live_system_id, table.component_id == component_id)
+    query = select(journal, _MANY).where(table.live_system_id == live_system_id, table.component_id == component_id)
     if before is not None:
         seen = select(table.at).where(table.id == before).scalar_subquery()
         query = query.where((table.at < seen) | ((table.at == seen) & (table.id < before)))
@@ -94,4 +119,6 @@ def _described(row: Any) -> Json:
         "error": row.error,
         "at": row.at,
         "finishedAt": row.finished_at,
+        "count": row.many,
+        "lastAt": row.last_at,
     }

@@ -37,7 +37,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
-    *("realm_name", "declared_realm_name", "waits_for", "stuck"),
+    *("realm_name", "declared_realm_name", "waits_for", "stuck", "refusal", "setbacks"),
 )
 
 
@@ -217,11 +217,12 @@ def _record_voided(tx: Tx, merged: Merge) -> None:
 
 
 def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = frozenset()) -> str:
-    """Begin to delete a LiveSystem; asked twice, the answer is the same mutation."""
+    """Begin to delete a LiveSystem; asked twice, the answer is the same mutation, and what was refused is tried now."""
     lock_live_systems(tx, [live_system_id])
     standing = require(tx, live_system_id)
     check_expected(live_system_id, standing, expected)
     if standing.deleting:
+        _try_again(tx, live_system_id)
         return str(standing.mutation_id)
     generation = standing.generation + 1
     rows = records_of(tx, live_system_id)
@@ -237,6 +238,16 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
     _record_voided(tx, merged)
     end_if_gone(tx, {live_system_id})
     return mutation_id
+
+
+def _try_again(tx: Tx, live_system_id: str) -> None:
+    """Have refused deletions tried at once, whatever their back-off (S21)."""
+    refused = [record for record in records_of(tx, live_system_id) if record.refusal is not None]
+    versions = scopes.renew_work(tx, {record.scope_key for record in refused if record.scope_key is not None})
+    for record in refused:
+        record.refusal = None
+        record.declared_in(versions.get(record.scope_key or "", 0))
+    update_records(tx, refused, ("refusal", "work_version", "declared_version"))
 
 
 def end_if_gone(tx: Tx, live_system_ids: Collection[str]) -> None:

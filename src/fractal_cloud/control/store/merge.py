@@ -164,6 +164,8 @@ def _redeclared(
         declared_parent=identity.parent,
         declared_realm_name=identity.realm,
         deleting=False,
+        refusal=None,
+        setbacks=None,
         last_updated=target.now,
     )
     _void_request(record, target, result)
@@ -180,7 +182,9 @@ def _redeclared(
 
 
 def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
-    record = replace(old, generation=target.generation, deleting=True, last_updated=target.now)
+    record = replace(
+        old, generation=target.generation, deleting=True, refusal=None, setbacks=None, last_updated=target.now
+    )
     mark_outdated(record)
     _void_request(record, target, result)
     return record

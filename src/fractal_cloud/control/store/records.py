@@ -79,6 +79,7 @@ class ComponentRecord:
     waits_for: list[str] = field(default_factory=list)
     setbacks: list[Json] | None = None
     stuck: bool = False
+    refusal: Json | None = None
     overdue: bool = False
     links: Json = field(default_factory=dict)
     work_version: int = 0

@@ -49,6 +49,7 @@ _OBSERVED: Final = (
     "waits_for",
     "setbacks",
     "stuck",
+    "refusal",
     "links",
 )
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
@@ -225,8 +226,10 @@ def _take_changes(
         after = _applied(before, change, tx.now)
         if before.declared_version <= scope.version:
             after.dealt_generation = before.generation
-        elif before.dealt_generation < before.generation:
-            mark_outdated(after)  # judged from the declaration before
+        else:
+            after.refusal, after.setbacks = before.refusal, before.setbacks  # begun anew since (S21, S27)
+            if before.dealt_generation < before.generation:
+                mark_outdated(after)  # judged from the declaration before
         if change.finished and not before.deleting:
             after = _begun_anew(before, change)
         if change.finished and before.deleting:
@@ -277,6 +280,7 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
     after.waits_for = change.waits_for
     after.setbacks = [setback.to_json() for setback in change.setbacks] or None
     after.stuck = change.stuck
+    after.refusal = None if change.refusal is None else change.refusal.to_json()
     after.links = change.links.to_json()
     after.overdue = before.overdue and change.overridden and _same_until(before, change)
     if before.request is not None and before.request["id"] == change.used_request:

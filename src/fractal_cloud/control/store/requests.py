@@ -136,7 +136,8 @@ def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
             until=asked.until,
         ).to_json()
         record.declared_in(versions.get(record.scope_key or "", 0))
+        record.refusal = record.setbacks = None  # an operator wants it tried now (S21, S27)
         is_push = asked.kind is RequestKind.FORCE_PUSH
         event = EventKind.FORCE_PUSH_REQUESTED if is_push else EventKind.GLASS_REQUESTED
         tx.record(Happening(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
-    update_records(tx, rows, ("request", "work_version", "declared_version"))
+    update_records(tx, rows, ("request", "refusal", "setbacks", "work_version", "declared_version"))

@@ -135,6 +135,7 @@ components: Final = Table(
     _json("waits_for"),
     _json("setbacks", nullable=True),
     _flag("stuck"),
+    _json("refusal", nullable=True),
     _flag("overdue"),
     _time("last_updated"),
     _json("links"),
@@ -319,6 +320,9 @@ journal: Final = Table(
     _text("error"),
     _time("at"),
     _time("finished_at", nullable=True),
+    # Equal refusals of one step are one row: how many there were, and when the last was (S21).
+    Column("count", BigInteger, nullable=False, default=1),
+    _time("last_at", nullable=True),
     Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
     Index("ix_journal_at", "at"),
     _partial("ix_journal_open", "uid", "outcome IS NULL"),

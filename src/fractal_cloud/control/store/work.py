@@ -146,6 +146,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
             "waitsFor": record.waits_for,
             "setbacks": record.setbacks or [],
             "stuck": record.stuck,
+            "refusal": record.refusal,
             "links": record.links or _NO_STATES,
         },
     }

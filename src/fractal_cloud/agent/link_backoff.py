@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due, refused
 from fractal_cloud.agent.halves import Done, Task
+from fractal_cloud.agent.journal import Noted
 from fractal_cloud.agent.scope import HeldScope, Pause
-from fractal_cloud.model.errors import Denied, Invalid
+from fractal_cloud.model.errors import Throttled
 from fractal_cloud.model.link import Half
 
-LONGEST_PAUSE = timedelta(hours=1)
 
-
-class Pauses:
+class LinkBackoff:
     """What is not hammered. It starts again at once when something it is made from changes."""
 
     def __init__(self, held: HeldScope, cycle: timedelta) -> None:
@@ -26,17 +26,18 @@ class Pauses:
         if pause is None or pause.about != _about(task):
             self._held.pauses.pop(task.key, None)
             return True
-        return now >= pause.until
+        return is_due(pause.until, now)
 
-    def add(self, done: Done, now: datetime) -> None:
-        """A half ended badly: what is refused for good, or at fault, is left alone for a while."""
-        if not (done.is_faulty or done.failed or isinstance(done.error, Denied | Invalid)):
-            return
+    def add(self, done: Done, noted: Noted, now: datetime) -> str:
+        """A half ended badly: it is left alone for a while. Returns when it is tried again, where people must know."""
         task = done.task
         before = self._held.pauses.get(task.key)
         times = before.times + 1 if before is not None else 1
-        pause = min(self._cycle * 2 ** min(times - 1, 8), LONGEST_PAUSE)
-        self._held.pauses[task.key] = Pause(_about(task), now + pause, times)
+        is_passing = done.error is not None and not isinstance(done.error, PERMANENT)
+        law = after_error(done.error, self._cycle) if done.error is not None else refused(self._cycle)
+        until = law.next_try(now, times, done.error.after_seconds if isinstance(done.error, Throttled) else 0.0)
+        self._held.pauses[task.key] = Pause(_about(task), until, times, noted.entry, noted.digest)
+        return "" if is_passing else f"next try at {clock_time(until)}"
 
     def forget(self, task: Task) -> None:
         """A half went well."""

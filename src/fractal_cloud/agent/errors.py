@@ -1,0 +1,151 @@
+"""Writes that failed in one cycle: what a component says of it, and when the write is tried again (S21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due
+from fractal_cloud.agent.book import Book
+from fractal_cloud.agent.journal import Noted
+from fractal_cloud.agent.outlook import OfferFacts
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.writing import Outcome
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Overtaken, Protected, Throttled, Transient
+from fractal_cloud.model.status import Status
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import Refusal
+from fractal_cloud.rules.judge import Judgement, Verb
+
+
+class WriteErrors:
+    """The failed writes of one cycle. Each is remembered with its component until a try goes through.
+
+    So another agent knows it too, and a wake (another component's change, a watch, a restart) never brings the next try
+    forward: only the control plane does, which clears what is remembered when an operator wants it tried now.
+    """
+
+    def __init__(self, held: HeldScope, book: Book, offers: Mapping[str, OfferFacts], cycle: timedelta) -> None:
+        self._held = held
+        self._book = book
+        self._offers = offers
+        self._cycle = cycle
+        self._failed: set[str] = set()
+
+    @property
+    def exist(self) -> bool:
+        """Whether anything failed, or is being held back because it did."""
+        return bool(self._failed) or any(t.memory.refusal is not None for t in self._held.tracked.values())
+
+    def allow(self, tracked: Tracked, verb: Verb, now: datetime) -> bool:
+        """Whether a write may be tried: not after an error in this cycle, not while backing off."""
+        if tracked.uid in self._failed:
+            return False
+        until = self._held.throttled_until.get(tracked.type)
+        if until is not None and now < until:
+            return False
+        return not self.is_held_back(tracked, verb, now)
+
+    def is_held_back(self, tracked: Tracked, verb: Verb, now: datetime) -> bool:
+        """Whether this very write failed before, and its next try is not due yet."""
+        refusal = tracked.memory.refusal
+        if refusal is None or refusal.verb != verb.value:
+            return False
+        return refusal.until is not None and not is_due(refusal.until, now)
+
+    def next_try(self, now: datetime) -> datetime | None:
+        """When the next of the writes that are held back is due."""
+        found = (t.memory.refusal.until for t in self._held.tracked.values() if t.memory.refusal is not None)
+        return min((until for until in found if until is not None and until > now), default=None)
+
+    def add(self, outcome: Outcome, noted: Noted, now: datetime) -> None:
+        """A write failed: remember it, and when it is tried again."""
+        tracked, step, error = outcome.planned.tracked, outcome.planned.step, outcome.error
+        assert error is not None, "only what failed is added"
+        self._failed.add(tracked.uid)
+        before = tracked.memory.refusal
+        is_same = before is not None and before.verb == step.verb.value
+        times, since = (before.times + 1, before.since) if before is not None and is_same else (1, now)
+        message, until = f"{step.verb} failed: {error.message}", None
+        if step.verb is Verb.PUSH:
+            message = f"Force Push failed and is used up: {error.cause}; ask again once that is resolved"
+        else:
+            asked_for = error.after_seconds if isinstance(error, Throttled) else 0.0
+            until = after_error(error, self._cycle).next_try(now, times, asked_for)
+            if isinstance(error, PERMANENT):
+                message = f"{message}; next try at {clock_time(until)}"
+        fails = _is_failure(tracked, step.verb, error, holds_data=self._offers[tracked.type].traits.holds_data)
+        self._remember(
+            tracked,
+            Refusal(
+                verb=step.verb.value,
+                message=message,
+                since=since,
+                times=times,
+                until=until,
+                failed=fails,
+                blocked=step.verb is Verb.DELETE and isinstance(error, Conflict) and not isinstance(error, Overtaken),
+                entry=noted.entry,
+                digest=noted.digest,
+            ),
+        )
+
+    def forget(self, tracked: Tracked) -> None:
+        """A write went through, or what was refused is no longer wanted."""
+        if tracked.memory.refusal is not None:
+            self._remember(tracked, None)
+
+    def _remember(self, tracked: Tracked, refusal: Refusal | None) -> None:
+        tracked.memory = replace(tracked.memory, refusal=refusal)
+        self._book.unpublished.add(tracked.uid)
+
+    def is_tried_again(self, tracked: Tracked) -> bool:
+        """Whether it is Failed from an earlier try at the same declaration: it stays so until a try goes through."""
+        return tracked.memory.refusal is not None and tracked.memory.status is Status.FAILED
+
+    def explain(self, tracked: Tracked, judgement: Judgement, now: datetime) -> Judgement:
+        """What went wrong, or is not tried again yet, in the judgement's place."""
+        explained = self._explain(tracked, judgement)
+        refusal = tracked.memory.refusal
+        # A deletion that was refused for two settled cycles because of what is not part of it waits for a person (C8).
+        is_blocked = refusal is not None and refusal.blocked and now - refusal.since >= 2 * self._cycle
+        return replace(explained, stuck=True) if is_blocked else explained
+
+    def _explain(self, tracked: Tracked, judgement: Judgement) -> Judgement:
+        refusal = tracked.memory.refusal
+        if refusal is None:
+            return judgement
+        step = judgement.step
+        if tracked.uid in self._failed or (step is not None and step.verb.value == refusal.verb):
+            status = Status.FAILED if refusal.failed else judgement.status
+            return replace(
+                judgement,
+                status=status,
+                stance=tracked.memory.stance,
+                message=refusal.message,
+                carried_out=False,
+                finished=False,
+            )
+        is_push = refusal.verb == Verb.PUSH.value
+        if is_push and judgement.stance.hands_off and judgement.rule != "S0":
+            return replace(judgement, message=f"{refusal.message}; {judgement.message}")
+        if step is None and (judgement.carried_out or judgement.finished or judgement.stance.hands_off):
+            self.forget(tracked)
+        return judgement
+
+
+def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: bool) -> bool:
+    """Whether the component is Failed by it; else its status is what it would be without."""
+    if isinstance(error, Throttled | Transient | Overtaken) or verb in (Verb.UNTAG, Verb.PUSH):
+        return False
+    if isinstance(error, Conflict) and tracked.deleting:
+        return isinstance(error, Protected) or holds_data
+    return True
+
+
+def was_taken_over(outcome: Outcome) -> bool:
+    """A write that was refused because somebody took the resource over is no error: it is S7 (S16, S21)."""
+    sighting = outcome.view.sighting if outcome.view is not None else None
+    refused = isinstance(outcome.error, Denied | Overtaken)
+    return refused and sighting is not None and not sighting.protocol.is_managed
