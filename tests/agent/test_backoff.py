@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fractal_cloud.agent.backoff import after_error, is_due, refused
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    Overtaken,
+    Protected,
+    Throttled,
+    Transient,
+)
+from fractal_cloud.offers.aws.vpc import AwsVpcOffer
 from fractal_cloud.sandbox import Sandbox
 from tests.moments import Moments
-from tests.world import World, vpc
+from tests.world import ADMIN_TOKEN, World, vpc
 from tests.world import world as make_world
 
 MINUTE = 60.0
@@ -58,3 +74,188 @@ def test_a_quota_error_is_not_repeated_at_the_pace_of_wakes(world: World, moment
     assert world.status("ls-a", "net") == "Failed"
     assert _tries(world) <= 5, "at worst after 1 s, 2 s, 4 s and 8 s"
     assert len(_journal(world)) == 1
+
+
+@pytest.mark.rule("S21", "C7")
+def test_what_is_denied_is_tried_after_one_cycle_then_two_then_four_and_the_message_says_when(
+    world: World, moments: Moments
+) -> None:
+    world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
+    world.deploy("ls-a", vpc())
+    begun = moments.now
+    tried_at = []
+    for _ in range(44):
+        before = _tries(world)
+        world.agent.run_once()
+        if _tries(world) > before:
+            tried_at.append((moments.now - begun).total_seconds())
+            due = begun + timedelta(seconds=tried_at[-1] + MINUTE * 2 ** (len(tried_at) - 1))
+            assert f"next try at {due:%H:%M:%S} UTC" in world.component("ls-a", "net")["message"]
+        moments.pass_by(10)
+    assert tried_at == [0, 60, 180, 420]
+    (entry,) = _journal(world)
+    assert (entry["outcome"], entry["count"]) == ("failed", 4)
+    assert datetime.fromisoformat(entry["lastAt"]) == begun + timedelta(seconds=420)
+    world.api.post("/ui/login", data={"token": ADMIN_TOKEN, "next": "/ui"})
+    assert "failed 4 times, last at" in world.api.get("/ui/livesystems/ls-a/components/net").text
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    assert _tries(world) == 5, "a new declaration is tried at once"
+    assert len(_journal(world)) == 2, "another generation is another step"
+
+
+@pytest.mark.rule("S21")
+def test_an_agent_that_takes_over_does_not_begin_again_at_once(world: World, moments: Moments) -> None:
+    world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    for _ in range(3):
+        world.restart_agent()
+        _wake(world, moments, 2)
+    assert _tries(world) == 1
+    moments.pass_by(MINUTE)
+    world.agent.run_once()
+    assert _tries(world) == 2
+    assert _journal(world)[0]["count"] == 2
+    statuses = [e["after"] for e in world.events("ls-a") if e["kind"] == "StatusChanged"]
+    assert statuses == ["Failed"], "it stays Failed until a try goes through"
+
+
+@pytest.mark.rule("S21", "O6")
+def test_a_deletion_that_something_blocks_is_tried_after_1_2_and_4_seconds(world: World, moments: Moments) -> None:
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    vpc_id = world.output("ls-a", "net", "vpcId")
+    subnet = world.person.ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.0.1.0/24")["Subnet"]["SubnetId"]
+    moments.pass_by(1)
+    world.delete("ls-a")
+    begun, tried_at = moments.now, []
+    for _ in range(70):
+        before = _tries(world, "DeleteVpc")
+        world.agent.run_once()
+        if _tries(world, "DeleteVpc") > before:
+            tried_at.append((moments.now - begun).total_seconds())
+        moments.pass_by(1)
+    assert tried_at == [0, 1, 3, 7, 15, 31, 63]
+    assert _journal(world)[0]["count"] == len(tried_at)
+    world.person.ec2.delete_subnet(SubnetId=subnet)
+    world.delete("ls-a")
+    world.agent.run_once()
+    assert _tries(world, "DeleteVpc") == len(tried_at) + 1, "asked for once more, it is tried at once"
+
+
+@pytest.mark.rule("S21", "T6", "S9")
+def test_a_failed_write_of_a_handshake_shows_failed_with_the_reason_and_the_tag_stays(
+    world: World, moments: Moments
+) -> None:
+    world.deploy("ls-a", vpc(enableDnsHostnames=True))
+    world.agent.run_once()
+    vpc_id = world.output("ls-a", "net", "vpcId")
+    world.person.break_glass(vpc_id)
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
+    world.agent.run_once()
+    world.sandbox.aws.calls.clear()
+    refused = world.sandbox.aws.knobs.fail(operation="ModifyVpcAttribute", times=None, **DENIED)
+    world.person.hand_back(vpc_id)
+    _wake(world, moments, 3)
+    told = world.component("ls-a", "net")
+    assert told["status"] == "Failed"
+    assert "UnauthorizedOperation" in told["message"]
+    assert world.person.tags(vpc_id)["fractal-cloud"] == "reconcile"
+    assert _tries(world, "ModifyVpcAttribute") == 1
+    world.sandbox.aws.knobs.remove(refused)
+    moments.pass_by(MINUTE)
+    _wake(world, moments, 2)
+    assert world.status("ls-a", "net") == "Active"
+    assert "fractal-cloud" not in world.person.tags(vpc_id)
+
+
+@pytest.mark.rule("S21", "S7")
+def test_a_denied_write_to_what_lost_managed_by_meanwhile_is_an_override(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deploy("ls-a", vpc(enableDnsHostnames=True))
+    world.agent.run_once()
+    vpc_id = str(world.output("ls-a", "net", "vpcId"))
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
+    update = AwsVpcOffer.update
+
+    def taken_over(self: AwsVpcOffer, *more: Any, **options: Any) -> None:
+        world.person.break_glass(vpc_id)
+        update(self, *more, **options)
+
+    world.sandbox.aws.calls.clear()
+    monkeypatch.setattr(AwsVpcOffer, "update", taken_over)
+    world.sandbox.aws.knobs.fail(operation="ModifyVpcAttribute", times=None, **DENIED)
+    world.agent.run_once()
+    assert _tries(world, "ModifyVpcAttribute") == 1
+    assert world.status("ls-a", "net") == "ManualOverride"
+
+
+@pytest.mark.rule("S21", "G10")
+def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(world: World, moments: Moments) -> None:
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    vpc_id = str(world.output("ls-a", "net", "vpcId"))
+    world.person.break_glass(vpc_id)
+    world.agent.run_once()
+    full = {f"note-{n}": "x" for n in range(50 - len(world.person.tags(vpc_id)))}
+    world.person.tag(vpc_id, **full)
+    with pytest.raises(ClientError, match="TagLimitExceeded"):
+        world.person.tag(vpc_id, one_more="x")
+    assert world.force_push("ls-a", "net").status_code == 202
+    _wake(world, moments, 3)
+    told = world.component("ls-a", "net")
+    assert told["status"] == "ManualOverride", "hands are off, as before"
+    assert told["message"].startswith("Force Push failed and is used up")
+    assert "TagLimitExceeded" in told["message"]
+    assert "ask again" in told["message"]
+    assert "it is tried again" not in told["message"]
+    (event,) = [e for e in world.events("ls-a") if e["kind"] == "ForcePushRefused"]
+    assert "TagLimitExceeded" in event["message"]
+    world.person.untag(vpc_id, "note-0", "note-1")
+    assert world.force_push("ls-a", "net").status_code == 202
+    _wake(world, moments, 2)
+    assert world.status("ls-a", "net") == "Active"
+
+
+# --- the pure part
+
+_CYCLE = timedelta(seconds=180)
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.rule("S21")
+@pytest.mark.parametrize(
+    ("kind", "pauses"),
+    [
+        (Denied, [180, 360, 720, 1440, 2880, 3600, 3600]),
+        (Invalid, [180, 360, 720, 1440, 2880, 3600, 3600]),
+        (Protected, [180, 360, 720, 1440, 2880, 3600, 3600]),
+        (Conflict, [1, 2, 4, 8, 16, 32, 64, 128, 180, 180]),
+        (Overtaken, [1, 2, 4, 8, 16, 32, 64, 128, 180, 180]),
+        (Transient, [0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]),
+        (Throttled, [1, 2, 4, 8, 16, 32, 60, 60]),
+    ],
+)
+def test_every_error_has_its_pauses(kind: type[CloudError], pauses: list[float]) -> None:
+    law = after_error(kind("no"), _CYCLE)
+    assert [law.pause(n).total_seconds() for n in range(1, len(pauses) + 1)] == pauses
+    assert law.pause(10_000) == timedelta(seconds=pauses[-1])
+
+
+@pytest.mark.rule("S21")
+@given(cycle=st.floats(0.01, 100_000), times=st.integers(1, 5_000), kind=st.sampled_from([Denied, Conflict, Transient]))
+def test_no_pause_is_shorter_than_the_one_before_or_longer_than_its_bound(
+    cycle: float, times: int, kind: type[CloudError]
+) -> None:
+    law = after_error(kind("no"), timedelta(seconds=cycle))
+    assert timedelta() < law.pause(times) <= law.pause(times + 1) <= max(timedelta(seconds=cycle), timedelta(hours=1))
+
+
+@pytest.mark.rule("S21")
+def test_a_clock_that_was_set_back_keeps_nobody_waiting() -> None:
+    until = refused(_CYCLE).next_try(_NOW, 20)
+    assert not is_due(until, _NOW)
+    assert is_due(until, until)
+    assert is_due(until, _NOW - timedelta(days=1))

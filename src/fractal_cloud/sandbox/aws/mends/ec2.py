@@ -17,11 +17,12 @@ from fractal_cloud.sandbox.calls import Call
 __all__: list[str] = []
 
 _LONGEST_KEY = 128
+_MOST_TAGS = 50
 
 
 @mend("ec2", "CreateTags")
 def check_tag_keys(mending: Mending, request: AwsRequest, call: Call) -> Answer:
-    """moto accepts reserved and overlong keys; AWS refuses them."""
+    """moto accepts reserved and overlong keys, and any number of them; AWS refuses them, and the 51st."""
     for tag in call.parameters.get("Tags") or []:
         key = tag.get("Key", "")
         if key.lower().startswith("aws:"):
@@ -30,6 +31,13 @@ def check_tag_keys(mending: Mending, request: AwsRequest, call: Call) -> Answer:
             )
         if len(key) > _LONGEST_KEY:
             raise AwsError("InvalidParameterValue", f"Tag key exceeds the maximum length of {_LONGEST_KEY}: {key}")
+    added = {tag.get("Key", "") for tag in call.parameters.get("Tags") or []}
+    for resource_id in call.parameters.get("Resources") or []:
+        standing = {key for key in backend("ec2", call.region).tags.get(resource_id, {}) if not key.startswith("aws:")}
+        if len(standing | added) > _MOST_TAGS:
+            raise AwsError(
+                "TagLimitExceeded", f"The maximum number of Tags for a resource has been reached: {_MOST_TAGS}"
+            )
     return mending.dispatch(request)
 
 
