@@ -8,8 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from fractal_cloud.agent.book import Book
+from fractal_cloud.agent.errors import WriteErrors
+from fractal_cloud.agent.journal import Noted
 from fractal_cloud.agent.scope import HeldScope
-from fractal_cloud.agent.troubles import Troubles
+from fractal_cloud.agent.writing import Outcome, Planned
 from fractal_cloud.model.errors import CloudError, Conflict, Overtaken, Throttled, Transient
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
@@ -49,9 +52,13 @@ def _component(*, stuck: bool = False) -> Tracked:
 
 def _tried(held: HeldScope, component: Tracked, error: CloudError, at: datetime) -> Judgement:
     """One cycle in which the deletion was tried."""
-    troubles = Troubles(held, _Offers(), CYCLE)
-    troubles.add(component, Verb.DELETE, error, at)
-    return troubles.tell(component, DELETING, at)
+    errors = _errors(held)
+    errors.add(Outcome(Planned(component, Step(Verb.DELETE, "delete"), "1", None), error=error), Noted(), at)
+    return errors.explain(component, DELETING, at)
+
+
+def _errors(held: HeldScope) -> WriteErrors:
+    return WriteErrors(held, Book(held, cast("Any", None)), _Offers(), CYCLE)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,7 @@ def test_what_passes_by_itself_is_never_counted(error: CloudError) -> None:
 def test_another_agent_goes_on_where_it_was_published_and_a_try_that_goes_through_ends_it() -> None:
     held, component = _held(), _component(stuck=True)
     assert _tried(held, component, Conflict("in use"), NOW).stuck
-    Troubles(held, _Offers(), CYCLE).forget(component)
+    _errors(held).forget(component)
     assert not _tried(
         held, replace(component, memory=replace(component.memory, stuck=False)), Conflict("in use"), NOW
     ).stuck

@@ -109,8 +109,10 @@ class WriteErrors:
         explained = self._explain(tracked, judgement)
         refusal = tracked.memory.refusal
         # A deletion that was refused for two settled cycles because of what is not part of it waits for a person (C8).
-        is_blocked = refusal is not None and refusal.blocked and now - refusal.since >= 2 * self._cycle
-        return replace(explained, stuck=True) if is_blocked else explained
+        if refusal is None or not refusal.blocked:
+            return explained
+        is_stuck = tracked.memory.stuck or now - refusal.since >= 2 * self._cycle
+        return replace(explained, stuck=True) if is_stuck else explained
 
     def _explain(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         refusal = tracked.memory.refusal
