@@ -158,6 +158,9 @@ def planned(*actions: str) -> dict[str, Any]:
     return {
         "liveSystemId": "ls-a",
         "hasChanges": bool({"create", "change", "import", "delete", "drop"} & set(actions)),
+        "warnings": [],
+        "verdict": "Failed" if "fail" in actions else "Unknown" if "unknown" in actions else "Completed",
+        "reasons": [f"c{index}: because" for index, action in enumerate(actions) if action == "fail"],
         "components": [
             {
                 "componentId": f"c{index}",
@@ -191,6 +194,25 @@ def test_plan_ends_by_what_it_found(
     control.on("POST", "/livesystems/ls-a/plan", planned(*actions))
     assert fractal("plan", file, *flags).code == code
     assert control.last().body == {"id": "ls-a", "components": []}
+
+
+@pytest.mark.rule("C10", "C6")
+@pytest.mark.parametrize(
+    ("action", "end"),
+    [
+        ("create", ["The deploy would complete."]),
+        ("fail", ["The deploy would fail:", "  c0: because"]),
+        ("unknown", ["Whether the deploy would complete cannot be told: not every agent has answered."]),
+    ],
+)
+def test_plan_ends_with_the_verdict_and_says_what_the_deploy_would_warn_of(
+    fractal: Fractal, control: FakeControlPlane, file: str, action: str, end: list[str]
+) -> None:
+    warning = "'net' is owned by 'ls-b': it is imported, nothing is created"
+    control.on("POST", "/livesystems/ls-a/plan", {**planned(action), "warnings": [warning]})
+    ran = fractal("plan", file)
+    assert ran.out.splitlines()[-len(end) :] == end
+    assert f"warning: {warning}" in ran.err
 
 
 @pytest.mark.rule("C6")

@@ -26,8 +26,9 @@ def _standing(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Standi
         ("importOnly, or a type without tags", _standing("a", untouchable=True), "dropped"),
         ("nobody owns it", _standing("a", owner=None), "left"),
         ("it is gone already", _standing("a", is_absent=True), "absent"),
-        ("it never was", _standing("a", resource_id=None), "absent"),
-        ("nobody has looked", _standing("a", Stance.NONE, was_looked_at=False), "unknown"),
+        ("it never was", _standing("a", resource_id=None, is_absent=True), "absent"),
+        ("nobody has read it", _standing("a", Stance.NONE, was_observed=False), "unknown"),
+        ("it may just have been created: no read has shown it", _standing("a", resource_id=None), "unknown"),
     ],
 )
 def test_each_component_ends_as_the_agent_would_decide(reason: str, part: Standing, ending: str) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from fractal_cloud.agent.journal import Journal
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Remembered, Tracked
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, ScopeReport
@@ -78,6 +79,13 @@ class Book:
             self._note(tracked, replace(known, left_by=tracked.live_system_id, resource_id=sighting.resource_id))
         elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
             self._note(tracked, replace(known, left_by=None))
+
+    def forget_gone(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+        """A deletion has ended with nothing left: the control plane forgets the resource, unless others declare it."""
+        key = tracked.identity.key
+        others = (other for other in self._held.tracked.values() if other is not tracked)
+        if view.presence is Presence.ABSENT and not judgement.left and all(o.identity.key != key for o in others):
+            self._held.known.pop(key, None)
 
     def _note_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
         known = self._held.known_as(tracked.identity.key)

@@ -473,6 +473,9 @@ class Cycle:
             if change.used_request:
                 self._held.tracked[change.uid].request = None
         for uid in finished:
+            self._book.forget_gone(
+                self._held.tracked[uid], self._outlook.view(self._held.tracked[uid]), judgements[uid]
+            )
             self._held.forget(uid)
         return len(changes)
 

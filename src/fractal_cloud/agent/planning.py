@@ -63,6 +63,8 @@ def _is_creation(judgement: Judgement) -> bool:
 def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:
     if judgement.step is not None:
         return _BY_VERB[judgement.step.verb]
+    if judgement.status is Status.MISSING or (judgement.stuck and judgement.rule != "S2"):
+        return PlannedAction.FAIL  # as the mutation would (C8); what is gone in override rests there
     if judgement.rule in _BY_RULE and judgement.status is not Status.FAILED:
         return _BY_RULE[judgement.rule]
     if judgement.status is Status.FAILED:
@@ -73,6 +75,6 @@ def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:
         return PlannedAction.DELETE
     if judgement.noticing:
         return PlannedAction.CHANGE if judgement.drift else PlannedAction.NOTHING
-    if judgement.status in (Status.MANUAL_OVERRIDE, Status.MISSING):
+    if judgement.status is Status.MANUAL_OVERRIDE:
         return PlannedAction.LEAVE
     return PlannedAction.NOTHING

@@ -47,6 +47,11 @@ _SUMMARY = {
     "unknown": "nobody can tell",
     "nothing": "as declared",
 }
+_VERDICTS = {
+    "Completed": ("The deploy would complete.", "green"),
+    "Failed": ("The deploy would fail:", "bold red"),
+    "Unknown": ("Whether the deploy would complete cannot be told: not every agent has answered.", "bold red"),
+}
 
 
 def plan(
@@ -70,15 +75,14 @@ def plan(
     else:
         for one, made in zip(declared, plans, strict=True):
             _show_plan(one.id, made)
-    actions = {item["action"] for made in plans for item in made.get("components", [])}
-    if actions & {"unknown", "fail"}:
+    if any(made["verdict"] != "Completed" for made in plans):
         raise typer.Exit(Exit.FAILED)
     if exit_code and any(made["hasChanges"] for made in plans):
         raise typer.Exit(Exit.CHANGES)
 
 
 def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
-    from fractal_cloud.cli.output import console, plain, table
+    from fractal_cloud.cli.output import console, plain, table, warn
 
     rows = []
     counts: dict[str, int] = {}
@@ -91,6 +95,12 @@ def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
     out.print(table(("action", "component", "what and why"), rows, live_system_id))
     told = [f"{counts[action]} {words}" for action, words in _SUMMARY.items() if action in counts]
     out.print(plain(", ".join(told) or "nothing is declared"))
+    for warning in made.get("warnings") or []:
+        warn(warning)
+    words, style = _VERDICTS[str(made["verdict"])]
+    out.print(plain(words, style))
+    for reason in made.get("reasons") or []:
+        out.print(plain(f"  {reason}", style), soft_wrap=True)
 
 
 def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:

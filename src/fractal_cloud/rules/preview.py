@@ -26,8 +26,9 @@ class Ending(StrEnum):
 class Standing:
     """One component before the deletion.
 
-    ``untouchable``: its type cannot carry tags, or it is ``importOnly``. ``importers``: other LiveSystems that declare
-    the same resource. ``links``: components elsewhere whose links lead to it (``ls-team-b/producer``).
+    ``was_observed``: an agent has read it, and found it or found nothing. ``untouchable``: its type cannot carry tags,
+    or it is ``importOnly``. ``importers``: other LiveSystems that declare the same resource. ``links``: components
+    elsewhere whose links lead to it (``ls-team-b/producer``).
     """
 
     component_id: str
@@ -36,7 +37,7 @@ class Standing:
     owner: str | None = None
     resource_id: str | None = None
     is_absent: bool = False
-    was_looked_at: bool = True
+    was_observed: bool = True
     untouchable: bool = False
     holds_data: bool = False
     dependencies: tuple[str, ...] = ()
@@ -62,10 +63,10 @@ def preview(live_system_id: str, standing: Iterable[Standing]) -> list[Ended]:
 
 
 def _ending(live_system_id: str, item: Standing) -> tuple[Ending, str]:
-    if not item.was_looked_at:
-        return Ending.UNKNOWN, "no agent has looked at it yet: it is decided when one does"
-    if item.is_absent or item.resource_id is None:
+    if item.is_absent:
         return Ending.ABSENT, "there is nothing in the cloud to delete"
+    if not item.was_observed or item.resource_id is None:
+        return Ending.UNKNOWN, "no agent has read it yet: what becomes of it is decided when one does"
     if item.untouchable:
         return Ending.DROPPED, "it is only ever read: the reference is dropped"
     if item.owner is not None and item.owner != live_system_id:
@@ -89,9 +90,14 @@ def _leave_what_is_needed(components: Mapping[str, Standing], endings: dict[str,
                 reached.append(needed)
 
 
+def missed(endings: Iterable[Ended]) -> list[Ended]:
+    """Those of which importers lose something."""
+    return [end for end in endings if end.ending is Ending.DELETED and end.standing.importers]
+
+
 def warning(endings: Iterable[Ended]) -> str | None:
     """The warning of O7 with the true numbers, or None where no importer loses anything."""
-    shared = [end for end in endings if end.ending is Ending.DELETED and end.standing.importers]
+    shared = missed(endings)
     others = {importer for end in shared for importer in end.standing.importers}
     if not shared:
         return None

@@ -22,6 +22,8 @@ from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.control.store.records import records_of
+from fractal_cloud.control.store.surprises import surprises
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.offers.linking import LinkChecks
 
@@ -78,7 +80,11 @@ def _deploy(
         with store.write() as tx:
             wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
             mutation_id = livesystems.deploy(tx, wanted)
-            warnings = [*livesystems.warnings(tx, wanted), *LinkChecks(catalog).warnings(declaration)]
+            warnings = [
+                *livesystems.warnings(tx, wanted),
+                *surprises(tx, declaration.id, records_of(tx, declaration.id), catalog),
+                *LinkChecks(catalog).warnings(declaration),
+            ]
     except DeclarationError as error:
         with store.write() as tx:
             refuse(tx, document, expected_id, who.name, error)

@@ -14,9 +14,11 @@ from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
 from fractal_cloud.control.store import Store, livesystems, planning
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.failures import again
+from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.planning import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
+from fractal_cloud.control.store.surprises import surprises
 from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["plans"], route_class=StrictRoute)
@@ -49,8 +51,15 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
         if document is None:
             document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
     declaration, identities = checked(document, catalog, live_system_id)
+    links = LinkChecks(catalog)
     with store.write() as tx:
-        return planning.ask(tx, declaration, identities, LinkChecks(catalog).unserved(declaration))
+        asked = planning.ask(tx, declaration, identities, links.unserved(declaration))
+        asked.warnings = [
+            *livesystems.warnings(tx, Deploy(declaration, identities, by="")),
+            *surprises(tx, declaration.id, asked.rows, catalog),
+            *links.warnings(declaration),
+        ]
+        return asked
 
 
 def _is_answered(store: Store, asked: Asked) -> bool:

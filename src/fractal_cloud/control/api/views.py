@@ -136,7 +136,7 @@ class Declarer(Wire):
 
 
 class Resource(Wire):
-    """A cloud resource, whoever declares it."""
+    """A cloud resource, whoever declares it. ``absent``: somebody declares it, and it is not there now."""
 
     key: str
     identity: str
@@ -144,6 +144,7 @@ class Resource(Wire):
     scope: str
     name: str
     resource_id: str | None
+    absent: bool
     owner: str | None
     left_by: str | None
     importers: list[str]
@@ -206,12 +207,15 @@ class PlannedComponent(Wire):
 
 
 class Plan(Wire):
-    """What a deploy would do."""
+    """What a deploy would do. ``verdict``: how it would end, ``reasons``: why it would fail."""
 
     live_system_id: str
     components: list[PlannedComponent]
     summary: dict[str, int]
     has_changes: bool
+    warnings: list[str]
+    verdict: Literal["Completed", "Failed", "Unknown"]
+    reasons: list[str]
 
 
 class EndedComponent(Wire):

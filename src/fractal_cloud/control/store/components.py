@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -10,6 +10,7 @@ from sqlalchemy import select
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.owners import unknown_owners, with_owner
 from fractal_cloud.control.store.records import ComponentRecord, Json, records, select_records
 from fractal_cloud.control.store.resources import to_key
 from fractal_cloud.control.store.schema import components, scopes
@@ -50,7 +51,8 @@ def list_page(tx: Tx, live_system_id: str, limit: int, after: str | None) -> lis
 def described(tx: Tx, rows: Sequence[ComponentRecord]) -> list[Json]:
     """Components as the API shows them, each with the time its scope was last read."""
     read_at = last_reads(tx, {row.scope_key for row in rows if row.scope_key is not None})
-    return [_one(row, read_at.get(row.scope_key or "")) for row in rows]
+    unknown = unknown_owners(tx, (row.owner for row in rows))
+    return [_one(row, read_at.get(row.scope_key or ""), unknown) for row in rows]
 
 
 def last_reads(tx: Tx, scope_keys: Iterable[str]) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def last_reads(tx: Tx, scope_keys: Iterable[str]) -> dict[str, Any]:
     return {key: read_at.get(holder or "", {}).get(key) for key, holder in holders.items()}
 
 
-def _one(record: ComponentRecord, read_at: Any) -> Json:
+def _one(record: ComponentRecord, read_at: Any, unknown: Collection[str]) -> Json:
     return {
         "id": full_id(record.live_system_id, record.component_id),
         "componentId": record.component_id,
@@ -74,7 +76,7 @@ def _one(record: ComponentRecord, read_at: Any) -> Json:
         "environment": record.environment,
         "status": record.status,
         "stance": record.stance,
-        "message": record.message,
+        "message": with_owner(record.message, record.owner, unknown),
         "owner": record.owner,
         "generation": record.generation,
         "observedGeneration": record.observed_generation,

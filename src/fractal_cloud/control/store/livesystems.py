@@ -26,7 +26,7 @@ from fractal_cloud.control.store.records import (
 )
 from fractal_cloud.control.store.schema import components, live_systems, refers
 from fractal_cloud.model.declaration import LiveSystemDeclaration
-from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, host_of
 from fractal_cloud.model.status import Status, gravest
@@ -105,6 +105,22 @@ def _check_preconditions(live_system_id: str, standing: Any, wanted: Deploy) -> 
     if standing is not None and standing.deleting:
         raise Refused(f"LiveSystem {live_system_id!r} is being deleted: deploy it again once it is gone")
     check_expected(live_system_id, standing, wanted.expected)
+    check_environment(standing, wanted.declaration)
+
+
+def check_environment(standing: Any, declaration: LiveSystemDeclaration) -> None:
+    """Refuse another environment: what stands would stay with the agents of the one before (C10)."""
+    if standing is not None and standing.environment != declaration.environment:
+        raise DeclarationError(
+            [
+                Fault(
+                    "environment",
+                    f"is {declaration.environment!r}, but LiveSystem {declaration.id!r} is deployed in "
+                    f"{standing.environment!r}, and that cannot change: deploy it under another id, or delete it and "
+                    "deploy it again",
+                )
+            ]
+        )
 
 
 def check_expected(live_system_id: str, standing: Any, expected: frozenset[str]) -> None:

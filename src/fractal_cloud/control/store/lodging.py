@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from fractal_cloud.control.store import agents, hosts, livesystems, mutations, scopes
+from fractal_cloud.control.store import agents, hosts, livesystems, mutations, resources, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.due import when_due
@@ -167,6 +167,7 @@ def _end(tx: Tx) -> None:
         tx.record(status_changed(record, BY, before))
         mutations.keep(tx, newest[record.live_system_id], [record])
     delete_records(tx, (record.uid for record in ended))
+    resources.forget_gone(tx, (record.identity_key for record in ended if record.identity_key is not None))
     livesystems.end_if_gone(tx, newest.keys())
 
 

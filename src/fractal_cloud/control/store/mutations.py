@@ -5,7 +5,7 @@ How the newest is doing is nowhere stored: it is computed from its components wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from sqlalchemy import String, cast, delete, func, insert, literal, or_, select,
 from fractal_cloud.control.store.bulk import among, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.owners import unknown_owners, with_owner
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.control.store.schema import UNSETTLED, components, live_systems, mutation_components, mutations
 from fractal_cloud.model.link import LinkStates
@@ -147,7 +148,7 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
     ).all()
     standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
     present = _frozen(row, kept) if row.frozen else _present(tx, live_system_id)
-    described = _components([*kept, *standing])
+    described = _components([*kept, *standing], unknown_owners(tx, (one.owner for one in standing)))
     return {**_summary(row, present), **described, "reasons": _reasons(present, described["components"])}
 
 
@@ -179,7 +180,7 @@ def _reasons(present: _Present, components: Json) -> list[str]:
 
 
 def _standing(tx: Tx, live_system_id: str) -> list[Any]:
-    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.stance)
+    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.owner)
     return list(
         tx.connection.execute(
             query.where(components.c.live_system_id == live_system_id).order_by(components.c.position)
@@ -200,13 +201,13 @@ def _summary(row: Any, present: _Present) -> Json:
     }
 
 
-def _components(rows: Iterable[Any]) -> Json:
+def _components(rows: Iterable[Any], unknown: Collection[str]) -> Json:
     found = {
         row.component_id: {
             "componentId": row.component_id,
             "type": row.type,
             "status": row.status,
-            "message": row.message,
+            "message": with_owner(row.message, getattr(row, "owner", None), unknown),
             "outputFields": row.output_fields,
             "generation": row.generation,
             "observedGeneration": row.observed_generation,

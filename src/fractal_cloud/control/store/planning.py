@@ -33,6 +33,7 @@ class Asked:
 
     ``guests``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
     ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
+    ``warnings``: what the deploy would warn of.
     """
 
     plan_id: str
@@ -42,6 +43,7 @@ class Asked:
     scopes: frozenset[str] = frozenset()
     guests: dict[str, str] = field(default_factory=dict)
     links: dict[str, list[PlannedLink]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 def ask(
@@ -57,6 +59,7 @@ def ask(
     standing = livesystems.find(tx, declaration.id)
     if standing is not None and standing.deleting:
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
+    livesystems.check_environment(standing, declaration)
     generation = 1 if standing is None else standing.generation + 1
     rows = records_of(tx, declaration.id)
     reached = realms(tx, also=livesystems.host_names(declaration, identities))
@@ -176,13 +179,24 @@ def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
         planned.get(row.uid) or _with_host(row, asked, found) or _unknown(row, asked, waited) for row in asked.rows
     ]
     counts = Counter(component["action"] for component in components)
+    failing = [component for component in components if component["action"] == PlannedAction.FAIL.value]
     rewired = any(link.action is not PlannedLinkAction.NOTHING for of_one in asked.links.values() for link in of_one)
     return {
         "liveSystemId": asked.live_system_id,
         "components": [_shown(component, asked) for component in components],
         "summary": {action.value: counts[action.value] for action in PlannedAction},
         "hasChanges": rewired or any(counts[action.value] for action in CHANGES),
+        "warnings": asked.warnings,
+        "verdict": _verdict(counts),
+        "reasons": [f"{component['componentId']}: {component['message']}" for component in failing],
     }
+
+
+def _verdict(counts: Mapping[str, int]) -> str:
+    """How the deploy's mutation would end (C8), as far as anybody can tell (C10)."""
+    if counts[PlannedAction.FAIL.value]:
+        return "Failed"
+    return "Unknown" if counts[PlannedAction.UNKNOWN.value] else "Completed"
 
 
 def _shown(component: Json, asked: Asked) -> Json:

@@ -15,18 +15,34 @@ from fractal_cloud.control.store.resources import declarers
 from fractal_cloud.control.store.schema import components, refers
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.preview import Ended, Ending, Standing, preview, warning
+from fractal_cloud.rules.preview import Ended, Ending, Standing, missed, preview, warning
+
+__all__ = ["endings", "missed", "previewed", "warning", "why_read_only"]
 
 
 def previewed(tx: Tx, live_system_id: str, catalog: Mapping[str, TypeFacts]) -> tuple[list[str], Json]:
     """The warnings of a deletion, and what becomes of every component."""
     require(tx, live_system_id)
-    rows = records_of(tx, live_system_id)
+    ended = endings(tx, live_system_id, records_of(tx, live_system_id), catalog)
+    said = warning(ended)
+    return [said] if said else [], _described(ended)
+
+
+def endings(
+    tx: Tx, live_system_id: str, rows: Sequence[ComponentRecord], catalog: Mapping[str, TypeFacts]
+) -> list[Ended]:
+    """What becomes of components of a LiveSystem when they are deleted."""
     importers = _importers(tx, live_system_id, rows)
     links = _links(tx, live_system_id, rows)
-    endings = preview(live_system_id, [_standing(row, catalog, importers, links) for row in rows])
-    said = warning(endings)
-    return [said] if said else [], _described(endings)
+    return preview(live_system_id, [_standing(row, catalog, importers, links) for row in rows])
+
+
+def why_read_only(row: ComponentRecord, catalog: Mapping[str, TypeFacts]) -> str:
+    """Why a component is never created, changed or deleted; empty where it may be."""
+    facts = catalog.get(row.type)
+    if row.declaration.get("importOnly"):
+        return "importOnly"
+    return "its type cannot carry tags" if facts is not None and not facts.taggable else ""
 
 
 def _standing(
@@ -44,8 +60,8 @@ def _standing(
         owner=row.owner,
         resource_id=row.resource_id,
         is_absent=row.absent_since is not None,
-        was_looked_at=row.dealt_generation > 0 or row.established,
-        untouchable=bool(row.declaration.get("importOnly")) or (facts is not None and not facts.taggable),
+        was_observed=row.observed_generation > 0 or row.established or row.absent_since is not None,
+        untouchable=bool(why_read_only(row, catalog)),
         holds_data=facts is not None and facts.holds_data,
         dependencies=tuple(row.declaration.get("dependencies", ())),
         importers=importers.get(key, ()),

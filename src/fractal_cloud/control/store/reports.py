@@ -63,11 +63,15 @@ _MOVED: Final = (
 
 @dataclass(slots=True)
 class _Taken:
-    """What reports change, gathered before it is written; ``columns``: those in which any of the changed differs."""
+    """What reports change, gathered before it is written; ``columns``: those in which any of the changed differs.
+
+    ``gone``: the identities of resources that a deletion has ended with.
+    """
 
     changed: list[ComponentRecord] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
     finished: list[ComponentRecord] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
     moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
     republished: list[ComponentRecord] = field(default_factory=list)
 
@@ -234,6 +238,8 @@ def _take_changes(
             after = _begun_anew(before, change)
         if change.finished and before.deleting:
             taken.finished.append(after)
+            if change.absent and not change.left and before.identity_key is not None:
+                taken.gone.append(before.identity_key)
         elif columns := _differing(before, after):
             after.last_updated = tx.now
             taken.changed.append(after)
@@ -409,6 +415,7 @@ def _write(tx: Tx, taken: _Taken) -> None:
         for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in taken.finished}).items():
             mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == name])
         delete_records(tx, (record.uid for record in taken.finished))
+        resources.forget_gone(tx, taken.gone)
 
 
 def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, exists, select
 
 from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
@@ -19,7 +19,10 @@ from fractal_cloud.model.wire import KnownResource
 
 
 def write(tx: Tx, scope_key: str, known: Sequence[KnownResource]) -> None:
-    """Remember what an agent said of resources in its scope."""
+    """Remember what an agent reported of resources in its scope; nothing to remember is no row."""
+    forgotten = [one.identity for one in known if one.owner is None and one.resource_id is None and one.left_by is None]
+    for some in chunks(forgotten):
+        tx.connection.execute(delete(resources).where(resources.c.identity_key.in_(some)))
     rows = [
         {
             "identity_key": resource.identity,
@@ -30,8 +33,18 @@ def write(tx: Tx, scope_key: str, known: Sequence[KnownResource]) -> None:
             "updated_at": tx.now,
         }
         for resource in known
+        if resource.identity not in forgotten
     ]
     upsert(tx.connection, resources, rows)
+
+
+def forget_gone(tx: Tx, identity_keys: Iterable[str]) -> None:
+    """Forget resources that were proven gone, unless somebody still declares them, or left them behind (O10)."""
+    for some in chunks(identity_keys):
+        is_declared = exists().where(components.c.identity_key == resources.c.identity_key)
+        tx.connection.execute(
+            delete(resources).where(resources.c.identity_key.in_(some), resources.c.left_by.is_(None), ~is_declared)
+        )
 
 
 def to_key(identity_key: str) -> str:
@@ -59,8 +72,16 @@ def get(tx: Tx, key: str) -> Json:
 
 
 def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
-    """Resources by identity, those after the given one."""
-    query = select(resources).order_by(resources.c.identity_key).limit(limit)
+    """Resources by identity, those after the given one; not those that are absent, or were never seen."""
+    is_absent = exists().where(
+        components.c.identity_key == resources.c.identity_key, components.c.absent_since.is_not(None)
+    )
+    query = (
+        select(resources)
+        .where(resources.c.resource_id.is_not(None), ~is_absent)
+        .order_by(resources.c.identity_key)
+        .limit(limit)
+    )
     if after is not None:
         query = query.where(resources.c.identity_key > after)
     return _described(tx, tx.connection.execute(query).all())
@@ -81,12 +102,24 @@ def declarers(tx: Tx, identity_keys: Iterable[str]) -> dict[str, list[Any]]:
     return found
 
 
+def absent_of(tx: Tx, identity_keys: Iterable[str]) -> set[str]:
+    """Those of these resources that somebody who declares them has found absent."""
+    found: set[str] = set()
+    for some in chunks(identity_keys):
+        query = select(components.c.identity_key).where(
+            components.c.identity_key.in_(some), components.c.absent_since.is_not(None)
+        )
+        found |= set(tx.connection.execute(query).scalars())
+    return found
+
+
 def _described(tx: Tx, rows: Sequence[Any]) -> list[Json]:
-    declared = declarers(tx, (row.identity_key for row in rows))
-    return [_one(row, declared.get(row.identity_key, [])) for row in rows]
+    keys = [row.identity_key for row in rows]
+    declared, absent = declarers(tx, keys), absent_of(tx, keys)
+    return [_one(row, declared.get(row.identity_key, []), is_absent=row.identity_key in absent) for row in rows]
 
 
-def _one(row: Any, declared: Sequence[Any]) -> Json:
+def _one(row: Any, declared: Sequence[Any], *, is_absent: bool) -> Json:
     component_type, _, name = row.identity_key.partition(f":{row.scope_key}:")
     return {
         "key": to_key(row.identity_key),
@@ -95,6 +128,7 @@ def _one(row: Any, declared: Sequence[Any]) -> Json:
         "scope": row.scope_key,
         "name": name,
         "resourceId": row.resource_id,
+        "absent": is_absent,
         "owner": row.owner,
         "leftBy": row.left_by,
         "importers": sorted({d.live_system_id for d in declared if d.live_system_id != row.owner}),
