@@ -192,7 +192,7 @@ class Writer:
         if not tracked.parameters.get("name"):
             component.name = tracked.identity.name
         parent_id = self._outlook.parent_id(tracked)
-        return Wanted(component, tracked.live_system_id, parent_id, token)
+        return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored))
 
 
 def _before_tagging(tracked: Tracked) -> Tracked:

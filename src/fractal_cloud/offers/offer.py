@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from fractal_cloud.model.catalog import Entry, GlassCommands, TypeFacts
 from fractal_cloud.model.component import COMPONENT_FIELDS, Component
+from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -150,12 +151,23 @@ class Wanted(Generic[C]):
     """A declared component ready for the cloud: references are resolved to the cloud's own ids.
 
     ``token`` is the same for every try of one creation and different for every other: the idempotency token.
+    ``ignored``: the parameters in `ignoreDrift`: set at creation, and never written afterwards, also not as a means to
+    change another one (G15).
     """
 
     component: C
     live_system_id: str
     parent_id: str | None = None
     token: str = ""
+    ignored: frozenset[str] = frozenset()
+
+    def may_stop_for(self, parameter: str, name: str) -> None:
+        """Raise ``Conflict`` where a machine would have to be stopped for a parameter, and its run state is ignored."""
+        if "state" in self.ignored:
+            raise Conflict(
+                f"{parameter} of {name!r} changes only while it is stopped, and its state is in ignoreDrift: "
+                "stop it yourself, and it is changed; or take state out of ignoreDrift"
+            )
 
 
 class Offer(ABC, Generic[C, K]):
@@ -259,8 +271,10 @@ class Offer(ABC, Generic[C, K]):
 
     @abstractmethod
     def update(self, cloud: K, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Make ONE writing call, the next one needed to mend the parameters in ``drift``, with the precondition.
+        """Make ONE writing call, the next one needed to fix the parameters in ``drift``, with the precondition.
 
+        Nothing else is changed: where the cloud wants more to be said, what was just read is said again, never what is
+        declared (G15).
         Whoever reads the resource once more before it raises ``Overtaken`` where its tags have changed since (S16).
         """
 

@@ -85,7 +85,7 @@ class AwsEc2Instance(WorkloadSource):
     state: Literal["running", "stopped"] = parameter(
         "running",
         enforced=True,
-        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+        description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
 
 
@@ -170,6 +170,7 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
         change = next((name for name in _ORDER if name in drift), None)
         instance = sighting.resource_id
         if change in _CHANGED_WHEN_STOPPED and sighting.actual["state"] == "running":
+            wanted.may_stop_for(change, sighting.name)
             cloud.call("ec2", "stop_instances", InstanceIds=[instance])
         elif change == "state":
             verb = "start_instances" if machine.state == "running" else "stop_instances"

@@ -161,7 +161,8 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
         if changes:
             body: Item = {"properties": {}}
             # A new major version is a change of its own: Azure takes no other beside it.
-            _apply(body, wanted.component, ["version"] if changes == ["version"] else {*changes} - {"version"})
+            together = ["version"] if changes == ["version"] else {*changes} - {"version"}
+            _apply(body, wanted.component, together, sighting.actual)
             if "passwordAuth" in changes:
                 identities = str(sighting.outputs.get("activeDirectoryAuth") or "Enabled")
                 has_login = bool(sighting.outputs.get("administratorLogin"))
@@ -217,10 +218,17 @@ def _impossible(name: str, sighting: Sighting, server: AzurePostgresDbms) -> str
     return f"{name} cannot {verb} from {actual!r} to {declared!r}: declare at least {actual!r}, or a new server"
 
 
-def _apply(item: Item, server: AzurePostgresDbms, names: Collection[str]) -> None:
+def _apply(
+    item: Item, server: AzurePostgresDbms, names: Collection[str], actual: Mapping[str, Any] | None = None
+) -> None:
+    """Write the declared values of these parameters; where Azure wants two of them together, the other as it is."""
     properties = item["properties"]
     if {"skuName", "skuTier"} & {*names}:
-        item["sku"] = {"name": server.sku_name, "tier": server.sku_tier}
+        seen = actual or {}
+        item["sku"] = {
+            "name": server.sku_name if "skuName" in names else seen["skuName"],
+            "tier": server.sku_tier if "skuTier" in names else seen["skuTier"],
+        }
     if "version" in names:
         properties["version"] = server.version
     if "storageSizeGB" in names:

@@ -74,8 +74,8 @@ class AzureVm(AzureResource):
     state: Literal["running", "stopped"] = parameter(
         "running",
         enforced=True,
-        description="Whether it runs; stopped means deallocated. Listed in ignoreDrift, it is left alone, also after a "
-        "change that stopped it.",
+        description="Whether it runs; stopped means deallocated. Listed in ignoreDrift, it is never stopped: what "
+        "needs that waits until you do.",
     )
 
     @field_validator("name")
@@ -209,6 +209,7 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
         if "userData" in drift:
             self._patch(cloud, sighting, {"userData": _encoded(machine.user_data or "")})
         elif "vmSize" in drift and sighting.actual.get("state") != "stopped":
+            wanted.may_stop_for("vmSize", sighting.name)
             cloud.post(f"{sighting.resource_id}/deallocate", VM.version)
         elif "vmSize" in drift:
             self._patch(cloud, sighting, {"hardwareProfile": {"vmSize": machine.vm_size}})

@@ -103,7 +103,7 @@ class GcpVm(GcpComponent, WorkloadSource):
     state: Literal["running", "stopped"] = parameter(
         "running",
         enforced=True,
-        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+        description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
 
     @field_validator("name")
@@ -232,6 +232,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         here = self.path(cloud, sighting.name)
         is_up = sighting.actual["state"] == "running"
         if name in CHANGED_WHEN_STOPPED and is_up:
+            wanted.may_stop_for(name, sighting.name)
             cloud.write(self.service, "POST", f"{here}/stop")
         elif name == "state":
             wakes = "resume" if sighting.actual["state"] == "suspended" else "start"

@@ -14,6 +14,7 @@ from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.kinds import AnyNetwork, Part, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.offer import Wanted
 
 MOST_RULES = 50
 _WITH_PORTS = ("tcp", "udp")
@@ -88,8 +89,9 @@ class HetznerFirewallOffer(ResourceOffer[HetznerFirewall]):
         """Its rules."""
         return {"rules": _all_sent(component)}
 
-    def steps(self, sighting: Sighting, component: HetznerFirewall, drift: Collection[str]) -> Iterator[Step]:
+    def steps(self, sighting: Sighting, wanted: Wanted[HetznerFirewall], drift: Collection[str]) -> Iterator[Step]:
         """All rules at once: Hetzner knows no other way, and no server is unprotected in between."""
+        component = wanted.component
         del sighting
         if "rules" in drift:
             yield Step("set_rules", {"rules": _all_sent(component)})

@@ -22,6 +22,7 @@ from fractal_cloud.offers.hetzner.services import (
     to_request,
 )
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.offer import Wanted
 
 
 class HetznerLoadBalancer(Component):
@@ -134,13 +135,17 @@ class HetznerLoadBalancerOffer(ResourceOffer[HetznerLoadBalancer]):
             "network_zone": component.network_zone if component.location is None else None,
             "algorithm": None if component.algorithm is None else {"type": component.algorithm},
             "services": [to_request(service) for service in declared.get("services") or ()],
-            "targets": [target.to_request(how=True) for target in targets.declared(declared)],
+            "targets": [
+                target.to_request(how=True)
+                for target in targets.declared(declared, is_private=bool(declared.get("usePrivateIp")))
+            ],
             "network": None if network is None else int(reference_id(network)),
             "public_interface": component.public_interface,
         }
 
-    def steps(self, sighting: Sighting, component: HetznerLoadBalancer, drift: Collection[str]) -> Iterator[Step]:
+    def steps(self, sighting: Sighting, wanted: Wanted[HetznerLoadBalancer], drift: Collection[str]) -> Iterator[Step]:
         """Ways in and to the targets are opened before anything rests on them, and closed once nothing does."""
+        component = wanted.component
         declared, actual = component.parameters(), sighting.actual
         if "network" in drift and component.network is not None:
             if actual["network"] is not None:
@@ -157,7 +162,7 @@ class HetznerLoadBalancerOffer(ResourceOffer[HetznerLoadBalancer]):
         if "services" in drift:
             yield from _service_steps(declared["services"], actual["services"])
         seen = targets.recalled(actual, sighting.outputs["privateTargets"])
-        for action, body in targets.calls(declared, seen, drift):
+        for action, body in targets.calls(declared, seen, drift, wanted.ignored):
             yield Step(action, body)
         if "publicInterface" in drift and not component.public_interface:
             yield Step("disable_public_interface", {})

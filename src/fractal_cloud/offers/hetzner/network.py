@@ -18,7 +18,7 @@ from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.kinds import PROTECTION, Address, Block, Part, Zone, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.offer import Recognition
+from fractal_cloud.offers.offer import Recognition, Wanted
 
 Entry = Mapping[str, Any]
 
@@ -94,8 +94,9 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
             "expose_routes_to_vswitch": component.expose_routes_to_vswitch,
         }
 
-    def steps(self, sighting: Sighting, component: HetznerNetwork, drift: Collection[str]) -> Iterator[Step]:
+    def steps(self, sighting: Sighting, wanted: Wanted[HetznerNetwork], drift: Collection[str]) -> Iterator[Step]:
         """Widen first, then make room, add, and take away last, so that nothing is cut off that stays."""
+        component = wanted.component
         actual = sighting.actual
         narrows = "ipRange" in drift and not _contains(component.ip_range, actual["ipRange"])
         if "ipRange" in drift and not narrows:

@@ -24,12 +24,16 @@ NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One writing call: an action with its body, of the resource itself unless another one is named."""
+    """One writing call: an action with its body, of the resource itself unless another one is named.
+
+    ``stops_for``: the parameter for whose sake a machine is stopped.
+    """
 
     action: str
     body: Mapping[str, Any]
     plural: str = ""
     resource_id: str = ""
+    stops_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ class ResourceOffer(Offer[C, Hetzner]):
         """The body of the create call, beside name and labels."""
 
     @abstractmethod
-    def steps(self, sighting: Sighting, component: C, drift: Collection[str]) -> Iterator[Step]:
-        """The calls that mend these parameters, in order; only the first is made, and the rest is found anew.
+    def steps(self, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> Iterator[Step]:
+        """The calls that fix these parameters, in order; only the first is made, and the rest is found anew.
 
         Raises ``Invalid`` after the last one where something can never be mended.
         """
@@ -103,8 +107,10 @@ class ResourceOffer(Offer[C, Hetzner]):
 
     def update(self, cloud: Hetzner, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
         """Make the next call needed."""
-        step = next(self.steps(sighting, wanted.component, drift), None)
+        step = next(self.steps(sighting, wanted, drift), None)
         if step is not None:
+            if step.stops_for:
+                wanted.may_stop_for(step.stops_for, sighting.name)
             self._take(cloud, sighting, step)
 
     def delete(self, cloud: Hetzner, sighting: Sighting) -> None:

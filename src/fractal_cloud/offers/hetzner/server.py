@@ -20,6 +20,7 @@ from fractal_cloud.offers.hetzner.kinds import Location, host_name, ids
 from fractal_cloud.offers.hetzner.network import HetznerNetwork
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.offer import Wanted
 
 # The vendor's state: our run state, and whether Hetzner is at work.
 _STATES: Mapping[str, tuple[str, Condition]] = {
@@ -92,7 +93,7 @@ class HetznerServer(Component):
     state: Literal["running", "stopped"] = parameter(
         "running",
         enforced=True,
-        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+        description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
 
     @field_validator("name")
@@ -161,8 +162,9 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
             "start_after_create": component.state == "running",
         }
 
-    def steps(self, sighting: Sighting, component: HetznerServer, drift: Collection[str]) -> Iterator[Step]:
+    def steps(self, sighting: Sighting, wanted: Wanted[HetznerServer], drift: Collection[str]) -> Iterator[Step]:
         """The run state comes last: a machine is started once everything that needs it stopped is done."""
+        component = wanted.component
         actual = sighting.actual
         yield from _firewall_steps(sighting, component, drift)
         yield from _network_steps(sighting, component, drift)
@@ -173,7 +175,7 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
             yield Step("change_protection", {"delete": value, "rebuild": value})
         if "serverType" in drift:
             if actual["state"] == "running":
-                yield Step("shutdown", {})
+                yield Step("shutdown", {}, stops_for="serverType")
             yield Step("change_type", {"server_type": component.server_type, "upgrade_disk": False})
         if "state" in drift:
             yield Step("poweron" if component.state == "running" else "shutdown", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from fractal_cloud.model.errors import Conflict
 from fractal_cloud.offers.hetzner.kinds import ids
 
 # Parameter, type of the target, and the key of its value there.
@@ -59,9 +60,8 @@ def actual(targets: Collection[Target]) -> dict[str, Any]:
     return found if not ways else {**found, "usePrivateIp": ways.pop() if len(ways) == 1 else "mixed"}
 
 
-def declared(parameters: Mapping[str, Any]) -> list[Target]:
-    """The targets that are declared."""
-    is_private = bool(parameters.get("usePrivateIp"))
+def declared(parameters: Mapping[str, Any], *, is_private: bool) -> list[Target]:
+    """The targets that are declared, each to be reached in this way."""
     return [
         Target(parameter, str(value), is_private and parameter != "ips")
         for parameter, _, _ in _KINDS
@@ -70,14 +70,15 @@ def declared(parameters: Mapping[str, Any]) -> list[Target]:
 
 
 def calls(
-    wanted: Mapping[str, Any], seen: Collection[Target], drift: Collection[str]
+    wanted: Mapping[str, Any], seen: Collection[Target], drift: Collection[str], ignored: Collection[str] = ()
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What leads from the targets that are to those declared: new ones first, and one by one those reached otherwise.
 
-    A target that is reached in the wrong way is taken off here and added in the next round.
+    A target that is reached in the wrong way is taken off here and added in the next round. Raises ``Conflict`` after
+    the last call where that would take off targets of a parameter in ``ignored``, which nobody would add again (G15).
     """
     present = {(target.parameter, target.value) for target in seen}
-    targets = declared(wanted)
+    targets = declared(wanted, is_private=_way(wanted, seen, drift))
     for target in targets:
         if target.parameter in drift and (target.parameter, target.value) not in present:
             yield "add_target", target.to_request(how=True)
@@ -86,7 +87,21 @@ def calls(
         if target.parameter in drift and (target.parameter, target.value) not in keys:
             yield "remove_target", target.to_request(how=False)
     if "usePrivateIp" in drift:
-        for target in seen:
-            is_ours = target.parameter != "ips" and (target.parameter, target.value) in keys
-            if is_ours and target.is_private != bool(wanted["usePrivateIp"]):
+        wrong = [one for one in seen if one.parameter != "ips" and one.is_private != bool(wanted["usePrivateIp"])]
+        for target in wrong:
+            if target.parameter not in ignored and (target.parameter, target.value) in keys:
                 yield "remove_target", target.to_request(how=False)
+        kept = sorted({target.parameter for target in wrong if target.parameter in ignored})
+        if kept:
+            raise Conflict(
+                "usePrivateIp changes only by taking targets off and adding them again, and "
+                f"{' and '.join(kept)} is in ignoreDrift: do it yourself, or take it out of ignoreDrift"
+            )
+
+
+def _way(wanted: Mapping[str, Any], seen: Collection[Target], drift: Collection[str]) -> bool:
+    """Whether new targets are reached through the private network: as the others are, unless that is to change."""
+    ways = {target.is_private for target in seen if target.parameter != "ips"}
+    if "usePrivateIp" in drift or len(ways) != 1:
+        return bool(wanted.get("usePrivateIp"))
+    return ways.pop()

@@ -16,6 +16,7 @@ from fractal_cloud.offers.hetzner.kinds import PROTECTION, Location
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.server import HetznerServer
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.offer import Wanted
 
 
 class HetznerVolume(Component):
@@ -97,8 +98,9 @@ class HetznerVolumeOffer(ResourceOffer[HetznerVolume]):
             "server": None if server is None else int(reference_id(server)),
         }
 
-    def steps(self, sighting: Sighting, component: HetznerVolume, drift: Collection[str]) -> Iterator[Step]:
+    def steps(self, sighting: Sighting, wanted: Wanted[HetznerVolume], drift: Collection[str]) -> Iterator[Step]:
         """Taking it off one server and attaching it to another are two calls."""
+        component = wanted.component
         actual = sighting.actual
         shrinks = "size" in drift and component.size < actual["size"]
         if "deleteProtection" in drift:

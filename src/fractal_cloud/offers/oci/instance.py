@@ -208,7 +208,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
             own = {name: value for name, value in kept.items() if value is not None}
             self.put(cloud, sighting, {"metadata": {**(machine.metadata or {}), **own}})
         elif step:
-            self.put(cloud, sighting, _hardware(machine, drift))
+            self.put(cloud, sighting, _hardware(machine, drift, sighting.actual))
 
     def delete(self, cloud: Oci, sighting: Sighting) -> None:
         """Terminate it, and keep its disks: OCI would delete the boot volume with it (O15)."""
@@ -224,13 +224,23 @@ def _size(machine: OciInstance) -> dict[str, float]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _hardware(machine: OciInstance, drift: Collection[str]) -> Item:
-    """What an update of the machine's hardware says: a shape and its size always travel together."""
+def _hardware(machine: OciInstance, drift: Collection[str], actual: Mapping[str, Any]) -> Item:
+    """What an update of the machine's hardware says: a shape and its size travel together, what did not drift as it is.
+
+    A size that is not declared goes along only where the shape stays: another shape may not have it.
+    """
     changed: Item = {}
     if {"shape", "ocpus", "memoryInGBs"} & set(drift):
-        changed["shape"] = machine.shape
-        if _size(machine):
-            changed["shapeConfig"] = _size(machine)
+        changed["shape"] = machine.shape if "shape" in drift else actual["shape"]
+        size = _size(machine)
+        sizes = {
+            name: size[name] if name in drift else actual.get(name)
+            for name in ("ocpus", "memoryInGBs")
+            if name in drift or name in size or "shape" not in drift
+        }
+        told = {name: value for name, value in sizes.items() if value is not None}
+        if told:
+            changed["shapeConfig"] = told
     if "faultDomain" in drift:
         changed["faultDomain"] = machine.fault_domain
     return changed

@@ -66,7 +66,7 @@ class VsphereVm(Component):
     state: Literal["running", "stopped"] = parameter(
         "running",
         enforced=True,
-        description="Whether it runs. Listed in ignoreDrift, it is left alone, also after a change that stopped it.",
+        description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
 
 
@@ -133,16 +133,17 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         """Make the next call needed: what a running machine takes, then the stop, what needs it, and the start."""
         component, moref = wanted.component, sighting.outputs["moref"]
         runs = sighting.actual["state"] != "stopped"
-        sizes = {"numCPUs": component.num_cpus, "memoryMB": component.memory_mb}
-        resized = {"numCpus", "memoryMb"} & set(drift)
+        sizes = {"numCpus": ("numCPUs", component.num_cpus), "memoryMb": ("memoryMB", component.memory_mb)}
+        resized = dict(sizes[name] for name in sizes if name in drift)
         grows = "diskGb" in drift and component.disk_gb > sighting.actual["diskGb"]
         if "annotation" in drift or grows:
             note = {"annotation": component.annotation} if "annotation" in drift else {}
             cloud.reconfigure(moref, disk=component.disk_gb if grows else None, **note)
         elif resized and runs:
+            wanted.may_stop_for(" and ".join(sorted(sizes.keys() & set(drift))), sighting.name)
             cloud.stop(moref, kindly=_hears(cloud, sighting))
         elif resized:
-            cloud.reconfigure(moref, **sizes)
+            cloud.reconfigure(moref, **resized)
         elif "state" in drift and component.state == "running":
             cloud.start(moref)
         elif "state" in drift:
