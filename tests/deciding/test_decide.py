@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from itertools import product
 from math import prod
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation
+from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.rules.decide import decide, decide_deletion
 
@@ -327,25 +327,43 @@ def wrong_write(s: Situation, decision: Decision) -> str:
 
 
 def wrong_deletion(s: Situation) -> str:
-    """Why a deletion touches what is not ours, if it does."""
-    for window_over in FLAGS:
-        rule, fate = decide_deletion(s, window_over=window_over)
-        if fate not in allowed_fates(s, window_over=window_over) or (fate is Fate.DELETE and not may_delete(s, rule)):
-            return f"{rule} says {fate} ({window_over=}): {s}"
+    """Where the fate of something whose LiveSystem is deleted is not the one that SPEC says, if it is not."""
+    for trace, window_over, is_bound in product(Trace, FLAGS, FLAGS):
+        rule, fate = decide_deletion(s, trace=trace, window_over=window_over, is_bound=is_bound)
+        expected = fate_by_spec(s, trace, window_over=window_over, is_bound=is_bound)
+        if fate is not expected or (fate is Fate.DELETE and not may_delete(s, rule)):
+            return f"{rule} says {fate}, not {expected} ({trace=}, {window_over=}, {is_bound=}): {s}"
     return ""
 
 
-def allowed_fates(s: Situation, *, window_over: bool) -> Collection[Fate]:
-    """What may become of something whose LiveSystem is deleted."""
+def fate_by_spec(s: Situation, trace: Trace, *, window_over: bool, is_bound: bool) -> Fate:
+    """O10 with O17 and O19, in their order."""
     if s.presence is Presence.UNREADABLE:
-        return (Fate.WAIT,)
+        return Fate.WAIT
+    is_not_mine = s.untouchable or s.owner is Party.OTHER or (unowned(s) and s.claimant is not Party.ME)
     if s.presence is ABSENT:
-        return (Fate.WAIT if s.intent_open and not window_over else Fate.GONE,)
-    if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER:
-        return (Fate.DROP,)
-    if unowned(s) and s.claimant is not Party.ME:
-        return (Fate.DROP,)
-    return tuple(Fate) if ours(s) else (Fate.LEAVE, Fate.DROP)
+        if s.untouchable:
+            return Fate.DROP
+        if (s.intent_open and not window_over) or trace is Trace.UNKNOWN:
+            return Fate.WAIT
+        if trace is Trace.ELSEWHERE:
+            return Fate.DROP if is_not_mine else Fate.LEAVE
+        return Fate.GONE
+    if s.presence is Presence.SEVERAL or is_not_mine or (s.tags_frozen and not (ours(s) and mine(s))):
+        return Fate.DROP
+    if not is_bound or not ours(s):
+        return Fate.LEAVE
+    if s.reconcile:
+        return Fate.DELETE
+    if unowned(s):
+        return Fate.LEAVE
+    if s.stance is OVERRIDE:
+        return Fate.DELETE if s.readoption_by_tag and not s.tags_frozen else Fate.LEAVE
+    if s.tags_frozen and s.stance is NONE:
+        return Fate.LEAVE
+    came_back = s.stance is MANAGED and s.was_absent and not s.intent_open
+    is_news = s.stance in (NONE, IMPORTED) or came_back
+    return Fate.NOTICE if is_news and not s.noticed else Fate.DELETE
 
 
 def may_delete(s: Situation, rule: str) -> bool:

@@ -82,7 +82,7 @@ def test_what_is_in_override_is_left_named_and_keeps_its_tags_and_so_does_what_i
     world.settle()
     ended = _ended(world, mutation)
     assert ended["subnet"]["message"].startswith(f"left in the cloud: {ids['subnet']}: managed-by is absent")
-    assert ended["net"]["message"] == "left in the cloud: subnet, which was left, depends on it"
+    assert ended["net"]["message"] == f"left in the cloud: {ids['net']}: subnet, which was left, depends on it"
     assert ended["group"]["message"] == "deleted"
     assert is_there(world, ids["net"])
     assert not is_there(world, ids["group"]), "what it does not need goes"

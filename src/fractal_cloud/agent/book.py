@@ -69,10 +69,10 @@ class Book:
 
     def note_resource(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """Remember who owns a resource, and who left it in override, under its natural identity."""
-        sighting = view.sighting
+        sighting = view.sighting or view.elsewhere
         if sighting is None:
             return
-        if sighting.protocol.owner is not None:
+        if view.sighting is not None and sighting.protocol.owner is not None:
             self._note_owner(tracked, sighting.protocol.owner, sighting.resource_id)
         known = self._held.known_as(tracked.identity.key)
         if judgement.left and judgement.finished:

@@ -31,6 +31,7 @@ from fractal_cloud.agent.writing import Outcome, Planned, Writer
 from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Remembered, Tracked, to_change
@@ -40,8 +41,10 @@ from fractal_cloud.offers.offer import AnyOffer, Recognition
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
-from fractal_cloud.rules.situate import View
+from fractal_cloud.rules.situate import GONE, View, found_elsewhere
 
+_DEEPEST = 8
+"""Deeper than any resource lies in others."""
 MAX_WAVES = 40
 """More single writes than any component needs in one cycle: what is left then waits for the next one."""
 
@@ -82,7 +85,6 @@ class Cycle:
         self._book = Book(held, around.publisher)
         self._errors = WriteErrors(held, self._book, around.offers, around.settings.cycle)
         self._stirred: frozenset[str] | None = None
-        self._confirmed: set[str] = set()
         self._tried: set[str] = set()
         self._found_out = False
         self._changed: frozenset[str] = frozenset()
@@ -120,6 +122,7 @@ class Cycle:
         held.wires = None  # known anew only after all links were looked at
         self._outlook.refresh(around.now())
         self._count_absent_reads()
+        self._trace_absent()
         judgements = self._settle()
         if self._may_write():
             self._wiring.run(judgements)
@@ -134,6 +137,7 @@ class Cycle:
         sighted = self._sighted(self._held.tracked.values())
         self._around.reader.sweep(self._held, sighted, self._outlook.picture, self._outlook.now)
         self._outlook.refresh(self._around.now())
+        self._trace_absent()
         judgements = self._judge(list(self._held.tracked.values()))
         self._next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
         self._outlook.refresh(self._around.now())
@@ -181,10 +185,52 @@ class Cycle:
     def _count_absent_reads(self) -> None:
         counts, at = self._held.absent_reads, self._around.steadily()
         for tracked in self._held.tracked.values():
-            if tracked.memory.intent is not None and self._outlook.view(tracked) == View():
+            is_counted = tracked.memory.intent is not None or self._offer(tracked).denial_looks_absent
+            if is_counted and self._outlook.view(tracked).presence is Presence.ABSENT:
                 counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
             elif counts:
                 counts.pop(tracked.uid, None)
+
+    def _trace_absent(self) -> None:
+        """Ask by their ids for those whose absence matters to others: what is deleted, and what others are in (O17).
+
+        What is in something that is not listed is judged only once it is known what became of that; so the outer ones
+        are asked for first.
+        """
+        for _ in range(_DEEPEST):
+            absent = [t for t in self._held.tracked.values() if self._is_to_be_traced(t)]
+            if not absent:
+                return
+            self._trace(absent)
+
+    def _is_to_be_traced(self, tracked: Tracked) -> bool:
+        if tracked.uid in self._outlook.traces:
+            return False
+        if not tracked.deleting and tracked.uid not in self._outlook.parents:
+            return False
+        view = self._outlook.view(tracked)
+        return view.presence is Presence.ABSENT and view.trace is Trace.UNKNOWN
+
+    def _trace(self, absent: list[Tracked]) -> None:
+        """Find out by direct reads what became of resources that their names do not find."""
+        asked = [t for t in absent if self._outlook.id_to_confirm(t) is not None]
+        for tracked, found in zip(asked, self._around.pool.map(self._read_by_id, asked), strict=True):
+            self._note_trace(tracked, found)
+        self._outlook.refresh(self._around.now())
+
+    def _note_trace(self, tracked: Tracked, found: Sighting | CloudError | None) -> None:
+        traces = self._outlook.traces
+        if isinstance(found, CloudError):
+            traces[tracked.uid] = View(error=found)
+        elif found is None:
+            traces[tracked.uid] = self._outlook.without_answer(tracked)
+        elif found.name != tracked.identity.name or found.moved_to:
+            traces[tracked.uid] = found_elsewhere(found)
+        else:
+            self._outlook.picture.put(found)
+
+    def _offer(self, tracked: Tracked) -> AnyOffer:
+        return self._around.offers[tracked.type].offer
 
     # --- judging and writing, wave by wave
 
@@ -261,35 +307,24 @@ class Cycle:
 
         Somebody may have renamed it meanwhile (S19, S17).
         """
-        vanished = [t for t in creations if self._id_to_confirm(t) is not None and t.uid not in self._confirmed]
-        for tracked, found in zip(vanished, self._around.pool.map(self._read_by_id, vanished), strict=True):
-            if isinstance(found, CloudError):
-                self._outlook.unconfirmed[tracked.uid] = found
-            elif found is None:
-                self._confirmed.add(tracked.uid)
-            elif found.name != tracked.identity.name:
-                self._outlook.known_as[tracked.uid] = found.name
-            else:
-                self._outlook.picture.put(found)
-        held_back = {t.uid for t in vanished if t.uid not in self._confirmed}
-        if held_back:
-            self._found_out = True
-            self._outlook.refresh(self._around.now())
-        return {t.uid for t in creations if t.uid not in held_back}
+        outlook = self._outlook
+        vanished = [t for t in creations if outlook.id_to_confirm(t) is not None and t.uid not in outlook.traces]
+        self._trace(vanished)
+        allowed = {t.uid for t in creations if self._is_confirmed_gone(t)}
+        self._found_out = self._found_out or len(allowed) < len(creations)
+        return allowed
+
+    def _is_confirmed_gone(self, tracked: Tracked) -> bool:
+        view = self._outlook.view(tracked)
+        if view.presence is not Presence.ABSENT:
+            return False
+        return view.trace in (Trace.NEVER, Trace.GONE) or self._outlook.id_to_confirm(tracked) is None
 
     def _read_by_id(self, tracked: Tracked) -> Sighting | CloudError | None:
-        offer = self._around.offers[tracked.type].offer
         try:
-            return offer.read(self._held.cloud, self._id_to_confirm(tracked) or "")
+            return self._offer(tracked).read(self._held.cloud, self._outlook.id_to_confirm(tracked) or "")
         except CloudError as error:
             return error
-
-    def _id_to_confirm(self, tracked: Tracked) -> str | None:
-        """The id by which a direct read would find what is not found by its name."""
-        memory = tracked.memory
-        if memory.intent is None:
-            return memory.resource_id
-        return self._around.offers[tracked.type].offer.mark(memory.intent.id)
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
         """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
@@ -401,11 +436,7 @@ class Cycle:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
             self._book.tell(tracked, EventKind.RACE_LOST, message)
         if outcome.view is not None and outcome.view.error is None:
-            if outcome.view.sighting is not None:
-                picture.put(outcome.view.sighting)
-                self._around.reader.take_swept(self._held, tracked, outcome.view.sighting, self._outlook.now)
-            elif outcome.planned.sighting is not None:
-                picture.drop(tracked.type, outcome.planned.sighting.resource_id)
+            self._take_in_view(outcome, outcome.view, picture)
         if step.verb is Verb.CREATE:
             self._take_in_creation(outcome, noted)
             return
@@ -419,6 +450,18 @@ class Cycle:
                 self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         else:
             self._errors.forget(tracked)
+
+    def _take_in_view(self, outcome: Outcome, view: View, picture: Picture) -> None:
+        tracked, before = outcome.planned.tracked, outcome.planned.sighting
+        if view.sighting is not None:
+            picture.put(view.sighting)
+            self._around.reader.take_swept(self._held, tracked, view.sighting, self._outlook.now)
+        elif view.elsewhere is not None:
+            picture.put(view.elsewhere)
+        elif before is not None:
+            picture.drop(tracked.type, before.resource_id)
+            is_deleted = outcome.planned.step.verb is Verb.DELETE and outcome.is_done
+            self._outlook.traces[tracked.uid] = GONE if is_deleted else self._outlook.without_answer(tracked)
 
     def _take_in_creation(self, outcome: Outcome, noted: Noted) -> None:
         tracked = outcome.planned.tracked
@@ -461,7 +504,10 @@ class Cycle:
             self._book.note_resource(tracked, view, judgement)
             self._book.journal.close_open_writes(tracked, view, judgement)
             if memory != tracked.memory or used or judgement.finished or tracked.uid in self._book.unpublished:
-                changes.append(to_change(tracked.uid, memory, used_request=used, finished=judgement.finished))
+                is_left = judgement.finished and judgement.left
+                changes.append(
+                    to_change(tracked.uid, memory, used_request=used, finished=judgement.finished, left=is_left)
+                )
                 memories[tracked.uid] = memory
             else:
                 tracked.memory = memory  # equal, but made of the very objects that the sighting is made of
@@ -518,7 +564,7 @@ class Cycle:
         living = judgements.values()
         in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
         noticing = any(judgement.noticing for judgement in living)
-        unread = bool(self._outlook.picture.errors) or bool(self._outlook.unconfirmed)
+        unread = bool(self._outlook.picture.errors) or any(v.error for v in self._outlook.traces.values())
         failing = self._errors.exist
         wiring = self._wiring
         settled = not (in_progress or noticing or unread or failing or wiring.is_unfinished)

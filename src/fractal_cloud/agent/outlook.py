@@ -6,7 +6,7 @@ The cycle, the plan and the guard all ask the same outlook. It reads nothing and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -15,15 +15,16 @@ from typing import Any
 from fractal_cloud.agent.reading import Picture
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
+from fractal_cloud.model.errors import AwaitsPerson, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Recognition, Wired
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, judge
-from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View, pick
+from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere, pick
 
 _USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTERNALLY_MANAGED, Status.MUTATING})
 
@@ -61,8 +62,7 @@ class Outlook:
         self._views: dict[str, View] = {}
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
         self.rivals: dict[str, str] = {}
-        self.known_as: dict[str, str] = {}
-        self.unconfirmed: dict[str, CloudError] = {}
+        self.traces: dict[str, View] = {}
         self.left: set[str] = set()
         self.finished: set[str] = set()
 
@@ -81,6 +81,13 @@ class Outlook:
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], Tracked]:
         return {(tracked.live_system_id, tracked.component_id): tracked for tracked in self.held.tracked.values()}
+
+    @cached_property
+    def _by_identity(self) -> dict[tuple[str, str, str, str], Tracked]:
+        return {
+            (tracked.live_system_id, tracked.type, tracked.identity.parent, tracked.identity.name): tracked
+            for tracked in self.held.tracked.values()
+        }
 
     @cached_property
     def _declarers(self) -> dict[str, frozenset[str]]:
@@ -106,12 +113,12 @@ class Outlook:
         return view
 
     def _look_at(self, tracked: Tracked) -> View:
-        error = self.picture.errors.get(tracked.type) or self.unconfirmed.get(tracked.uid)
+        error = self.picture.errors.get(tracked.type)
         if error is not None:
             return View(error=error)
         if tracked.identity is not tracked.declared_identity and tracked.memory.resource_id is not None:
             sighting = self.picture.sightings.get(tracked.type, {}).get(tracked.memory.resource_id)
-            return View(sighting=sighting) if sighting is not None else ABSENT
+            return View(sighting=sighting) if sighting is not None else self._absent(tracked)
         facts = self._offers[tracked.type]
         parent_id: str | None = None
         if facts.parent is not None:
@@ -119,11 +126,26 @@ class Outlook:
             if isinstance(found, View):
                 return found
             parent_id = found
-        return self.pick(tracked, self.picture.fitting(tracked.type, parent_id, tracked.identity.name))
+        found_here = pick(tracked.live_system_id, self.picture.fitting(tracked.type, parent_id, tracked.identity.name))
+        return self._absent(tracked) if found_here is ABSENT else found_here
 
-    def pick(self, tracked: Tracked, fitting: list[Sighting]) -> View:
-        """The resource that is meant among those that fit (S14)."""
-        return pick(tracked.live_system_id, fitting)
+    def _absent(self, tracked: Tracked) -> View:
+        """What is known of the resource of a component whose name finds nothing (S19, O17)."""
+        traced = self.traces.get(tracked.uid)
+        if traced is not None:
+            return traced
+        resource_id = self.id_to_confirm(tracked)
+        if resource_id is None:
+            return NEVER
+        renamed = self.picture.sightings.get(tracked.type, {}).get(resource_id)
+        return found_elsewhere(renamed) if renamed is not None else ABSENT
+
+    def id_to_confirm(self, tracked: Tracked) -> str | None:
+        """The id by which a direct read finds what is not found by its name."""
+        memory = tracked.memory
+        if memory.intent is not None:
+            return memory.intent.resource_id or self._offers[tracked.type].offer.mark(memory.intent.id)
+        return tracked.bound.resource_id if tracked.bound is not None else memory.resource_id
 
     def parent_id(self, tracked: Tracked) -> str | None:
         """The cloud's id of the resource in whose scope the component's name is unique."""
@@ -134,27 +156,64 @@ class Outlook:
     def _parent_id(self, tracked: Tracked, facts: OfferFacts) -> str | View:
         """The parent's id, or the view that follows for its child where there is none."""
         parent_name = str(tracked.parameters.get(facts.parent or "", ""))
-        parent = self._by_id.get((tracked.live_system_id, parent_name))
+        parent = self.parent(tracked)
         if parent is None:
-            output = self._outside_output(tracked, parent_name, facts.parent_output)
-            return output if isinstance(output, str) else ABSENT
+            return self._outside_parent(tracked, parent_name, facts)
         view = self.view(parent)
         if view.error is not None:
             kind = AwaitsPerson if view.error.needs_person else Unreadable
             return View(error=kind(f"{parent_name!r}, which it is in, cannot be read: {view.error.message}"))
         if view.fitting:
             return View(error=AwaitsPerson(f"several resources are named like {parent_name!r}, which it is in"))
-        if view.sighting is None:
-            return self._without_parent(parent)
-        return str(view.sighting.outputs.get(facts.parent_output, view.sighting.resource_id))
+        found = view.sighting or view.elsewhere
+        if found is not None:
+            return str(found.outputs.get(facts.parent_output, found.resource_id))
+        if view.trace is Trace.GONE and facts.offer.read_needs_parent:
+            return GONE
+        if view.trace in (Trace.NEVER, Trace.GONE) and self._is_window_over(parent):
+            return self._absent(tracked)
+        return View(error=Unreadable(f"{parent_name!r}, which it is in, is not listed, and not proven to be gone"))
 
-    def _without_parent(self, parent: Tracked) -> View:
-        """Who is in a resource that is gone is gone with it; who is in one that was renamed cannot be told."""
-        renamed = self.picture.sightings.get(parent.type, {}).get(parent.memory.resource_id or "")
-        if renamed is None:
+    def _outside_parent(self, tracked: Tracked, parent_name: str, facts: OfferFacts) -> str | View:
+        """The id of a parent that is not in this scope; its own agent says whether it is there."""
+        output = self._outside_output(tracked, parent_name, facts.parent_output)
+        if isinstance(output, str):
+            return output
+        outside = self.held.outside.get((tracked.live_system_id, parent_name))
+        if outside is not None and outside.never_created:
+            return self._absent(tracked)
+        return View(error=Unreadable(f"{parent_name!r}, which it is in, is not known to be there or to be gone"))
+
+    def parent(self, tracked: Tracked) -> Tracked | None:
+        """The component in whose resource a component's name is unique, where it is in this scope.
+
+        Found by its id, or by its identity where it was handed over to another id since (O16).
+        """
+        facts = self._offers[tracked.type]
+        if facts.parent is None:
+            return None
+        by_id = self._by_id.get((tracked.live_system_id, str(tracked.parameters.get(facts.parent, ""))))
+        if by_id is not None:
+            return by_id
+        path, _, name = tracked.identity.parent.rpartition("/")
+        return self._by_identity.get((tracked.live_system_id, facts.references[facts.parent][0], path, name))
+
+    def without_answer(self, tracked: Tracked) -> View:
+        """What follows where a direct read says that a resource does not exist (O17).
+
+        Where that may mean «not authorised», it is believed only after the window of complete lists without it; where
+        a rename changes the id, only if nothing of this LiveSystem's lies about that no component names.
+        """
+        offer = self._offers[tracked.type].offer
+        if offer.denial_looks_absent and not self._is_unseen_long_enough(tracked):
             return ABSENT
-        where = f"{parent.component_id!r}, which it is in, is named {renamed.name!r} in the cloud"
-        return View(error=AwaitsPerson(f"{where} ({renamed.resource_id}): name it back"))
+        renamed = self._renamed(tracked) if offer.rename_changes_id else None
+        return GONE if renamed is None else found_elsewhere(renamed)
+
+    @cached_property
+    def parents(self) -> frozenset[str]:
+        """The uids of components that others in this scope are in."""
+        return frozenset(p.uid for p in map(self.parent, self.held.tracked.values()) if p is not None)
 
     def is_wired_here(self, tracked: Tracked) -> bool:
         """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.
@@ -175,8 +234,9 @@ class Outlook:
         other = self._by_id.get((tracked.live_system_id, component_id))
         if other is None:
             return self._outside_output(tracked, component_id, output)
-        sighting = self.view(other).sighting
-        return sighting.outputs.get(output) if sighting is not None else None
+        view = self.view(other)
+        found = view.sighting or view.elsewhere
+        return found.outputs.get(output) if found is not None else None
 
     def declared(self, tracked: Tracked) -> Mapping[str, Any]:
         """The declared parameters with references resolved, and those that links set.
@@ -202,6 +262,12 @@ class Outlook:
     def waits_for(self, tracked: Tracked) -> tuple[str, ...]:
         """The dependencies that are not there yet."""
         return tuple(name for name in tracked.dependencies if not self._is_ready(tracked, name))
+
+    def _renamed_dependencies(self, tracked: Tracked) -> dict[str, Sighting]:
+        """The dependencies that were found by their ids under another name."""
+        others = ((name, self._by_id.get((tracked.live_system_id, name))) for name in tracked.dependencies)
+        views = ((name, self.view(other)) for name, other in others if other is not None)
+        return {name: view.elsewhere for name, view in views if view.elsewhere is not None}
 
     def _is_ready(self, tracked: Tracked, component_id: str) -> bool:
         other = self._by_id.get((tracked.live_system_id, component_id))
@@ -231,7 +297,7 @@ class Outlook:
         facts = self._offers[tracked.type]
         identity = tracked.identity.key
         known = self.held.known.get(identity)
-        absent = view is ABSENT
+        absent = view.presence is Presence.ABSENT
         return Circumstances(
             compared=facts.compared,
             traits=facts.traits,
@@ -240,13 +306,12 @@ class Outlook:
             cycle=self._settings.cycle,
             declared=self.declared(tracked),
             waits_for=self.waits_for(tracked) if absent else (),
+            renamed=self._renamed_dependencies(tracked) if absent else {},
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
-            lodgers=tuple(self.held.lodgers.get(tracked.uid, ())) if tracked.deleting else (),
             left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
             orphan=self._orphan(tracked) if absent else None,
             rival=self.rivals.get(tracked.uid),
             window_over=self._is_window_over(tracked),
-            known_as=self.known_as.get(tracked.uid),
             mark=self._mark(tracked, view),
         )
 
@@ -269,7 +334,7 @@ class Outlook:
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
         left = {other.component_id for other in here if other.uid in self.left}
-        return tuple(sorted({*left, *self.held.left_inside.get(tracked.uid, ())}))
+        return tuple(sorted({*left, *tracked.left_dependents, *self.held.left_inside.get(tracked.uid, ())}))
 
     def _is_window_over(self, tracked: Tracked) -> bool:
         intent = tracked.memory.intent
@@ -278,7 +343,10 @@ class Outlook:
         recognised = self._offers[tracked.type].offer.recognition is not Recognition.WINDOW
         if recognised and intent.resource_id is None and not tracked.deleting:
             return True
-        # Counted from the first look that found nothing: the call itself may have taken longer than any window.
+        return self._is_unseen_long_enough(tracked)
+
+    def _is_unseen_long_enough(self, tracked: Tracked) -> bool:
+        """Whether S17's window is over, counted from the first list without it: the call may have taken longer."""
         reads = self.held.absent_reads.get(tracked.uid)
         return reads is not None and reads.count >= 2 and reads.span >= self._settings.visibility
 
@@ -288,20 +356,33 @@ class Outlook:
             self._orphans = self._find_orphans()
         return self._orphans.get((tracked.live_system_id, tracked.type))
 
+    def _renamed(self, tracked: Tracked) -> Sighting | None:
+        """What this LiveSystem owns, no component names, and may be the component's resource under a new id (O17)."""
+        incarnation = tracked.bound.incarnation if tracked.bound is not None else tracked.memory.incarnation
+        for orphan in self._unnamed():
+            is_of_it = (orphan.protocol.owner, orphan.type) == (tracked.live_system_id, tracked.type)
+            if is_of_it and not (incarnation and orphan.incarnation and incarnation != orphan.incarnation):
+                return orphan
+        return None
+
     def _find_orphans(self) -> dict[tuple[str, str], Sighting | None]:
+        orphans: dict[tuple[str, str], Sighting | None] = {}
+        for sighting in self._unnamed():
+            orphans.setdefault((sighting.protocol.owner or "", sighting.type), sighting)
+        return orphans
+
+    def _unnamed(self) -> Iterator[Sighting]:
+        """What LiveSystems with components here own, that none of these names, and that was not left on purpose."""
         tracked = list(self.held.tracked.values())
         named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
         named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
         named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
         named |= {known.resource_id or "" for known in self.held.known.values() if known.left_by is not None}
         live_systems = {component.live_system_id for component in tracked}
-        orphans: dict[tuple[str, str], Sighting | None] = {}
         for of_type in self.picture.sightings.values():
             for sighting in of_type.values():
-                owner = sighting.protocol.owner
-                if owner in live_systems and sighting.resource_id not in named:
-                    orphans.setdefault((owner, sighting.type), sighting)
-        return orphans
+                if sighting.protocol.owner in live_systems and sighting.resource_id not in named:
+                    yield sighting
 
 
 def _wired(tracked: Tracked) -> list[Wired]:

@@ -20,7 +20,7 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.rules.judge import Step, Verb
-from fractal_cloud.rules.situate import ABSENT, View
+from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 
 # What an offer calls the call that a verb is made by.
 _CALLS: Final[Mapping[Verb, str]] = {
@@ -159,7 +159,7 @@ class Writer:
         if fresh is None:
             return ABSENT
         if sighting is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
-            return ABSENT  # renamed behind our back: it is no longer what the component names
+            return found_elsewhere(fresh)  # renamed a moment ago: it is no longer what the component names
         return View(sighting=fresh)
 
     def _look_after(self, planned: Planned, outcome: Outcome) -> None:

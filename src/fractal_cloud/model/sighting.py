@@ -28,6 +28,7 @@ class Sighting:
     parameters by their declared (camelCase) names; a parameter that this look did not tell is not in it.
     ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
     ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
+    ``moved_to``: where it is, if a direct read found it outside the place it was read for; empty otherwise.
     ``incarnation``: what tells it from a later resource that bears the same id (a uid, the time of its creation); empty
     where the id itself never returns, or where the cloud reports nothing of the kind (``Offer.ids_return``). What
     ``create`` returns may lack it: some clouds report it only once the resource is listed. So two of them tell
@@ -48,6 +49,7 @@ class Sighting:
     detail: str = ""
     is_open: bool = False
     incarnation: str = ""
+    moved_to: str = ""
 
     @property
     def takes_changes(self) -> bool:

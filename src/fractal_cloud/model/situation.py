@@ -37,6 +37,19 @@ class Party(StrEnum):
     CONTESTED = "contested"
 
 
+class Trace(StrEnum):
+    """What is known of a component's resource where its name finds nothing (S19, O17).
+
+    ``NEVER``: none was ever published, and no creation is open. ``GONE``: it is proven that it does not exist.
+    ``ELSEWHERE``: its id finds it under another name. ``UNKNOWN``: nobody has asked for it by its id yet.
+    """
+
+    NEVER = "never"
+    UNKNOWN = "unknown"
+    ELSEWHERE = "elsewhere"
+    GONE = "gone"
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """Everything a decision may depend on.

@@ -220,12 +220,16 @@ class KnownResource(Wire):
 
 
 class Outside(Wire):
-    """The published state of a component in another scope that some component here refers to."""
+    """The published state of a component in another scope that some component here refers to.
+
+    ``never_created``: no resource was ever published for it, and no creation is open.
+    """
 
     live_system_id: str
     component_id: str
     status: Status
     output_fields: dict[str, Any] = Field(default_factory=dict)
+    never_created: bool = False
 
 
 class ScopeWork(Wire):

@@ -5,7 +5,7 @@ Rules are tried from the top; the first that fits decides. No clock, no input or
 
 from __future__ import annotations
 
-from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation
+from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance, Status
 
 
@@ -104,24 +104,49 @@ def _readopt(rule: str) -> Decision:
     return Decision(rule, Status.RECONCILE_REQUESTED, Action.READOPT, Stance.MANAGED)
 
 
-def decide_deletion(situation: Situation, *, window_over: bool = True) -> tuple[str, Fate]:
-    """How the deletion of one component goes on (O10); ``window_over``: an open create intent can show no more.
+def decide_deletion(
+    situation: Situation, *, trace: Trace, window_over: bool = True, is_bound: bool = True
+) -> tuple[str, Fate]:
+    """How the deletion of one component goes on (O10).
 
+    ``trace``: what is known of the resource where its name finds nothing (O17). ``window_over``: an open create intent
+    can show no more. ``is_bound``: what is there is the resource that the deletion was requested for (O19).
     Whoever is being deleted counts as no claimant, so what has no owner tag is never deleted.
     """
     s = situation
     if s.presence is Presence.UNREADABLE:
         return "S0", Fate.WAIT
     if s.presence is Presence.ABSENT:
-        return ("O10", Fate.GONE) if window_over or not s.intent_open else ("S17", Fate.WAIT)
-    unclaimable = s.owner is Party.NOBODY and s.claimant is not Party.ME
-    if s.presence is Presence.SEVERAL or s.untouchable or s.owner is Party.OTHER or unclaimable:
+        return _decide_absent_deletion(s, trace, window_over=window_over)
+    if s.presence is Presence.SEVERAL or _is_not_mine(s):
         return "O3", Fate.DROP
     decision = _decide_present(s)
     if decision.rule == "S6a":
         return "O3", Fate.DROP
+    if not is_bound:
+        return "O19", Fate.LEAVE
     if decision.action is Action.NOTICE:
         return "S12a", Fate.NOTICE
     if decision.rule in ("S9", "S11a", "S12"):
         return decision.rule, Fate.DELETE
     return decision.rule, Fate.LEAVE
+
+
+def _decide_absent_deletion(s: Situation, trace: Trace, *, window_over: bool) -> tuple[str, Fate]:
+    """Gone is proven, never concluded from a list that does not show it (O17)."""
+    if s.untouchable:
+        return "O3", Fate.DROP
+    if s.intent_open and not window_over:
+        return "S17", Fate.WAIT
+    match trace:
+        case Trace.UNKNOWN:
+            return "O17", Fate.WAIT
+        case Trace.ELSEWHERE:
+            return "O17", Fate.DROP if _is_not_mine(s) else Fate.LEAVE
+        case Trace.NEVER | Trace.GONE:
+            return "O10", Fate.GONE
+
+
+def _is_not_mine(s: Situation) -> bool:
+    """Whether it belongs to somebody else, or to nobody, and this component cannot claim it."""
+    return s.untouchable or s.owner is Party.OTHER or (s.owner is Party.NOBODY and s.claimant is not Party.ME)

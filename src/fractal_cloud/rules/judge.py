@@ -22,7 +22,7 @@ from fractal_cloud.rules import words
 from fractal_cloud.rules.decide import decide, decide_deletion
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, mutable
 from fractal_cloud.rules.requests import Answer, answer_request
-from fractal_cloud.rules.situate import Claims, TypeTraits, View, situate
+from fractal_cloud.rules.situate import Claims, TypeTraits, View, is_bound_to, situate
 
 
 class Verb(StrEnum):
@@ -55,13 +55,12 @@ class Circumstances:
     """Everything a judgement depends on beside the component and the look at the cloud.
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
-    ``waits_for``: dependencies that must come first. ``dependents``: components of the same LiveSystem that need this
-    one and are not gone; ``left_dependents``: those that stay in the cloud although they are deleted here;
-    ``lodgers``: those that live in it in another scope, and are found through what it publishes until they are gone.
+    ``waits_for``: dependencies that must come first; ``renamed``: those of them that bear another name in the cloud,
+    by their ids. ``dependents``: components of the same LiveSystem that need this
+    one and are not finished; ``left_dependents``: those that stay in the cloud although they are deleted here.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
-    ``known_as``: the other name under which a vanished resource was found (S19). ``mark``: whether what was seen bears
-    the mark of the component's own creation; None where that does not show yet.
+    ``mark``: whether what was seen bears the mark of the component's own creation; None where that does not show yet.
     """
 
     compared: ComparedType
@@ -71,13 +70,12 @@ class Circumstances:
     cycle: timedelta
     declared: Mapping[str, Any] = field(default_factory=dict)
     waits_for: tuple[str, ...] = ()
+    renamed: Mapping[str, Sighting] = field(default_factory=dict)
     dependents: tuple[str, ...] = ()
-    lodgers: tuple[str, ...] = ()
     left_dependents: tuple[str, ...] = ()
     orphan: Sighting | None = None
     rival: str | None = None
     window_over: bool = True
-    known_as: str | None = None
     mark: bool | None = False
 
 
@@ -125,14 +123,13 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     if answer is not None and answer.acts:
         return _act_on_request(tracked, view, around, answer, drift)
     if tracked.deleting:
-        rule, fate = decide_deletion(situation, window_over=around.window_over)
-        if fate in (Fate.DROP, Fate.LEAVE) and around.lodgers:
-            return _kept_for_lodgers(tracked, around, rule, answer)
+        is_bound = view.sighting is None or is_bound_to(tracked, view.sighting)
+        rule, fate = decide_deletion(situation, trace=view.trace, window_over=around.window_over, is_bound=is_bound)
         return _deletion(tracked, view, around, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
         case Action.CREATE:
-            return _creation(tracked, around, decision, answer)
+            return _creation(tracked, view, around, decision, answer)
         case Action.TAG:
             return _tagging(tracked, decision, answer)
         case Action.READOPT:
@@ -231,10 +228,12 @@ def _act_by_memory(tracked: Tracked, view: View, around: Circumstances, answer: 
     )
 
 
-def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answer: Answer | None) -> Judgement:
+def _creation(
+    tracked: Tracked, view: View, around: Circumstances, decision: Decision, answer: Answer | None
+) -> Judgement:
     memory = tracked.memory
-    if around.known_as is not None:
-        message = words.renamed(tracked, around.known_as)
+    if view.elsewhere is not None:
+        message = words.renamed(tracked, view.elsewhere)
         return Judgement("S19", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
     if around.orphan is not None:
         message = words.orphaned(tracked, around.orphan, frozen=around.traits.tags_frozen)
@@ -249,6 +248,7 @@ def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answe
             waits_for=around.waits_for,
             in_progress=True,
             answer=answer,
+            stuck=bool(around.renamed),
         )
     step = Step(Verb.CREATE, "create", add=stamp(tracked.live_system_id))
     message = words.creating(tracked)
@@ -258,6 +258,8 @@ def _creation(tracked: Tracked, around: Circumstances, decision: Decision, answe
 
 
 def _why_creation_waits(tracked: Tracked, around: Circumstances) -> str:
+    if around.renamed:
+        return words.waits_for_renamed(around.renamed)
     if around.waits_for:
         return words.waits_for(around.waits_for)
     if around.rival is not None:
@@ -427,25 +429,20 @@ def _deletion(
             stuck=view.error is not None and view.error.needs_person,
         )
 
+    if fate is Fate.WAIT:
+        return waiting(_why_deletion_waits(tracked, view, rule))
+    if around.dependents:  # whatever becomes of it: a child never loses its parent before its own end (O18)
+        return waiting(words.deletion_waits(around.dependents), waits_for=around.dependents)
     match fate:
-        case Fate.WAIT if view.error is not None:
-            return waiting(words.deletion_unreadable(tracked, view.error))
-        case Fate.WAIT:
-            return waiting(words.window(tracked))
         case Fate.GONE:
             return ended(words.gone(tracked))
         case Fate.DROP:
-            unowned = view.sighting is not None and view.sighting.protocol.owner is None
-            return ended(
-                words.dropped(tracked, view, frozen=around.traits.tags_frozen),
-                left=unowned and stance is Stance.OVERRIDE,
-            )
+            message = words.dropped(tracked, view, frozen=around.traits.tags_frozen)
+            return ended(message, left=_stays_remembered(tracked, view))
         case Fate.LEAVE:
-            return ended(words.left(_sighted(view)), left=True)
+            return ended(words.left(tracked, view, is_bound=rule != "O19"), left=True)
         case Fate.NOTICE | Fate.DELETE if around.left_dependents:
-            return ended(words.left_for(around.left_dependents), left=True)
-        case Fate.NOTICE | Fate.DELETE if around.dependents:
-            return waiting(words.deletion_waits(around.dependents), waits_for=around.dependents)
+            return ended(words.left_for(_sighted(view), around.left_dependents), left=True)
         case Fate.NOTICE:
             return waiting(words.deletion_noticed(tracked, around.cycle, frozen=around.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
@@ -454,17 +451,20 @@ def _deletion(
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
 
 
-def _kept_for_lodgers(tracked: Tracked, around: Circumstances, rule: str, answer: Answer | None) -> Judgement:
-    """What is let go stays known until those are gone that are found through it."""
-    return Judgement(
-        rule,
-        Status.DELETING,
-        tracked.memory.stance,
-        words.deletion_waits(around.lodgers),
-        waits_for=around.lodgers,
-        in_progress=True,
-        answer=answer,
-    )
+def _why_deletion_waits(tracked: Tracked, view: View, rule: str) -> str:
+    if view.error is not None:
+        return words.deletion_unreadable(tracked, view.error)
+    return words.window(tracked) if rule == "S17" else words.unproven(tracked)
+
+
+def _stays_remembered(tracked: Tracked, view: View) -> bool:
+    """Whether a resource whose reference is dropped stays known as left: in override without an owner, or one of
+    several of a name that this LiveSystem owns.
+    """
+    if view.fitting:
+        return any(sighting.protocol.owner == tracked.live_system_id for sighting in view.fitting)
+    unowned = view.sighting is not None and view.sighting.protocol.owner is None
+    return unowned and tracked.memory.stance is Stance.OVERRIDE
 
 
 def _is_busy(sighting: Sighting) -> bool:

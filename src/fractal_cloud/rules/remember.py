@@ -16,7 +16,7 @@ from fractal_cloud.model.wire import Intent, Override
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
-from fractal_cloud.rules.situate import View, is_handed_back
+from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 
 
 def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
@@ -27,6 +27,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         return replace(memory, message=link_message(judgement.message, memory.links), stuck=judgement.stuck)
     sighting = view.sighting
     present = sighting is not None
+    published = sighting if sighting is not None and _is_its_own(tracked, sighting) else None
     absent = view.presence is Presence.ABSENT
     creating = judgement.stance is Stance.MANAGED and not judgement.carried_out
     intent = _intent(memory, sighting) if creating or not present else None
@@ -35,8 +36,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         status=link_status(status, memory.links),
         message=link_message(judgement.message, memory.links),
         owner=sighting.protocol.owner if sighting else memory.owner,
-        resource_id=sighting.resource_id if sighting else memory.resource_id,
-        incarnation=sighting.incarnation if sighting else memory.incarnation,
+        resource_id=published.resource_id if published else memory.resource_id,
+        incarnation=published.incarnation if published else memory.incarnation,
         output_fields=_output_fields(tracked, view, judgement),
         observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
         established=present or intent is not None or (memory.established and not absent),
@@ -54,6 +55,11 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         refusal=memory.refusal,
         links=memory.links,
     )
+
+
+def _is_its_own(tracked: Tracked, sighting: Sighting) -> bool:
+    """Whether what was seen is published as the component's: not what took the name of one that is deleted (O19)."""
+    return not tracked.deleting or is_bound_to(tracked, sighting)
 
 
 def _intent(memory: Remembered, sighting: Sighting | None) -> Intent | None:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.situation import Manager, Party, Presence, Situation
+from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.tracked import Tracked
@@ -16,11 +16,17 @@ from fractal_cloud.model.tracked import Tracked
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a look at the cloud says of one component: a sighting, several that fit, nothing, or an error."""
+    """What the cloud shows of one component: a sighting, several that fit, nothing, or an error.
+
+    ``trace``: where it shows nothing, what is known of the resource that was there; ``elsewhere``: that resource, found
+    by its id under another name or in another place.
+    """
 
     sighting: Sighting | None = None
     fitting: tuple[Sighting, ...] = ()
     error: CloudError | None = None
+    trace: Trace = Trace.UNKNOWN
+    elsewhere: Sighting | None = None
 
     @property
     def presence(self) -> Presence:
@@ -33,6 +39,13 @@ class View:
 
 
 ABSENT = View()
+NEVER = View(trace=Trace.NEVER)
+GONE = View(trace=Trace.GONE)
+
+
+def found_elsewhere(sighting: Sighting) -> View:
+    """The view of a component whose resource was found by its id, and not by its name."""
+    return View(trace=Trace.ELSEWHERE, elsewhere=sighting)
 
 
 def pick(live_system_id: str, fitting: Sequence[Sighting]) -> View:
@@ -103,7 +116,8 @@ def situate(
     tracked: Tracked, view: View, claims: Claims, traits: TypeTraits, *, drifted: bool, now: datetime, cycle: timedelta
 ) -> Situation:
     """The situation of one component, at one moment."""
-    tags = view.sighting.protocol if view.sighting is not None else ProtocolTags()
+    seen = view.sighting or view.elsewhere
+    tags = seen.protocol if seen is not None else ProtocolTags()
     memory = tracked.memory
     return Situation(
         presence=view.presence,
@@ -123,6 +137,27 @@ def situate(
         drifted=drifted,
         tags_frozen=traits.tags_frozen,
     )
+
+
+def is_bound_to(tracked: Tracked, sighting: Sighting) -> bool:
+    """Whether a deletion of the component may delete this very resource (O19).
+
+    It may delete the one that was published when the deletion was requested; where none was, what the component's own
+    creation makes, else the first one seen since.
+    """
+    memory, bound = tracked.memory, tracked.bound
+    if bound is not None:
+        return _is_same(sighting, bound.resource_id, bound.incarnation)
+    if memory.intent is not None:
+        return memory.intent.resource_id in (None, sighting.resource_id)
+    return memory.resource_id is None or _is_same(sighting, memory.resource_id, memory.incarnation)
+
+
+def _is_same(sighting: Sighting, resource_id: str, incarnation: str) -> bool:
+    """Whether a sighting is that resource, and not a later one that bears its id."""
+    if sighting.resource_id != resource_id:
+        return False
+    return not (incarnation and sighting.incarnation) or sighting.incarnation == incarnation
 
 
 def is_handed_back(tracked: Tracked, view: View) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from fractal_cloud.model.errors import CloudError, OtherRealm
 from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest
 from fractal_cloud.rules.drift import Difference, Drift
@@ -121,6 +122,12 @@ def waits_for(component_ids: Iterable[str]) -> str:
     return f"waits for {', '.join(component_ids)}"
 
 
+def waits_for_renamed(found: Mapping[str, Sighting]) -> str:
+    """What it needs bears another name in the cloud, so nothing is made in it until a person settles that (S19)."""
+    named = ", ".join(f"{name} ({one.resource_id} is named {one.name!r})" for name, one in sorted(found.items()))
+    return f"waits for {named}: name it back, or declare a new component"
+
+
 def rival(live_system_id: str) -> str:
     """Another LiveSystem is creating the same resource right now (O2)."""
     return f"{live_system_id!r} is creating it: it will be imported"
@@ -195,11 +202,15 @@ def _moved(tracked: Tracked) -> Drift:
     return {name: Difference(declared, actual) for name, declared, actual in pairs if declared != actual}
 
 
-def renamed(tracked: Tracked, name: str) -> str:
-    """The resource was found under another name (S19)."""
+def renamed(tracked: Tracked, found: Sighting) -> str:
+    """The resource was found by its id under another name, or in another place (S19)."""
+    if found.name == tracked.identity.name and found.moved_to:
+        return (
+            f"{found.resource_id} was moved to {found.moved_to}, and {tracked.identity.scope.place} is declared: "
+            "move it back, or declare a new component"
+        )
     return (
-        f"name is {name!r} on {tracked.memory.resource_id or 'what was created'} and {tracked.identity.name!r} in the "
-        "declaration: "
+        f"name is {found.name!r} on {found.resource_id} and {tracked.identity.name!r} in the declaration: "
         "name it back, or declare a new component"
     )
 
@@ -224,8 +235,18 @@ def force_pushed(request: OperatorRequest) -> str:
 
 
 def gone(tracked: Tracked) -> str:
-    """Deleted, and seen to be gone; or never there."""
+    """Proven to be gone, or never there (O17)."""
+    if tracked.memory.stance is Stance.IMPORTED:
+        return "reference dropped, nothing deleted: the resource is gone"
     return "deleted" if tracked.memory.resource_id is not None else "nothing to delete: it is not there"
+
+
+def unproven(tracked: Tracked) -> str:
+    """Its name finds nothing, and nothing proves yet that it is gone (O17)."""
+    return (
+        f"deleting: {tracked.memory.resource_id or tracked.identity.name!r} is not listed any more; "
+        "waiting until a direct read proves that it is gone"
+    )
 
 
 def deleting() -> str:
@@ -250,17 +271,30 @@ def dropped(tracked: Tracked, view: View, *, frozen: bool) -> str:
         return f"reference dropped, nothing deleted: {_named(view)} share the name {tracked.identity.name!r}"
     if tracked.import_only:
         return "reference dropped, nothing deleted: the component is importOnly"
-    owner = view.sighting.protocol.owner if view.sighting else None
+    seen = view.sighting or view.elsewhere
+    if seen is None:
+        return f"reference dropped, nothing deleted: {tracked.identity.name!r} is not there"
+    owner = seen.protocol.owner
     if frozen and owner in (None, tracked.live_system_id):
         return f"reference dropped, nothing deleted: {NEVER_OURS}"
     if owner is None:
-        where = view.sighting.resource_id if view.sighting else tracked.identity.name
-        return f"left in the cloud: {where} has no fractal-cloud-owner tag, so it is nobody's to delete"
+        return f"left in the cloud: {seen.resource_id} has no fractal-cloud-owner tag, so it is nobody's to delete"
     return f"reference dropped, nothing deleted: {owner!r} owns it"
 
 
-def left(sighting: Sighting) -> str:
-    """What is in override stays in the cloud (O10)."""
+def left(tracked: Tracked, view: View, *, is_bound: bool) -> str:
+    """What is in override stays in the cloud (O10); so does what bears another name, or is another resource."""
+    sighting = view.sighting or view.elsewhere
+    if sighting is None:
+        raise AssertionError("only what was found is left")
+    if view.elsewhere is not None:
+        return f"left in the cloud: {_elsewhere(tracked, sighting)}"
+    if not is_bound:
+        asked = tracked.bound.resource_id if tracked.bound is not None else tracked.memory.resource_id
+        return (
+            f"left in the cloud: {sighting.resource_id}: it bears the name {sighting.name!r} now, "
+            f"but the deletion was requested for {'an earlier ' if asked == sighting.resource_id else ''}{asked}"
+        )
     tags = sighting.protocol
     if tags.other_manager is not None:
         why = f"managed-by is {tags.other_manager!r}"
@@ -271,9 +305,16 @@ def left(sighting: Sighting) -> str:
     return f"left in the cloud: {sighting.resource_id}: {why}"
 
 
-def left_for(dependents: Iterable[str]) -> str:
+def _elsewhere(tracked: Tracked, found: Sighting) -> str:
+    """A resource that is not where, or not named as, its component says (O17)."""
+    if found.name == tracked.identity.name and found.moved_to:
+        return f"{found.resource_id}: it was moved to {found.moved_to} from {tracked.identity.scope.place}"
+    return f"{found.resource_id}: it is named {found.name!r} now, and {tracked.identity.name!r} in the declaration"
+
+
+def left_for(sighting: Sighting, dependents: Iterable[str]) -> str:
     """What a left resource depends on is left too (O10)."""
-    return f"left in the cloud: {', '.join(dependents)}, which was left, depends on it"
+    return f"left in the cloud: {sighting.resource_id}: {', '.join(dependents)}, which was left, depends on it"
 
 
 def _named(view: View) -> str:

@@ -37,7 +37,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
-    *("realm_name", "declared_realm_name", "waits_for", "stuck", "refusal", "setbacks"),
+    *("realm_name", "declared_realm_name", "waits_for", "stuck", "refusal", "setbacks", "bound", "left_dependents"),
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fractal_cloud.control.store.records import ComponentRecord, new_id
+from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import Fault
 from fractal_cloud.model.host import called, host_of
@@ -166,6 +166,8 @@ def _redeclared(
         deleting=False,
         refusal=None,
         setbacks=None,
+        bound=None,
+        left_dependents=None,
         last_updated=target.now,
     )
     _void_request(record, target, result)
@@ -183,7 +185,13 @@ def _redeclared(
 
 def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
     record = replace(
-        old, generation=target.generation, deleting=True, refusal=None, setbacks=None, last_updated=target.now
+        old,
+        generation=target.generation,
+        deleting=True,
+        bound=old.bound if old.deleting else _bound(old),
+        refusal=None,
+        setbacks=None,
+        last_updated=target.now,
     )
     mark_outdated(record)
     _void_request(record, target, result)
@@ -198,6 +206,14 @@ def mark_outdated(record: ComponentRecord) -> None:
     record.stuck = False
     if record.status in (Status.FAILED.value, Status.MISSING.value):
         record.message = NOT_RECONCILED + record.message.removeprefix(NOT_RECONCILED)
+
+
+def _bound(record: ComponentRecord) -> Json | None:
+    """The one resource that the deletion may delete: the published one, or what an open creation has made (O19)."""
+    if record.intent is not None:
+        made = record.intent.get("resourceId")
+        return None if made is None else {"resourceId": made}
+    return None if record.resource_id is None else {"resourceId": record.resource_id, "incarnation": record.incarnation}
 
 
 def _void_request(record: ComponentRecord, target: Target, result: Merge) -> None:

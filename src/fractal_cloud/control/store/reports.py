@@ -23,6 +23,7 @@ from fractal_cloud.control.store.records import (
     Json,
     delete_records,
     iso,
+    records_of,
     update_records,
 )
 from fractal_cloud.control.store.standing import Standing, hold_components
@@ -72,6 +73,7 @@ class _Taken:
     columns: set[str] = field(default_factory=set)
     finished: list[ComponentRecord] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    left: list[ComponentRecord] = field(default_factory=list)
     moved: list[tuple[str, str, ComponentRecord]] = field(default_factory=list)
     republished: list[ComponentRecord] = field(default_factory=list)
 
@@ -240,6 +242,8 @@ def _take_changes(
             taken.finished.append(after)
             if change.absent and not change.left and before.identity_key is not None:
                 taken.gone.append(before.identity_key)
+            if change.left:
+                taken.left.append(after)
         elif columns := _differing(before, after):
             after.last_updated = tx.now
             taken.changed.append(after)
@@ -414,8 +418,21 @@ def _write(tx: Tx, taken: _Taken) -> None:
     if taken.finished:
         for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in taken.finished}).items():
             mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == name])
+        _leave_what_they_need(tx, taken.left)
         delete_records(tx, (record.uid for record in taken.finished))
         resources.forget_gone(tx, taken.gone)
+
+
+def _leave_what_they_need(tx: Tx, left: Sequence[ComponentRecord]) -> None:
+    """What was left in the cloud is noted at what it depends on, in whatever scope: that is left too (O10)."""
+    for record in left:
+        needed = [target for target, kind in record.references() if kind == "dependency"]
+        going = [
+            other for other in records_of(tx, record.live_system_id) if other.deleting and other.component_id in needed
+        ]
+        for other in going:
+            other.left_dependents = sorted({*(other.left_dependents or ()), record.component_id})
+        update_records(tx, going, ("left_dependents",))
 
 
 def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:

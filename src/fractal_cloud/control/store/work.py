@@ -173,6 +173,8 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 target.c.component_id,
                 target.c.status,
                 target.c.output_fields,
+                target.c.resource_id,
+                target.c.intent,
             )
             .join(
                 refers,
@@ -199,6 +201,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 "componentId": row.component_id,
                 "status": row.status,
                 "outputFields": own_outputs(row.output_fields),
+                "neverCreated": row.resource_id is None and row.intent is None,
             }
     return {key: list(outside.values()) for key, outside in found.items()}
 
