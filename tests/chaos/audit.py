@@ -17,6 +17,7 @@ import httpx2 as httpx
 from tests.chaos.declared import Seen
 from tests.chaos.people import GUEST, Owner, People, Thing
 from tests.chaos.stage import CYCLE, Stage
+from tests.orphaned import orphans
 
 AT_MOST: Final = 90
 """Cycles of any scope, as the cloud counts them: on a busy machine they are longer than the second they should take.
@@ -183,6 +184,8 @@ class Auditor:
         assert not found["lostRaces"], f"SAFETY: {found['lostRaces']}"
 
     def _check_resources(self) -> None:
+        orphaned = orphans(self.stage.owned(), self.stage.api)
+        assert not orphaned, f"SAFETY: {orphaned}"
         for owner in self.people.owners.values():
             for thing in owner.things.values():
                 found = self.cloud[str(thing)]

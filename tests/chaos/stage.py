@@ -21,6 +21,7 @@ import httpx2 as httpx
 from sqlalchemy import Engine, create_engine, text
 
 from fractal_cloud.sandbox import agent_env
+from fractal_cloud.sandbox.owned import Owned
 from tests import postgres
 from tests.chaos.processes import Command, Fractal, Keeper, Nursery, Program, wait_until
 from tests.chaos.proxy import FAIR, Network, Proxy
@@ -196,6 +197,10 @@ class Stage:
     def forget_calls(self) -> None:
         """Begin a new list of calls."""
         self._sandbox("DELETE", "calls")
+
+    def owned(self) -> list[Owned]:
+        """Every resource that carries an owner tag."""
+        return [Owned(**one) for one in self._sandbox("GET", "owned")["owned"]]
 
     def findings(self) -> dict[str, Any]:
         """What the safety monitor found."""

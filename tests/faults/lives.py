@@ -18,6 +18,7 @@ from fractal_cloud.rules.drift import ComparedType, find_drift
 from fractal_cloud.testing import Found, OfferExample
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
+from tests.orphaned import assert_nothing_is_orphaned
 
 LIVE_SYSTEM = "ls-a"
 OTHERS = {"cost center": "a=b/c", "note": ""}
@@ -227,6 +228,7 @@ def live(
             world.effects.arm()
             phase.verify()
             world.assert_safe()
+            assert_nothing_is_orphaned(world)
             races = world.cloud.monitor.lost_races
             assert not races, "\n".join(map(str, races))
             if not phase.can_be_left_out:
@@ -271,6 +273,7 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
             expected = "Active" if title == "create" else None
             assert set(statuses) == {expected}, f"{title}, effect {at} of {happened[title]}, {fault}: {statuses}"
             world.assert_safe()
+            assert_nothing_is_orphaned(world)
             assert not world.cloud.monitor.lost_races, f"{title}, effect {at}, {fault}"
             assert len(example.hands.find(example.declaration["id"])) == (1 if title == "create" else 0)
         return happened

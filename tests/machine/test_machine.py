@@ -27,6 +27,7 @@ from tests.conftest import SOAK
 from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
+from tests.orphaned import assert_nothing_is_orphaned
 from tests.world import Person, World
 from tests.world import world as make_world
 
@@ -190,6 +191,7 @@ class Histories(RuleBasedStateMachine):
             come_to_rest(self.world)
             self.nothing_forbidden_was_done()
             assert_truth(self.world)
+            assert_nothing_is_orphaned(self.world, self.people.reowned)
         finally:
             self.world.close()
 

@@ -31,6 +31,7 @@ from tests.faults.effects import Fault, Killed
 from tests.machine.deeds import Deed, Interruption
 from tests.machine.rest import assert_fits, come_to_rest, components, line
 from tests.offers.suites import MakesAnew, Stage, Suite, suites
+from tests.orphaned import assert_nothing_is_orphaned
 
 LIVE_SYSTEMS = ("ls-a", "ls-b")
 NAMES = ("shared", "own-a", "own-b")
@@ -132,6 +133,7 @@ class People:
         self._lock = threading.Lock()
         self.others = tuple(stage.others)
         self.foreign: dict[str, str] = {}
+        self.stamped: set[str] = set()
 
     def standing(self, *names: str) -> list[Standing]:
         """Everything that is there, or what bears these names."""
@@ -175,10 +177,14 @@ class People:
         one.hands.tag(one.found, {MANAGED_BY: OURS})
 
     def _own_a(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {OWNER: "ls-a"})
+        self._stamp(one, "ls-a")
 
     def _own_b(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {OWNER: "ls-b"})
+        self._stamp(one, "ls-b")
+
+    def _stamp(self, one: Standing, owner: str) -> None:
+        self.stamped |= {one.found.resource_id, one.found.handle}
+        one.hands.tag(one.found, {OWNER: owner})
 
     def _disown(self, one: Standing, _: int) -> None:
         one.hands.untag(one.found, OWNER)
@@ -364,6 +370,7 @@ class Histories(RuleBasedStateMachine):
         self.knobs.reset()
         come_to_rest(self.world)
         self.nothing_forbidden_was_done()
+        assert_nothing_is_orphaned(self.world, self.people.stamped)
         for component in components(self.world):
             component_id = component["componentId"]
             if component["deleting"] or component_id not in (*COMPONENTS, *self.people.others):
