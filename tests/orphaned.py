@@ -6,21 +6,16 @@ Asked at the end of every history, crash and chaos test. What people stamped the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Any
+
+import httpx2 as httpx
 
 from fractal_cloud.sandbox.owned import Owned
 
 _STAYS = ("left in the cloud", "left, not confirmed", "reference dropped")
 
 
-class _Api(Protocol):
-    """A client of the control plane."""
-
-    def get(self, url: str, /, **options: Any) -> Any:
-        """Ask for something."""
-
-
-def orphans(owned: Iterable[Owned], api: _Api, stamped_by_people: Collection[str] = ()) -> list[str]:
+def orphans(owned: Iterable[Owned], api: httpx.Client, stamped_by_people: Collection[str] = ()) -> list[str]:
     """The resources whose owner is gone, and whose end no deletion has told of."""
     by_owner: dict[str, list[Owned]] = {}
     for one in owned:
@@ -41,7 +36,7 @@ def assert_nothing_is_orphaned(world: Any, stamped_by_people: Collection[str] = 
     assert not found, "\n".join(found)
 
 
-def _ends(api: _Api, live_system: str) -> Iterable[str]:
+def _ends(api: httpx.Client, live_system: str) -> Iterable[str]:
     """What the records of a LiveSystem's deploys and deletion say of the components that were left or let go."""
     answer = api.get(f"/livesystems/{live_system}/mutations", params={"limit": 100})
     for mutation in answer.json()["items"] if answer.status_code == 200 else ():

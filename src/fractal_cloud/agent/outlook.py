@@ -308,6 +308,7 @@ class Outlook:
             waits_for=self.waits_for(tracked) if absent else (),
             renamed=self._renamed_dependencies(tracked) if absent else {},
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
+            hosted=tuple(self.held.lodgers.get(tracked.uid, ())) if tracked.deleting else (),
             left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
             orphan=self._orphan(tracked) if absent else None,
             rival=self.rivals.get(tracked.uid),

@@ -56,8 +56,9 @@ class Circumstances:
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
     ``waits_for``: dependencies that must come first; ``renamed``: those of them that bear another name in the cloud,
-    by their ids. ``dependents``: components of the same LiveSystem that need this
-    one and are not finished; ``left_dependents``: those that stay in the cloud although they are deleted here.
+    by their ids. ``dependents``: components of the same LiveSystem that need this one and are not finished; ``hosted``:
+    those of them that live in it, in a scope of its own; ``left_dependents``: those that stay in the cloud although
+    they are deleted here.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``mark``: whether what was seen bears the mark of the component's own creation; None where that does not show yet.
@@ -72,6 +73,7 @@ class Circumstances:
     waits_for: tuple[str, ...] = ()
     renamed: Mapping[str, Sighting] = field(default_factory=dict)
     dependents: tuple[str, ...] = ()
+    hosted: tuple[str, ...] = ()
     left_dependents: tuple[str, ...] = ()
     orphan: Sighting | None = None
     rival: str | None = None
@@ -431,8 +433,9 @@ def _deletion(
 
     if fate is Fate.WAIT:
         return waiting(_why_deletion_waits(tracked, view, rule))
-    if around.dependents:  # whatever becomes of it: a child never loses its parent before its own end (O18)
-        return waiting(words.deletion_waits(around.dependents), waits_for=around.dependents)
+    kept_for = _kept_for(around, fate)
+    if kept_for:
+        return waiting(words.deletion_waits(kept_for), waits_for=kept_for)
     match fate:
         case Fate.GONE:
             return ended(words.gone(tracked))
@@ -449,6 +452,16 @@ def _deletion(
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
+
+
+def _kept_for(around: Circumstances, fate: Fate) -> tuple[str, ...]:
+    """Who has to end first, whatever becomes of it: a child never loses its parent before its own end (O18).
+
+    What lives in it cannot be read once it is gone: that it is gone is the proof of their end, too (O17).
+    """
+    if fate is not Fate.GONE:
+        return around.dependents
+    return tuple(name for name in around.dependents if name not in around.hosted)
 
 
 def _why_deletion_waits(tracked: Tracked, view: View, rule: str) -> str:
