@@ -20,6 +20,7 @@ from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse
 
 if TYPE_CHECKING:
     from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+    from fractal_cloud.sandbox.monitor import Finding
 
 __all__ = ["CLUSTERS", "PATH", "Clusters", "address", "certificate", "kubeconfig"]
 
@@ -38,6 +39,7 @@ class Clusters:
         self.calls = CallLog()
         self._lock = threading.Lock()
         self._open: dict[str, KubernetesCloud] = {}
+        self._closed: list[KubernetesCloud] = []
 
     @property
     def monitor(self) -> _Monitors:
@@ -59,7 +61,13 @@ class Clusters:
     def close(self, key: str) -> None:
         """Nobody answers there any more."""
         with self._lock:
-            self._open.pop(key, None)
+            gone = self._open.pop(key, None)
+            self._closed += [gone] if gone is not None else []
+
+    def watched(self) -> list[KubernetesCloud]:
+        """Those that are open and those that were closed: what was done in one that is gone was done all the same."""
+        with self._lock:
+            return [*self._open.values(), *self._closed]
 
     def owned_resources(self) -> list[Owned]:
         """The owned objects of every cluster that is open; each says which cluster it is in."""
@@ -73,6 +81,7 @@ class Clusters:
         """Close all of them."""
         with self._lock:
             self._open.clear()
+            self._closed.clear()
         self.knobs.reset()
         self.calls.clear()
 
@@ -91,8 +100,16 @@ class _Monitors:
         self._clusters = clusters
 
     def as_json(self) -> dict[str, Any]:
-        seen = [cluster.monitor.as_json() for cluster in self._clusters.all().values()]
+        seen = [cluster.monitor.as_json() for cluster in self._clusters.watched()]
         return {name: [one for each in seen for one in each[name]] for name in ("violations", "lostRaces")}
+
+    @property
+    def violations(self) -> list[Finding]:
+        return [one for cluster in self._clusters.watched() for one in cluster.monitor.violations]
+
+    @property
+    def lost_races(self) -> list[Finding]:
+        return [one for cluster in self._clusters.watched() for one in cluster.monitor.lost_races]
 
 
 CLUSTERS: Final = Clusters()

@@ -13,6 +13,7 @@ from typing import Literal
 from fractal_cloud.sandbox.calls import Origin
 
 __all__ = [
+    "LINK",
     "MANAGED_BY",
     "OURS",
     "OWNER",
@@ -22,6 +23,7 @@ __all__ = [
     "Change",
     "forbidden",
     "forbidden_creation",
+    "forbidden_in_link",
 ]
 
 MANAGED_BY = "managed-by"
@@ -29,6 +31,9 @@ OURS = "fractal-cloud"
 RECONCILE = "fractal-cloud"
 OWNER = "fractal-cloud-owner"
 PROTOCOL_KEYS = frozenset({MANAGED_BY, RECONCILE, OWNER})
+LINK = "fractal-cloud-link"
+"""The monitor's name for the mark of the link that made a resource, wherever a cloud keeps it (L17)."""
+_AFTER_COMPONENT = ("<", ">", "=")  # how a mark goes on after the component it belongs to; tags of AWS take no < and >
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Broken:
 
 def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
     """Return the rule that a change breaks on a resource with these tags; None if it is allowed."""
+    if LINK in tags and not PROTOCOL_KEYS & tags.keys():
+        return forbidden_in_link(tags, origin)
     owner = tags.get(OWNER)
     if owner is not None and owner != origin.live_system:
         return Broken("S6", f"the resource is owned by {owner!r}, not by {origin.live_system!r}")
@@ -69,6 +76,8 @@ def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken
 
 def forbidden_creation(tags: Mapping[str, str], origin: Origin) -> Broken | None:
     """Return the rule that a creating call with these tags in it breaks; None if it is allowed."""
+    if LINK in tags and not PROTOCOL_KEYS & tags.keys():
+        return forbidden_in_link(tags, origin)
     if tags.get(MANAGED_BY) != OURS:
         return Broken("T2", f"created without {MANAGED_BY}: {OURS} in the call")
     if tags.get(OWNER) is None:
@@ -77,6 +86,22 @@ def forbidden_creation(tags: Mapping[str, str], origin: Origin) -> Broken | None
         return Broken("T2", f"created with owner {tags[OWNER]!r} on behalf of {origin.live_system!r}")
     if RECONCILE in tags:
         return Broken("G10", f"created with {RECONCILE}: {tags[RECONCILE]}, which only people and a Force Push write")
+    return None
+
+
+def forbidden_in_link(tags: Mapping[str, str], origin: Origin) -> Broken | None:
+    """Return the rule that making, changing or deleting what links make breaks, where the resource bears these tags.
+
+    The mark alone speaks for it: a link of a component makes, changes and deletes what bears that component's mark.
+    """
+    mark = tags.get(LINK)
+    if mark is None:
+        return Broken("L17", "it bears no mark of a link, so no link of ours made it")
+    own = f"{origin.live_system}/{origin.component}"
+    if not mark.startswith(tuple(own + sign for sign in _AFTER_COMPONENT)):
+        return Broken("L17", f"it was made by the link {mark!r}, and written on behalf of {own!r}")
+    if origin.reason != "link":
+        return Broken("L17", f"what a link made was written for {origin.reason or 'no'} reason: only link may")
     return None
 
 

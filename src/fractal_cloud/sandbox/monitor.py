@@ -3,7 +3,8 @@
 For every writing call of the agent it compares two moments: the agent's last read of the resource, and the instant of
 the write, under one lock with the write itself. Forbidden already at the read: a violation, a fault of the agent.
 Forbidden only since: a lost race. It knows resources only by reference and by their tags; how a vendor's call maps to
-them, the cloud says. What is forbidden is decided in `judging.py`.
+them, the cloud says. A call that the cloud cannot map is a violation too, whatever becomes of it: the monitor fails
+closed. What is forbidden is decided in `judging.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation
+from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation, forbidden_in_link
 
-__all__ = ["Creation", "Finding", "Monitor", "Touch", "without_secrets"]
+__all__ = ["UNCLASSIFIED", "Creation", "Finding", "Monitor", "Touch", "without_secrets"]
 
 FindingKind = Literal["violation", "lost-race"]
 
+UNCLASSIFIED = "unclassified"
+"""Stands in the place of a rule where nobody knows what a write does."""
 _SECRETS = ("password", "secret", "token", "userdata")
 
 
@@ -66,19 +69,21 @@ class Touch:
     """An existing resource that a call is about to change, with the tags it carries at this instant.
 
     `meant`: what the change was at the agent's last read, where a call carries a whole set and is another one by now.
+    `by_mark`: nothing but links makes this kind, so that only the mark of a link speaks for it.
     """
 
     resource: str
     change: Change
     tags: Mapping[str, str]
     meant: Change | None = None
+    by_mark: bool = False
 
 
 @dataclass(frozen=True)
 class Creation:
     """A resource that a call is about to create, and the live ones that already bear its name in its scope.
 
-    `is_bare`: this cloud takes no tags in the call.
+    `is_bare`: this cloud takes no tags in the call. `by_mark`: nothing but links makes this kind.
     """
 
     kind: str
@@ -87,6 +92,7 @@ class Creation:
     tags: Mapping[str, str]
     twins: tuple[str, ...] = ()
     is_bare: bool = False
+    by_mark: bool = False
 
 
 class Monitor:
@@ -148,6 +154,13 @@ class Monitor:
             findings += [] if creation is None else [self._judge_tags(call, creation), self._judge_name(call, creation)]
             return self._settle([finding for finding in findings if finding is not None])
 
+    def unclassified(self, call: Call, why: str) -> None:
+        """Record a write of the agent of which nobody can say what it does: it is a violation, whatever comes of it."""
+        text = f"a write that the monitor cannot classify: {why}"
+        resource = ", ".join(call.resource_ids)
+        with self._lock:
+            self._findings.append(Finding("violation", UNCLASSIFIED, text, call, resource, None, None))
+
     def confirm(self, lost_races: list[Finding]) -> None:
         """Record the lost races of a call that had an effect; a call that was refused lost nothing."""
         with self._lock:
@@ -159,6 +172,8 @@ class Monitor:
 
     def _judge_touch(self, call: Call, touch: Touch) -> Finding | None:
         seen = self._seen.get((_reader(call), touch.resource))
+        if touch.by_mark:
+            return self._judge_mark(call, touch, seen)
         if seen is not None:
             broken = forbidden(touch.meant or touch.change, seen, call.origin)
             if broken is not None:
@@ -169,8 +184,16 @@ class Monitor:
         kind: FindingKind = "violation" if seen is None else "lost-race"
         return Finding(kind, broken.rule, broken.text, call, touch.resource, touch.tags, seen)
 
+    def _judge_mark(self, call: Call, touch: Touch, seen: Mapping[str, str] | None) -> Finding | None:
+        """By the mark at this instant alone: marks are written once, so that there is no race about them to lose."""
+        broken = forbidden_in_link(touch.tags, call.origin)
+        if broken is None:
+            return None
+        return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
+
     def _judge_tags(self, call: Call, creation: Creation) -> Finding | None:
-        broken = forbidden_creation(creation.tags, call.origin)
+        judge = forbidden_in_link if creation.by_mark else forbidden_creation
+        broken = judge(creation.tags, call.origin)
         if broken is None or (creation.is_bare and not creation.tags):
             return None
         return Finding("violation", broken.rule, broken.text, call, creation.kind, creation.tags, None)

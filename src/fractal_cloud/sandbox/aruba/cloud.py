@@ -34,7 +34,7 @@ class ArubaCloud(RestCloud):
 
     def routes(self) -> list[Route]:
         found = [
-            Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, is_write=False),
+            Route("POST", TOKEN_PATH, "auth", "issueToken", _issue, read="a token, which is no resource"),
             Route("GET", "/projects", "project", "listProjects", self._projects),
             Route("GET", "/projects/{project}", "project", "getProject", _one_project),
         ]

@@ -15,7 +15,7 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
 __all__ = ["PROJECT", "Collection", "existing", "find_by_uri"]
 
-PROJECT: Final = forms.unjudged("project")
+PROJECT: Final = forms.plain("project", unjudged="there from the start: no call here writes one")
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
 Change: TypeAlias = Callable[[Body, Body], None]
@@ -85,10 +85,10 @@ class Collection:
 
         return [
             Route("GET", many, self.service, f"list{self.noun}s", listing),
-            Route("POST", many, self.service, f"create{self.noun}", self._create),
+            Route("POST", many, self.service, f"create{self.noun}", self._create, kind=self.kind.name),
             Route("GET", one, self.service, f"get{self.noun}", self._get, "id"),
-            Route("PUT", one, self.service, f"update{self.noun}", self._update, "id"),
-            Route("DELETE", one, self.service, f"delete{self.noun}", self._delete, "id"),
+            Route("PUT", one, self.service, f"update{self.noun}", self._update, "id", kind=self.kind.name),
+            Route("DELETE", one, self.service, f"delete{self.noun}", self._delete, "id", kind=self.kind.name),
         ]
 
     def shown(self, draft: Draft, body: Body) -> Body:

@@ -28,7 +28,7 @@ __all__ = [
     "not_found",
     "page",
     "page_number",
-    "unjudged",
+    "plain",
 ]
 
 PAGE: Final = 100
@@ -62,9 +62,9 @@ def kind(name: str) -> Kind:
     )
 
 
-def unjudged(name: str) -> Kind:
-    """A kind of part that the agent may write freely."""
-    return Kind(name, lambda body: Place(str(body["name"]), str(body["scope"])), looks=_looks, judged=False)
+def plain(name: str, **more: Any) -> Kind:
+    """A kind of what no offer is about; ``more`` says who speaks for it."""
+    return Kind(name, lambda body: Place(str(body["name"]), str(body["scope"])), looks=_looks, **more)
 
 
 def new_id() -> str:

@@ -15,10 +15,12 @@ __all__ = ["ADDRESS", "CLUSTER", "COLLECTIONS", "GROUP", "RULE", "SERVER", "SUBN
 VPC: Final = forms.kind("vpc")
 SUBNET: Final = forms.kind("subnet")
 GROUP: Final = forms.kind("security-group")
-RULE: Final = forms.unjudged("security-rule")
+RULE: Final = forms.plain(
+    "security-rule", speakers=lambda before, after: [(GROUP.name, (before or after or {})["scope"])]
+)
 CLUSTER: Final = forms.kind("kaas")
 SERVER: Final = forms.kind("cloud-server")
-ADDRESS: Final = forms.unjudged("elastic-ip")
+ADDRESS: Final = forms.plain("elastic-ip", tags=forms.judged_tags, offered=False)
 
 
 def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:

@@ -19,7 +19,7 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
 __all__ = ["COLLECTIONS", "KEY", "STANDING"]
 
-KEY: Final = forms.unjudged("key-pair")
+KEY: Final = forms.plain("key-pair", tags=forms.judged_tags, offered=False)
 CREATED_BY: Final = "1.1"
 FLAVORS: Final[Mapping[str, tuple[int, int]]] = {"CSO2A4": (2, 4), "CSO4A8": (4, 8)}
 STANDING: Final = {"keyPairs": ("Aruba.Compute/keyPairs", KEY), "elasticIps": ("Aruba.Network/elasticIps", ADDRESS)}
@@ -127,7 +127,15 @@ class _Servers(Collection):
         found = [route for route in super().routes(knobs) if route.method != "PUT"]
         one = f"/projects/{{project}}/providers/{self.path}/{{id}}"
         return found + [
-            Route("POST", f"{one}/{name}", self.service, f"{name}{self.noun}", self._acting(act), "id")
+            Route(
+                "POST",
+                f"{one}/{name}",
+                self.service,
+                f"{name}{self.noun}",
+                self._acting(act),
+                "id",
+                kind=self.kind.name,
+            )
             for name, act in ACTS.items()
         ]
 

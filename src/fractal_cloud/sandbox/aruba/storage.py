@@ -13,7 +13,7 @@ from fractal_cloud.sandbox.rest import Body, Draft
 __all__ = ["COLLECTIONS", "DISK", "SNAPSHOT", "attached"]
 
 DISK: Final = forms.kind("block-storage")
-SNAPSHOT: Final = forms.unjudged("snapshot")
+SNAPSHOT: Final = forms.plain("snapshot", tags=forms.judged_tags, offered=False)
 _PERIODS: Final = ("Hour", "Month", "Year")
 
 

@@ -14,7 +14,17 @@ from fractal_cloud.sandbox.aws.resources import Ref, ec2_ref, ref_from_arn
 from fractal_cloud.sandbox.calls import Call
 from fractal_cloud.sandbox.judging import Change
 
-__all__ = ["LISTINGS", "WRITTEN", "Listing", "changes", "created", "creation", "named", "shows_tags_of_named"]
+__all__ = [
+    "LISTINGS",
+    "WRITTEN",
+    "Listing",
+    "changes",
+    "created",
+    "creation",
+    "named",
+    "shows_tags_of_named",
+    "unclassified",
+]
 
 _Operation = tuple[str, str]
 
@@ -58,6 +68,16 @@ _DELETES: Final[dict[_Operation, str]] = {
     ("ecs", "DeleteService"): "ecs-service",
     ("eks", "DeleteCluster"): "eks-cluster",
     ("s3", "DeleteBucket"): "bucket",
+}
+# What changes a bucket as a whole. What changes the objects in it is in no table: they are data (O15).
+_BUCKETS: Final[set[_Operation]] = {
+    ("s3", name)
+    for name in (
+        *("PutBucketEncryption", "DeleteBucketEncryption", "PutBucketVersioning"),
+        *("PutBucketOwnershipControls", "DeleteBucketOwnershipControls"),
+        *("PutPublicAccessBlock", "DeletePublicAccessBlock"),
+        *("PutBucketTagging", "DeleteBucketTagging"),
+    )
 }
 # What an operation creates, and where its answer holds the new resource.
 _CREATES: Final[dict[_Operation, tuple[str, str]]] = {
@@ -121,6 +141,22 @@ def named(call: Call) -> list[Ref]:
     """Return the resources that the parameters of a call name."""
     found = _NAMED.get(call.service, _names_none)(call, call.parameters)
     return [ref for ref in found if ref is not None]
+
+
+def unclassified(call: Call) -> str | None:
+    """Say why nobody knows what a write does, or to what; None where the tables do."""
+    operation = (call.service, call.operation)
+    if not call.is_write or operation in _CREATES:
+        return None
+    found = _NAMED.get(call.service, _names_none)(call, call.parameters)
+    kind = _MODIFIES.get(operation) or _DELETES.get(operation) or ("bucket" if operation in _BUCKETS else None)
+    if kind is not None:
+        is_named = any(ref is not None and ref.kind == kind for ref in found)
+        return None if is_named else f"it names no {kind} in a way that is understood"
+    if operation in _TAGGING | _UNTAGGING:
+        is_named = bool(found) and None not in found
+        return None if is_named else "it writes tags of what no offer is about"
+    return f"no table says what {call.service}:{call.operation} does"
 
 
 def changes(call: Call) -> list[tuple[Ref, Change]]:

@@ -22,6 +22,7 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import HTTPException
 
 from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, REGION
+from fractal_cloud.sandbox.aws.classifying import is_read
 from fractal_cloud.sandbox.calls import Call, Origin
 from fractal_cloud.sandbox.wire import Environ
 
@@ -30,17 +31,18 @@ __all__ = ["AwsRequest", "parse", "with_parameters"]
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/[^/]+/([^/]+)/([^/]+)/")
 # Signing names that differ from the names of the vendor's models.
 _SIGNING_NAMES = {"tagging": "resourcegroupstaggingapi", "s3express": "s3"}
-_READING = ("Describe", "List", "Get", "Head", "Search", "Lookup", "Simulate", "Select")
 
 
 @dataclass(frozen=True)
 class AwsRequest:
-    """A request as it arrived, and the call it makes; `call` is None for what the models do not know."""
+    """A request as it arrived, and the call it makes; `call` is None for what the models do not know. `unread`: the
+    agent signed it, and nobody knows what it asks for."""
 
     environ: Environ
     body: bytes
     call: Call | None
     operation: OperationModel | None
+    unread: Call | None = None
 
     def replay(self) -> Environ:
         """Return an environment that can be handed to a WSGI application, as often as needed."""
@@ -60,7 +62,7 @@ def parse(environ: Environ) -> AwsRequest:
     try:
         operation, parameters = _operation(service, raw.replay())
     except (HTTPException, NotImplementedError, LookupError, ValueError):
-        return raw
+        return raw if access_key != AGENT_ACCESS_KEY else replace(raw, unread=_unread(environ, service, region))
     user_agent = environ.get("HTTP_USER_AGENT", "")
     call = Call(
         actor="agent" if access_key == AGENT_ACCESS_KEY else "person",
@@ -69,11 +71,21 @@ def parse(environ: Environ) -> AwsRequest:
         operation=operation.name,
         region=region,
         parameters=parameters,
-        is_write=not operation.name.startswith(_READING) and service != "sts",
+        is_write=not is_read(service, operation.name),
         origin=Origin.from_user_agent(user_agent),
         user_agent=user_agent,
     )
     return replace(raw, call=call, operation=operation)
+
+
+def _unread(environ: Environ, service: str, region: str) -> Call:
+    """A call of the agent that the models cannot read: a write, for all that anybody knows."""
+    user_agent = environ.get("HTTP_USER_AGENT", "")
+    asked = environ.get("HTTP_X_AMZ_TARGET") or f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
+    origin = Origin.from_user_agent(user_agent)
+    return Call(
+        "agent", AGENT_ACCESS_KEY, service, asked, region, {}, is_write=True, origin=origin, user_agent=user_agent
+    )
 
 
 def with_parameters(request: AwsRequest, parameters: Mapping[str, Any], operation: str | None = None) -> AwsRequest:
@@ -107,7 +119,7 @@ def with_parameters(request: AwsRequest, parameters: Mapping[str, Any], operatio
         request.call,
         operation=model.name,
         parameters=dict(parameters),
-        is_write=request.call.is_write if operation is None else not model.name.startswith(_READING),
+        is_write=request.call.is_write if operation is None else not is_read(request.call.service, model.name),
     )
     return AwsRequest(environ, bytes(body), call, model)
 

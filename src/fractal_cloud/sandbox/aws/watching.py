@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from fractal_cloud.sandbox.aws import answer as answers
 from fractal_cloud.sandbox.aws.answer import Answer
-from fractal_cloud.sandbox.aws.effects import LISTINGS, changes, creation, named, shows_tags_of_named
+from fractal_cloud.sandbox.aws.effects import (
+    LISTINGS,
+    changes,
+    creation,
+    named,
+    shows_tags_of_named,
+    unclassified,
+)
+from fractal_cloud.sandbox.aws.link_effects import LinkEffect, link_effect
 from fractal_cloud.sandbox.aws.mends import Mending
 from fractal_cloud.sandbox.aws.request import AwsRequest
 from fractal_cloud.sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
@@ -36,8 +44,24 @@ class Watching:
         """Have a writing call judged right before it is carried out; return the races it would lose."""
         if call.actor != "agent":
             return []
+        made_by_links = link_effect(call)
+        if made_by_links is not None:
+            return self._judge_by_mark(call, made_by_links)
+        why = unclassified(call)
+        if why is not None:
+            self._monitor.unclassified(call, why)
         touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
         return self._monitor.judge(call, touches, self._creation(call))
+
+    def _judge_by_mark(self, call: Call, effect: LinkEffect) -> list[Finding]:
+        if effect.change is None:
+            name = (effect.id, "")
+            creation = Creation(effect.kind, call.region, name, effect.marks or {}, by_mark=True)
+            return self._monitor.judge(call, [], creation)
+        if effect.marks is None:
+            return self._monitor.judge(call, [])  # nothing is there that it could change
+        touch = Touch(str(effect), effect.change, effect.marks, by_mark=True)
+        return self._monitor.judge(call, [touch])
 
     def denial(self, call: Call) -> str | None:
         """Say why the access control refuses a call of the agent; None if it does not.

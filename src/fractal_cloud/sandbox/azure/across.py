@@ -13,7 +13,11 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Place, Refused, Reply,
 
 __all__ = ["GROUPS", "Across"]
 
-GROUPS = Kind("resourceGroups", place=lambda body: Place(body["name"].lower(), ""), judged=False)
+GROUPS = Kind(
+    "resourceGroups",
+    place=lambda body: Place(body["name"].lower(), ""),
+    goes_with=lambda body: (str(body.get("managedBy") or "").lower(),),  # the group of a cluster's nodes
+)
 _TYPE = re.compile(r"type\s*=~\s*'([^']+)'")
 _TAG = re.compile(r"tags\['([^']+)'\]\s*=~\s*'([^']*)'")
 _PLAIN = ("id", "name", "type", "location", "tags", "sku", "kind")

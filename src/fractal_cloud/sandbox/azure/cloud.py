@@ -22,7 +22,7 @@ from fractal_cloud.sandbox.azure.services import (
     user_credential,
 )
 from fractal_cloud.sandbox.calls import Actor
-from fractal_cloud.sandbox.rest import Draft, Refused, Reply, Request, RestCloud, Route
+from fractal_cloud.sandbox.rest import ANY, Draft, Refused, Reply, Request, RestCloud, Route
 
 __all__ = ["KINDS", "AzureCloud"]
 
@@ -112,20 +112,20 @@ class AzureCloud(RestCloud):
                 "identity",
                 "postToken",
                 identity.service_principal,
-                is_write=False,
+                read="a token, which is no resource",
             ),
             Route("GET", "/{tenant}/v2.0/.well-known/openid-configuration", "identity", "openid", identity.openid),
             Route("GET", "/metadata/endpoints", "identity", "metadata", identity.metadata),
             Route("GET", "/subscriptions", "resources", "subscriptions", identity.subscriptions),
             Route("GET", _IN_SUBSCRIPTION, "resources", "subscription", identity.subscription),
             Route("GET", tags, "resources", "getTags", across.get_tags),
-            Route("PATCH", tags, "resources", "updateTags", across.update_tags),
-            Route("PUT", lock, "authorization", "putLock", put_lock),
-            Route("DELETE", lock, "authorization", "deleteLock", delete_lock),
+            Route("PATCH", tags, "resources", "updateTags", across.update_tags, kind=ANY),
+            Route("PUT", lock, "authorization", "putLock", put_lock, kind=LOCKS.name),
+            Route("DELETE", lock, "authorization", "deleteLock", delete_lock, kind=LOCKS.name),
             Route("GET", f"{_IN_SUBSCRIPTION}/resourceGroups", "resources", "groups", across.list_groups),
             Route("GET", _IN_GROUP, "resources", "group", across.get_group),
-            Route("PUT", _IN_GROUP, "resources", "putGroup", across.put_group),
-            Route("DELETE", _IN_GROUP, "resources", "deleteGroup", across.delete_group),
+            Route("PUT", _IN_GROUP, "resources", "putGroup", across.put_group, kind=GROUPS.name),
+            Route("DELETE", _IN_GROUP, "resources", "deleteGroup", across.delete_group, kind=GROUPS.name),
             Route("GET", f"{_IN_SUBSCRIPTION}/resources", "resources", "resources", across.list_resources),
             Route("GET", f"{_IN_GROUP}/resources", "resources", "resources", across.list_resources),
             Route(
@@ -134,7 +134,7 @@ class AzureCloud(RestCloud):
                 "resourcegraph",
                 "resources",
                 across.graph,
-                is_write=False,
+                read="a search",
             ),
             Route(
                 "GET",
@@ -154,9 +154,9 @@ class AzureCloud(RestCloud):
             Route("GET", f"{_IN_SUBSCRIPTION}/providers/{kind.type}", service, f"list {kind.plural}", arm.list),
             Route("GET", collection, service, f"list {kind.plural}", arm.list),
             Route("GET", one, service, f"get {kind.plural}", arm.get, "name"),
-            Route("PUT", one, service, f"createOrUpdate {kind.plural}", arm.put, "name"),
-            Route("PATCH", one, service, f"update {kind.plural}", arm.patch, "name"),
-            Route("DELETE", one, service, f"delete {kind.plural}", arm.delete, "name"),
+            Route("PUT", one, service, f"createOrUpdate {kind.plural}", arm.put, "name", kind=kind.plural),
+            Route("PATCH", one, service, f"update {kind.plural}", arm.patch, "name", kind=kind.plural),
+            Route("DELETE", one, service, f"delete {kind.plural}", arm.delete, "name", kind=kind.plural),
         ]
 
     def _parts(self) -> list[Route]:
@@ -169,14 +169,48 @@ class AzureCloud(RestCloud):
         found = [
             Route("GET", subnets, "network", "list subnets", list_subnets),
             Route("GET", subnet, "network", "get subnets", get_subnet, "name"),
-            Route("PUT", subnet, "network", "createOrUpdate subnets", partial(put_subnet, network), "name"),
-            Route("DELETE", subnet, "network", "delete subnets", partial(delete_subnet, network), "name"),
-            Route("POST", action, "compute", "switch virtualMachines", partial(switch, machine), "name"),
+            Route(
+                "PUT",
+                subnet,
+                "network",
+                "createOrUpdate subnets",
+                partial(put_subnet, network),
+                "name",
+                kind=network.kind.plural,
+            ),
+            Route(
+                "DELETE",
+                subnet,
+                "network",
+                "delete subnets",
+                partial(delete_subnet, network),
+                "name",
+                kind=network.kind.plural,
+            ),
+            Route(
+                "POST",
+                action,
+                "compute",
+                "switch virtualMachines",
+                partial(switch, machine),
+                "name",
+                kind=machine.kind.plural,
+            ),
         ]
         cluster = arms["managedClusters"]
         entry = f"{_IN_GROUP}/providers/{cluster.kind.type}/{{name}}/listClusterUserCredential"
         credential = partial(user_credential, cluster)
-        found.append(Route("POST", entry, "containerservice", "user credential", credential, "name", is_write=False))
+        found.append(
+            Route(
+                "POST",
+                entry,
+                "containerservice",
+                "user credential",
+                credential,
+                "name",
+                read="tells, and keeps nothing",
+            )
+        )
         for plural, pattern in (
             ("storageAccounts", "{service}/default/{collection}"),
             ("flexibleServers", "{collection}"),
@@ -185,9 +219,23 @@ class AzureCloud(RestCloud):
             base = f"{_IN_GROUP}/providers/{arm.kind.type}/{{name}}/{pattern}"
             found += [
                 Route("GET", base, arm.kind.service, "children", partial(list_children, arm), "name"),
-                Route("PUT", base + "/{child}", arm.kind.service, "put child", partial(put_child, arm), "name"),
                 Route(
-                    "DELETE", base + "/{child}", arm.kind.service, "delete child", partial(delete_child, arm), "name"
+                    "PUT",
+                    base + "/{child}",
+                    arm.kind.service,
+                    "put child",
+                    partial(put_child, arm),
+                    "name",
+                    kind=CHILDREN.name,
+                ),
+                Route(
+                    "DELETE",
+                    base + "/{child}",
+                    arm.kind.service,
+                    "delete child",
+                    partial(delete_child, arm),
+                    "name",
+                    kind=CHILDREN.name,
                 ),
             ]
         return found

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from fractal_cloud.sandbox.azure.arm import Arm
-from fractal_cloud.sandbox.azure.kinds import ArmKind, Rules, name_of
+from fractal_cloud.sandbox.azure.kinds import ArmKind, Rules, group_of, name_of
 from fractal_cloud.sandbox.azure.locks import refuse_if_locked
 from fractal_cloud.sandbox.rest import Body, Draft, Refused, Reply, Request
 
@@ -161,5 +161,12 @@ def switch(arm: Arm, request: Request, draft: Draft) -> Reply:
 
 
 _MACHINE = ArmKind(_NAMESPACE, "virtualMachines", "compute", etag="etag", rules=Rules(complete=_complete, leave=_leave))
-_DISK = ArmKind(_NAMESPACE, "disks", "compute", judged=False, created=202)
+
+
+def _machine_or_group(body: Body) -> tuple[str, ...]:
+    """What a disk goes with: the machine that made it, or the group of a cluster's nodes that it lies in."""
+    return str(body.get("managedBy") or "").lower(), group_of(body["id"])
+
+
+_DISK = ArmKind(_NAMESPACE, "disks", "compute", goes_with=_machine_or_group, created=202)
 COMPUTE_KINDS = (_MACHINE, _DISK)

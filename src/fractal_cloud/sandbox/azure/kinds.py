@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ class ArmKind:
     states: Mapping[str, str] = field(default_factory=dict)
     is_async: bool = True
     created: int = 201
-    judged: bool = True
+    goes_with: Callable[[Body], Iterable[str]] | None = None
     rules: Rules = no_rules
 
     @property
@@ -75,7 +75,7 @@ class ArmKind:
             tags=_neutral_tags,
             looks=self._look,
             passing=frozenset({self.etag} if self.etag else ()),
-            judged=self.judged,
+            goes_with=self.goes_with,
             carries_tags=True,
         )
 

@@ -6,7 +6,7 @@ from fractal_cloud.sandbox.rest import Draft, Kind, Place, Refused, Reply, Reque
 
 __all__ = ["LOCKS", "delete_lock", "put_lock", "refuse_if_locked"]
 
-LOCKS = Kind("locks", place=lambda body: Place(body["name"], body["scope"]), judged=False)
+LOCKS = Kind("locks", place=lambda body: Place(body["name"], body["scope"]))
 
 
 def put_lock(request: Request, draft: Draft) -> Reply:

@@ -176,8 +176,14 @@ _GROUP = ArmKind(
     etag="etag",
     rules=Rules(_complete_group, _shown_group, _leave_group),
 )
-# Interfaces live and die with the machine that made them: nobody judges them by themselves.
-INTERFACES = ArmKind(_NAMESPACE, "networkInterfaces", "network", etag="etag", judged=False)
+
+
+def _machine(body: Body) -> tuple[str, ...]:
+    """What an interface lives and dies with: the machine that made it."""
+    return (str((body["properties"].get("virtualMachine") or {}).get("id") or "").lower(),)
+
+
+INTERFACES = ArmKind(_NAMESPACE, "networkInterfaces", "network", etag="etag", goes_with=_machine)
 NETWORK_KINDS = (_NETWORK, _GROUP, INTERFACES)
 
 

@@ -22,8 +22,12 @@ _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 # The application that stands for the API servers of clusters, and for which Entra gives tokens.
 _KUBERNETES: Final = "6dae42f8-4368-4678-94ff-3fdab4bd0d2e"
 _SYSTEM_DATABASES = ("azure_maintenance", "azure_sys", "postgres")
-# What lies in an account or on a server, at an address below it; the agent never writes it.
-CHILDREN = Kind("children", place=lambda body: Place(body["name"], body["parent"]), judged=False)
+# What lies in an account or on a server, at an address below it, and goes with it; the agent never writes it by itself.
+CHILDREN = Kind(
+    "children",
+    place=lambda body: Place(body["name"], body["parent"]),
+    goes_with=lambda body: ("/".join(body["parent"].split("/")[:9]),),
+)
 
 
 def _now() -> str:

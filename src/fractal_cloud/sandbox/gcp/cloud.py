@@ -69,7 +69,7 @@ class GcpCloud(RestCloud):
             StorageAsS3(self.knobs),  # last: it takes any path for a bucket's
         ]
         own = [
-            Route("POST", _TOKEN_PATH, "sts", "exchangeToken", self._exchange, is_write=False),
+            Route("POST", _TOKEN_PATH, "sts", "exchangeToken", self._exchange, read="a token, which is no resource"),
             Route("GET", "/v3/projects/{project}", "cloudresourcemanager", "getProject", self._project),
             Route("GET", "/v1/projects/{project}", "cloudresourcemanager", "getProject", self._project),
         ]

@@ -29,7 +29,7 @@ __all__ = [
     "taken",
 ]
 
-OPERATION = Kind("operation", lambda body: Place(body["name"], ""), judged=False)
+OPERATION = Kind("operation", lambda body: Place(body["name"], ""), unjudged="the record that Google keeps of a call")
 MOST_LABELS = 64
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 _VALUE = re.compile(r"[a-z0-9_-]{0,63}\Z")

@@ -19,7 +19,7 @@ class Compute(Service):
             path = f"/compute/v1/projects/{{project}}/{where}/operations/{{operation}}"
             found += [
                 Route("GET", path, "compute", "getOperation", self._get),
-                Route("POST", f"{path}/wait", "compute", "waitOperation", self._get, is_write=False),
+                Route("POST", f"{path}/wait", "compute", "waitOperation", self._get, read="waits for what was begun"),
             ]
         return found
 

@@ -55,12 +55,20 @@ class Container(Service):
         one = f"{_COLLECTION}/{{name}}"
         operation = "/v1/projects/{project}/locations/{location}/operations/{operation}"
         return [
-            Route("POST", f"{one}:setResourceLabels", "container", "setResourceLabels", self._set_labels, "name"),
+            Route(
+                "POST",
+                f"{one}:setResourceLabels",
+                "container",
+                "setResourceLabels",
+                self._set_labels,
+                "name",
+                kind=CLUSTER.name,
+            ),
             Route("GET", _COLLECTION, "container", "listClusters", self._list),
-            Route("POST", _COLLECTION, "container", "createCluster", self._create),
+            Route("POST", _COLLECTION, "container", "createCluster", self._create, kind=CLUSTER.name),
             Route("GET", one, "container", "getCluster", self._get, "name"),
-            Route("PUT", one, "container", "updateCluster", self._update, "name"),
-            Route("DELETE", one, "container", "deleteCluster", self._delete, "name"),
+            Route("PUT", one, "container", "updateCluster", self._update, "name", kind=CLUSTER.name),
+            Route("DELETE", one, "container", "deleteCluster", self._delete, "name", kind=CLUSTER.name),
             Route("GET", operation, "container", "getOperation", self._operation),
         ]
 

@@ -11,9 +11,28 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Place, Refused, Reply,
 
 __all__ = ["ACCOUNT", "HMAC_KEY", "IAM_POLICY", "Identities"]
 
-ACCOUNT = Kind("serviceAccount", lambda body: Place(body["email"], ""), judged=False)
-HMAC_KEY = Kind("hmacKey", lambda body: Place(body["accessId"], ""), judged=False)
-IAM_POLICY = Kind("iamPolicy", lambda body: Place(body["bucket"], ""), judged=False)
+ACCOUNT = Kind("serviceAccount", lambda body: Place(body["email"], ""), mark=lambda body: str(body["description"]))
+
+
+def _account_of(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
+    return [(ACCOUNT.name, (before or after or {})["serviceAccountEmail"])]
+
+
+def _members(body: Body | None) -> set[tuple[str, str, str]]:
+    """Who has which role, under which condition."""
+    bindings = (body or {}).get("bindings") or ()
+    return {(one["role"], str(one.get("condition")), member) for one in bindings for member in one["members"]}
+
+
+def _bucket_and_members(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
+    """A policy is its bucket's, and each role in it is of whoever has it: only accounts of links come and go."""
+    changed = {member for _, _, member in _members(before) ^ _members(after)}
+    accounts = [(ACCOUNT.name, member.removeprefix("serviceAccount:")) for member in sorted(changed)]
+    return [("bucket", (before or after or {})["bucket"]), *accounts]
+
+
+HMAC_KEY = Kind("hmacKey", lambda body: Place(body["accessId"], ""), speakers=_account_of)
+IAM_POLICY = Kind("iamPolicy", lambda body: Place(body["bucket"], ""), speakers=_bucket_and_members)
 
 
 class Identities(Service):
@@ -24,15 +43,23 @@ class Identities(Service):
         keys, policy = "/storage/v1/projects/{project}/hmacKeys", "/storage/v1/b/{name}/iam"
         return [
             Route("GET", accounts, "iam", "listServiceAccounts", self._accounts),
-            Route("POST", accounts, "iam", "createServiceAccount", self._create),
+            Route("POST", accounts, "iam", "createServiceAccount", self._create, kind=ACCOUNT.name),
             Route("GET", f"{accounts}/{{email}}", "iam", "getServiceAccount", self._account, "email"),
-            Route("DELETE", f"{accounts}/{{email}}", "iam", "deleteServiceAccount", self._delete, "email"),
+            Route(
+                "DELETE",
+                f"{accounts}/{{email}}",
+                "iam",
+                "deleteServiceAccount",
+                self._delete,
+                "email",
+                kind=ACCOUNT.name,
+            ),
             Route("GET", keys, "storage", "listHmacKeys", self._keys),
-            Route("POST", keys, "storage", "createHmacKey", self._make_key),
-            Route("PUT", f"{keys}/{{key}}", "storage", "updateHmacKey", self._update_key, "key"),
-            Route("DELETE", f"{keys}/{{key}}", "storage", "deleteHmacKey", self._drop_key, "key"),
+            Route("POST", keys, "storage", "createHmacKey", self._make_key, kind=HMAC_KEY.name),
+            Route("PUT", f"{keys}/{{key}}", "storage", "updateHmacKey", self._update_key, "key", kind=HMAC_KEY.name),
+            Route("DELETE", f"{keys}/{{key}}", "storage", "deleteHmacKey", self._drop_key, "key", kind=HMAC_KEY.name),
             Route("GET", policy, "storage", "getBucketIamPolicy", self._policy, "name"),
-            Route("PUT", policy, "storage", "setBucketIamPolicy", self._set_policy, "name"),
+            Route("PUT", policy, "storage", "setBucketIamPolicy", self._set_policy, "name", kind=IAM_POLICY.name),
         ]
 
     # --- service accounts

@@ -43,7 +43,11 @@ INSTANCE = Kind(
     tag_fields=frozenset({"labels"}),
     replaces_tags=True,
 )
-DISK = Kind("disk", lambda body: Place(body["name"], f"{body['project']}/{body['zone']}"), judged=False)
+DISK = Kind(
+    "disk",
+    lambda body: Place(body["name"], f"{body['project']}/{body['zone']}"),
+    unjudged="made and deleted by Google along with its machine",
+)
 
 
 class Instances(Service):
@@ -78,12 +82,20 @@ class Instances(Service):
                 "listInstancesOfAllZones",
                 self._list_all,
             ),
-            Route("POST", _COLLECTION, "compute", "insertInstance", self._insert),
+            Route("POST", _COLLECTION, "compute", "insertInstance", self._insert, kind=INSTANCE.name),
             Route("GET", one, "compute", "getInstance", self._get, "name"),
-            Route("DELETE", one, "compute", "deleteInstance", self._delete, "name"),
+            Route("DELETE", one, "compute", "deleteInstance", self._delete, "name", kind=INSTANCE.name),
             Route("GET", "/compute/v1/projects/{project}/zones/{zone}/disks/{name}", "compute", "getDisk", self._disk),
             *(
-                Route("POST", f"{one}/{name}", "compute", name, partial(self._change, name, verb), "name")
+                Route(
+                    "POST",
+                    f"{one}/{name}",
+                    "compute",
+                    name,
+                    partial(self._change, name, verb),
+                    "name",
+                    kind=INSTANCE.name,
+                )
                 for name, verb in verbs.items()
             ),
         ]
@@ -166,6 +178,7 @@ class Instances(Service):
         if draft.phase("instance", resource_id) is not None:
             raise Refused(400, "resourceNotReady", f"The resource '{resource_id}' is not ready")
         if name in ("start", "resume") and body["zone"] in self._exhausted_zones:
+            draft.put("instance", resource_id, body)  # as it was: what was tried is judged all the same
             return begun(request, draft, name, ("instance", resource_id), path, _no_room(body["zone"]))
         verb(body, request, draft)
         draft.put("instance", resource_id, body)

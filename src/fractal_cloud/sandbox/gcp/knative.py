@@ -9,7 +9,7 @@ import re
 from copy import deepcopy
 
 from fractal_cloud.sandbox.gcp.common import Service, check_labels, good, stated
-from fractal_cloud.sandbox.gcp.run import etag_of, kept, revision_of
+from fractal_cloud.sandbox.gcp.run import RUN_SERVICE, etag_of, kept, revision_of
 from fractal_cloud.sandbox.rest import Body, Draft, Reply, Request, Route
 
 __all__ = ["Knative"]
@@ -34,7 +34,15 @@ class Knative(Service):
         return [
             Route("GET", f"{_BASE}/services", "run", "listKnativeServices", self._list),
             Route("GET", f"{_BASE}/services/{{name}}", "run", "getKnativeService", self._get, "name"),
-            Route("PUT", f"{_BASE}/services/{{name}}", "run", "replaceKnativeService", self._put, "name"),
+            Route(
+                "PUT",
+                f"{_BASE}/services/{{name}}",
+                "run",
+                "replaceKnativeService",
+                self._put,
+                "name",
+                kind=RUN_SERVICE.name,
+            ),
             Route("GET", f"{_BASE}/revisions", "run", "listKnativeRevisions", self._revisions),
             Route("GET", f"{_BASE}/revisions/{{revision}}", "run", "getKnativeRevision", self._revision),
         ]

@@ -13,9 +13,11 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Place, Refused, Reply,
 __all__ = ["FIREWALL", "NETWORK", "REGIONS", "SUBNETWORK", "Networks"]
 
 REGIONS = ("europe-west1", "europe-west3", "us-central1")
-NETWORK = Kind("network", lambda body: Place(body["name"], body["project"]))
-SUBNETWORK = Kind("subnetwork", lambda body: Place(body["name"], f"{body['project']}/{body['place']}"))
-FIREWALL = Kind("firewall", lambda body: Place(body["name"], body["project"]))
+NETWORK = Kind("network", lambda body: Place(body["name"], body["project"]), is_made_once=True)
+SUBNETWORK = Kind(
+    "subnetwork", lambda body: Place(body["name"], f"{body['project']}/{body['place']}"), is_made_once=True
+)
+FIREWALL = Kind("firewall", lambda body: Place(body["name"], body["project"]), is_made_once=True)
 # What Google calls each kind, and where it lies.
 _PLURALS = {"network": "networks", "subnetwork": "subnetworks", "firewall": "firewalls"}
 
@@ -31,9 +33,15 @@ class Networks(Service):
             found += [
                 Route("GET", base, "compute", f"list{kind.title()}s", partial(self._list, kind)),
                 Route("GET", f"{base}/{{name}}", "compute", f"get{kind.title()}", partial(self._get, kind), "name"),
-                Route("POST", base, "compute", f"insert{kind.title()}", partial(self._insert, kind)),
+                Route("POST", base, "compute", f"insert{kind.title()}", partial(self._insert, kind), kind=kind),
                 Route(
-                    "PATCH", f"{base}/{{name}}", "compute", f"patch{kind.title()}", partial(self._patch, kind), "name"
+                    "PATCH",
+                    f"{base}/{{name}}",
+                    "compute",
+                    f"patch{kind.title()}",
+                    partial(self._patch, kind),
+                    "name",
+                    kind=kind,
                 ),
                 Route(
                     "DELETE",
@@ -42,6 +50,7 @@ class Networks(Service):
                     f"delete{kind.title()}",
                     partial(self._delete, kind),
                     "name",
+                    kind=kind,
                 ),
             ]
         return found

@@ -42,10 +42,10 @@ class Run(Service):
         operation = "/v2/projects/{project}/locations/{location}/operations/{operation}"
         return [
             Route("GET", _COLLECTION, "run", "listServices", self._list),
-            Route("POST", _COLLECTION, "run", "createService", self._create),
+            Route("POST", _COLLECTION, "run", "createService", self._create, kind=RUN_SERVICE.name),
             Route("GET", one, "run", "getService", self._get, "name"),
-            Route("PATCH", one, "run", "updateService", self._patch, "name"),
-            Route("DELETE", one, "run", "deleteService", self._delete, "name"),
+            Route("PATCH", one, "run", "updateService", self._patch, "name", kind=RUN_SERVICE.name),
+            Route("DELETE", one, "run", "deleteService", self._delete, "name", kind=RUN_SERVICE.name),
             Route("GET", operation, "run", "getOperation", self._operation),
         ]
 

@@ -40,7 +40,9 @@ DATABASE = Kind(
     tag_fields=frozenset({"userLabels"}),
     carries_tags=True,
 )
-BACKUP = Kind("backup", lambda body: Place(body["name"], body["project"]), judged=False)
+BACKUP = Kind(
+    "backup", lambda body: Place(body["name"], body["project"]), unjudged="made by Google when a database is deleted"
+)
 
 
 class Sql(Service):
@@ -50,10 +52,10 @@ class Sql(Service):
         one = f"{_COLLECTION}/{{name}}"
         return [
             Route("GET", _COLLECTION, "sql", "listInstances", self._list),
-            Route("POST", _COLLECTION, "sql", "insertInstance", self._insert),
+            Route("POST", _COLLECTION, "sql", "insertInstance", self._insert, kind=DATABASE.name),
             Route("GET", one, "sql", "getInstance", self._get, "name"),
-            Route("PATCH", one, "sql", "patchInstance", self._patch, "name"),
-            Route("DELETE", one, "sql", "deleteInstance", self._delete, "name"),
+            Route("PATCH", one, "sql", "patchInstance", self._patch, "name", kind=DATABASE.name),
+            Route("DELETE", one, "sql", "deleteInstance", self._delete, "name", kind=DATABASE.name),
             Route("GET", f"{_PROJECT}/operations/{{operation}}", "sql", "getOperation", self._operation),
             Route("GET", f"{_PROJECT}/backups", "sql", "listBackups", self._backups),
         ]

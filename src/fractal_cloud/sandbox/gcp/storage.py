@@ -25,7 +25,7 @@ BUCKET = Kind(
     passing=frozenset({"metageneration", "updated"}),
     tag_fields=frozenset({"labels"}),
 )
-OBJECT = Kind("object", lambda body: Place(body["name"], body["bucket"]), judged=False)
+OBJECT = Kind("object", lambda body: Place(body["name"], body["bucket"]))  # data: never the agent's to write (O15)
 _SETTABLE = frozenset(
     {"labels", "storageClass", "versioning", "iamConfiguration", "softDeletePolicy", "retentionPolicy", "lifecycle"}
 )
@@ -38,13 +38,29 @@ class Storage(Service):
         one = "/storage/v1/b/{name}"
         return [
             Route("GET", "/storage/v1/b", "storage", "listBuckets", self._list),
-            Route("POST", "/storage/v1/b", "storage", "insertBucket", self._insert),
+            Route("POST", "/storage/v1/b", "storage", "insertBucket", self._insert, kind=BUCKET.name),
             Route("GET", one, "storage", "getBucket", self._get, "name"),
-            Route("PATCH", one, "storage", "patchBucket", self._patch, "name"),
-            Route("DELETE", one, "storage", "deleteBucket", self._delete, "name"),
+            Route("PATCH", one, "storage", "patchBucket", self._patch, "name", kind=BUCKET.name),
+            Route("DELETE", one, "storage", "deleteBucket", self._delete, "name", kind=BUCKET.name),
             Route("GET", f"{one}/o", "storage", "listObjects", self._objects, "name"),
-            Route("POST", "/upload/storage/v1/b/{name}/o", "storage", "insertObject", self._upload, "name"),
-            Route("DELETE", f"{one}/o/{{object...}}", "storage", "deleteObject", self._delete_object, "name"),
+            Route(
+                "POST",
+                "/upload/storage/v1/b/{name}/o",
+                "storage",
+                "insertObject",
+                self._upload,
+                "name",
+                kind=OBJECT.name,
+            ),
+            Route(
+                "DELETE",
+                f"{one}/o/{{object...}}",
+                "storage",
+                "deleteObject",
+                self._delete_object,
+                "name",
+                kind=OBJECT.name,
+            ),
         ]
 
     def _list(self, request: Request, draft: Draft) -> Reply:

@@ -30,8 +30,26 @@ class StorageAsS3(Service):
         return [
             Route("GET", "/{bucket}", "storage", "listObjectsS3", _guarded("list", _list), "bucket"),
             Route("GET", one, "storage", "getObjectS3", _guarded("get", _get), "bucket"),
-            Route("PUT", one, "storage", "putObjectS3", _guarded("create", _put), "bucket"),
-            Route("DELETE", one, "storage", "deleteObjectS3", _guarded("delete", _delete), "bucket"),
+            Route(
+                "PUT",
+                one,
+                "storage",
+                "putObjectS3",
+                _guarded("create", _put),
+                "bucket",
+                kind="object",
+                is_for_agents=False,
+            ),
+            Route(
+                "DELETE",
+                one,
+                "storage",
+                "deleteObjectS3",
+                _guarded("delete", _delete),
+                "bucket",
+                kind="object",
+                is_for_agents=False,
+            ),
         ]
 
 

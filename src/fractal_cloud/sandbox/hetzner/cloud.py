@@ -46,8 +46,8 @@ class HetznerCloud(RestCloud):
         _kind("firewall"),
         _kind("load_balancer"),
         _kind("volume", looks=volumes.looks),
-        _kind("ssh_key", judged=False),
-        Kind(ACTION, lambda body: Place(str(body["id"]), ""), judged=False),
+        _kind("ssh_key", offered=False),
+        Kind(ACTION, lambda body: Place(str(body["id"]), ""), unjudged="the record that Hetzner keeps of a call"),
     )
 
     def routes(self) -> list[Route]:

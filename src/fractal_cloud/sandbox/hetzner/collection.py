@@ -129,7 +129,9 @@ class Collection(ABC):
         base, one = f"/v1/{self.plural}", f"/v1/{self.plural}/{{id}}"
 
         def route(method: str, pattern: str, operation: str, handler: Any) -> Route:
-            return Route(method, pattern, self.plural, operation, handler, "id" if "{id}" in pattern else "")
+            kind = "" if method == "GET" else self.kind
+            word = "id" if "{id}" in pattern else ""
+            return Route(method, pattern, self.plural, operation, handler, word, kind=kind)
 
         return [
             route("GET", base, "list", self.list),

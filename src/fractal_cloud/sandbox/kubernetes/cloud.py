@@ -166,10 +166,15 @@ class KubernetesCloud:
 
     def _route(self, environ: Environ, path: str, actor: Actor) -> Answer:
         if is_about_itself(path):
+            self._watching.judge_unknown(environ, path, actor)
             return self._describe(environ, path, actor)
         with self._lock:
             self._controllers.settle()
-            request = parse(environ, path, actor, self._kinds)
+            try:
+                request = parse(environ, path, actor, self._kinds)
+            except (ApiError, PageNotFound):
+                self._watching.judge_unknown(environ, path, actor)
+                raise
             token = request.query.get("continue", "")
             if token and request.verb == "list":
                 request = replace(request, call=replace(request.call, page=self._reading.page_number(token)))

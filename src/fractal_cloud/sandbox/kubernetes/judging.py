@@ -7,16 +7,20 @@ names of their own, so that touching them shows. What is forbidden is decided in
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
-from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.sandbox.judging import MANAGED_BY, OWNER, RECONCILE, Change
+from fractal_cloud.sandbox.calls import Actor, Call, Origin
+from fractal_cloud.sandbox.judging import LINK, MANAGED_BY, OWNER, RECONCILE, Change
+from fractal_cloud.sandbox.kubernetes import AGENT_TOKEN
 from fractal_cloud.sandbox.kubernetes.errors import ApiError
 from fractal_cloud.sandbox.kubernetes.kinds import Kind, Object
 from fractal_cloud.sandbox.kubernetes.request import KubeRequest
 from fractal_cloud.sandbox.kubernetes.writing import Plan, Writing
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
+from fractal_cloud.sandbox.wire import Environ
 
 __all__ = ["Watching", "tags_of"]
 
@@ -24,9 +28,10 @@ _NEUTRAL: Final = {
     ("labels", "app.kubernetes.io/managed-by"): MANAGED_BY,
     ("labels", "fractal.cloud/owner"): OWNER,
     ("annotations", "fractal.cloud/reconcile"): RECONCILE,
+    ("annotations", "fractal.cloud/link"): LINK,
 }
-LINK: Final = "fractal.cloud/link"
 _UID: Final = "/metadata/uid"
+_REVIEW: Final = re.compile(r"/apis/(authorization|authentication)\.k8s\.io/v1(/namespaces/[^/]+)?/[a-z]+reviews")
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 
@@ -55,7 +60,7 @@ class Watching:
 
     def judge(self, request: KubeRequest, plan: Plan) -> list[Finding]:
         """Have a write judged right before it is carried out; return the races it would lose."""
-        if request.call.actor != "agent" or not request.call.is_write or _is_a_links_own(request, plan):
+        if request.call.actor != "agent" or not request.call.is_write:
             return []
         return self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
 
@@ -67,9 +72,25 @@ class Watching:
             plan = self._writing.plan(_without_preconditions(request))
         except (ApiError, ValueError):
             return
-        if _is_a_links_own(request, plan) or _is_about_another(request, plan):
+        if _is_about_another(request, plan):
             return
         self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
+
+    def judge_unknown(self, environ: Environ, path: str, actor: Actor) -> None:
+        """Have a write judged that names no kind, verb or part that is served: nobody knows what it would do.
+
+        Reviews are created, and yet keep nothing: they ask who may do what.
+        """
+        method = environ["REQUEST_METHOD"]
+        query = dict(parse_qsl(environ.get("QUERY_STRING", "")))
+        if actor != "agent" or method in ("GET", "HEAD", "OPTIONS") or query.get("dryRun") == "All":
+            return
+        if method == "POST" and _REVIEW.fullmatch(path):
+            return
+        origin = Origin.from_user_agent(environ.get("HTTP_USER_AGENT", ""))
+        asked = f"{method} {path}"
+        call = Call(actor, AGENT_TOKEN, "unknown", asked, "", query, is_write=True, origin=origin, user_agent="")
+        self._monitor.unclassified(call, f"the sandbox has no {asked}")
 
     def note(self, call: Call, kind: Kind, items: list[Object]) -> None:
         """Remember the tags that an answer shows the agent."""
@@ -78,18 +99,6 @@ class Watching:
         for item in items:
             if "metadata" in item and "name" in item["metadata"]:
                 self._monitor.saw(call, reference(kind, item), tags_of(item))
-
-
-def _is_a_links_own(request: KubeRequest, plan: Plan) -> bool:
-    """Tell whether a write is about what a link made: such an object bears the link's mark, and none of the tags (L17).
-
-    What bears a mark only after the write is a creation; an existing object must have borne it before.
-    """
-    item = plan.before or plan.after
-    if item is None or request.call.origin.reason != "link":
-        return False
-    tags = tags_of(item)
-    return f"labels:{LINK}" in tags and not {MANAGED_BY, OWNER, RECONCILE} & tags.keys()
 
 
 def _is_about_another(request: KubeRequest, plan: Plan) -> bool:

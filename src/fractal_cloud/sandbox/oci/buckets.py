@@ -21,7 +21,7 @@ BUCKET: Final = Kind(
     tag_fields=frozenset({"freeformTags"}),
     replaces_tags=True,
 )
-OBJECT: Final = forms.unjudged("object")
+OBJECT: Final = forms.plain("object")  # data: never the agent's to write (O15)
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
     "publicAccessType": ("NoPublicAccess", "ObjectRead", "ObjectReadWithoutList"),
     "storageTier": ("Standard", "Archive"),
@@ -171,12 +171,12 @@ def routes(knobs: Knobs) -> list[Route]:
         Route("GET", "/n", store, "getNamespace", namespace),
         Route("GET", "/n/", store, "getNamespace", namespace),
         *(Route("GET", path, store, "listBuckets", buckets) for path in (many, f"{many}/")),
-        *(Route("POST", path, store, "createBucket", _create) for path in (many, f"{many}/")),
+        *(Route("POST", path, store, "createBucket", _create, kind=BUCKET.name) for path in (many, f"{many}/")),
         *(Route("GET", path, store, "getBucket", _get, "id") for path in (one, f"{one}/")),
         Route("HEAD", one, store, "headBucket", _get, "id"),
-        *(Route("POST", path, store, "updateBucket", _update, "id") for path in (one, f"{one}/")),
-        *(Route("DELETE", path, store, "deleteBucket", _delete, "id") for path in (one, f"{one}/")),
+        *(Route("POST", path, store, "updateBucket", _update, "id", kind=BUCKET.name) for path in (one, f"{one}/")),
+        *(Route("DELETE", path, store, "deleteBucket", _delete, "id", kind=BUCKET.name) for path in (one, f"{one}/")),
         Route("GET", f"{one}/o", store, "listObjects", objects, "id"),
-        Route("PUT", f"{one}/o/{{object...}}", store, "putObject", _put_object, "id"),
-        Route("DELETE", f"{one}/o/{{object...}}", store, "deleteObject", _delete_object, "id"),
+        Route("PUT", f"{one}/o/{{object...}}", store, "putObject", _put_object, "id", kind=OBJECT.name),
+        Route("DELETE", f"{one}/o/{{object...}}", store, "deleteObject", _delete_object, "id", kind=OBJECT.name),
     ]

@@ -41,7 +41,7 @@ class OciCloud(RestCloud):
         networks.SUBNET,
         networks.GATEWAY,
         networks.VNIC,
-        *(forms.unjudged(path) for path in networks.PARTS),
+        *(networks.part_kind(path) for path in networks.PARTS),
         instances.INSTANCE,
         instances.REMAINS,
         instances.BOOT_VOLUME,
@@ -71,7 +71,7 @@ class OciCloud(RestCloud):
             *buckets.routes(self.knobs),
             *identities.routes(self.knobs, self.domain),
             *compat.routes(),
-            Route("POST", "/20180409/resources", "search", "searchResources", self._search, is_write=False),
+            Route("POST", "/20180409/resources", "search", "searchResources", self._search, read="a search"),
         ]
 
     def actor_of(self, request: Request) -> Actor:

@@ -10,7 +10,7 @@ from fractal_cloud.sandbox.oci import REGION, forms, identities
 from fractal_cloud.sandbox.oci.buckets import BUCKET, OBJECT
 from fractal_cloud.sandbox.oci.core import COMPARTMENT
 from fractal_cloud.sandbox.oci.policies import Asked, allows, read_statement
-from fractal_cloud.sandbox.rest import Body, Draft, Reply, Request, Route
+from fractal_cloud.sandbox.rest import READING, Body, Draft, Reply, Request, Route
 from fractal_cloud.sandbox.s3_signatures import is_signed_with, key_id_of, refused, xml
 
 __all__ = ["PATH", "routes"]
@@ -117,6 +117,15 @@ _ACTS: Final[Mapping[tuple[str, str], tuple[str, Act]]] = {
 def routes() -> list[Route]:
     """What of S3 is answered."""
     return [
-        Route(method, f"{PATH}/{{bucket}}{below}", "objectstorage", operation, act, "bucket")
+        Route(
+            method,
+            f"{PATH}/{{bucket}}{below}",
+            "objectstorage",
+            operation,
+            act,
+            "bucket",
+            kind="" if method in READING else OBJECT.name,
+            is_for_agents=False,
+        )
         for (method, below), (operation, act) in _ACTS.items()
     ]

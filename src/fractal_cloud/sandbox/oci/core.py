@@ -17,8 +17,8 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Reques
 __all__ = ["COMPARTMENT", "TOKEN", "Collection", "existing"]
 
 BASE: Final = "/20160918"
-TOKEN: Final = forms.unjudged("retry-token")
-COMPARTMENT: Final = forms.unjudged("compartment")
+TOKEN: Final = forms.unjudged("retry-token", "what OCI remembers of a call's retry token")
+COMPARTMENT: Final = forms.unjudged("compartment", "there from the start: no call here writes one")
 
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Change: TypeAlias = Callable[[Draft, Body, Body], Body]
@@ -78,10 +78,10 @@ class Collection:
 
         return [
             Route("GET", many, "core", f"list{self.noun}s", listing),
-            Route("POST", many, "core", f"create{self.noun}", self._create),
+            Route("POST", many, "core", f"create{self.noun}", self._create, kind=self.kind.name),
             Route("GET", one, "core", f"get{self.noun}", self._get, "id"),
-            Route("PUT", one, "core", f"update{self.noun}", self._update, "id"),
-            Route("DELETE", one, "core", f"delete{self.noun}", self._delete, "id"),
+            Route("PUT", one, "core", f"update{self.noun}", self._update, "id", kind=self.kind.name),
+            Route("DELETE", one, "core", f"delete{self.noun}", self._delete, "id", kind=self.kind.name),
         ]
 
     def _list(self, request: Request, draft: Draft, knobs: Knobs) -> Reply:

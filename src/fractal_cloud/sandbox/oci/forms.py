@@ -22,11 +22,13 @@ __all__ = [
     "etag_of",
     "invalid",
     "judged_tags",
+    "marked",
     "new_id",
     "not_found",
     "now",
     "page",
     "page_number",
+    "plain",
     "shown",
     "tagged",
     "unjudged",
@@ -37,9 +39,19 @@ MOST_TAGS: Final = 10
 PAGE: Final = 1000
 
 
-def unjudged(name: str) -> Kind:
-    """A kind of part that the agent may write freely."""
-    return Kind(name, lambda body: Place(str(body.get("id", "")), ""), judged=False)
+def plain(name: str, **more: Any) -> Kind:
+    """A kind of what no offer is about; ``more`` says who speaks for it."""
+    return Kind(name, lambda body: Place(str(body.get("id", "")), ""), **more)
+
+
+def unjudged(name: str, why: str) -> Kind:
+    """A kind that the cloud alone writes."""
+    return plain(name, unjudged=why)
+
+
+def marked(name: str) -> Kind:
+    """A kind that only links make, with their mark among its tags."""
+    return plain(name, mark=lambda body: str((body.get("freeformTags") or {}).get("fractal-cloud-link", "")))
 
 
 def new_id(kind: str) -> str:

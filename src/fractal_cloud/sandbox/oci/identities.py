@@ -17,11 +17,22 @@ from fractal_cloud.sandbox.rest import Body, Draft, Kind, Refused, Reply, Reques
 __all__ = ["KINDS", "REGION_KEY", "Domain", "routes"]
 
 REGION_KEY: Final = "FRA"
-USER: Final = forms.unjudged("user")
-GROUP: Final = forms.unjudged("group")
-POLICY: Final = forms.unjudged("policy")
-MEMBERSHIP: Final = forms.unjudged("membership")
-SECRET_KEY: Final = forms.unjudged("secret-key")
+USER: Final = forms.marked("user")
+GROUP: Final = forms.marked("group")
+POLICY: Final = forms.marked("policy")
+
+
+def _user_and_group(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
+    body = before or after or {}
+    return [(USER.name, body["userId"]), (GROUP.name, body["groupId"])]
+
+
+def _user(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
+    return [(USER.name, (before or after or {})["userId"])]
+
+
+MEMBERSHIP: Final = forms.plain("membership", speakers=_user_and_group)
+SECRET_KEY: Final = forms.plain("secret-key", speakers=_user)
 KINDS: Final = (USER, GROUP, POLICY, MEMBERSHIP, SECRET_KEY)
 MOST_KEYS: Final = 2
 
@@ -56,10 +67,10 @@ class _Named:
 
         return [
             Route("GET", many, "identity", f"list{self.path.capitalize()}", listing),
-            Route("POST", many, "identity", f"create{self.noun}", self._create),
+            Route("POST", many, "identity", f"create{self.noun}", self._create, kind=self.kind.name),
             Route("GET", one, "identity", f"get{self.noun}", self._get, "id"),
-            Route("PUT", one, "identity", f"update{self.noun}", self._update, "id"),
-            Route("DELETE", one, "identity", f"delete{self.noun}", self._delete, "id"),
+            Route("PUT", one, "identity", f"update{self.noun}", self._update, "id", kind=self.kind.name),
+            Route("DELETE", one, "identity", f"delete{self.noun}", self._delete, "id", kind=self.kind.name),
         ]
 
     def _create(self, request: Request, draft: Draft) -> Reply:
@@ -229,12 +240,15 @@ def routes(knobs: Knobs, domain: Domain) -> list[Route]:
     return [
         *(route for kind in kinds for route in kind.routes(knobs)),
         Route("GET", member, service, "listUserGroupMemberships", _memberships),
-        Route("POST", member, service, "addUserToGroup", _join),
+        Route("POST", member, service, "addUserToGroup", _join, kind=MEMBERSHIP.name),
         Route("GET", f"{member}/{{id}}", service, "getUserGroupMembership", _membership, "id"),
-        Route("DELETE", f"{member}/{{id}}", service, "removeUserFromGroup", _leave, "id"),
+        Route("DELETE", f"{member}/{{id}}", service, "removeUserFromGroup", _leave, "id", kind=MEMBERSHIP.name),
         *(Route("GET", path, service, "listCustomerSecretKeys", _keys) for path in (of_user, f"{of_user}/")),
-        *(Route("POST", path, service, "createCustomerSecretKey", _make_key) for path in (of_user, f"{of_user}/")),
-        Route("DELETE", f"{of_user}/{{id}}", service, "deleteCustomerSecretKey", _drop_key, "id"),
+        *(
+            Route("POST", path, service, "createCustomerSecretKey", _make_key, kind=SECRET_KEY.name)
+            for path in (of_user, f"{of_user}/")
+        ),
+        Route("DELETE", f"{of_user}/{{id}}", service, "deleteCustomerSecretKey", _drop_key, "id", kind=SECRET_KEY.name),
         Route(
             "GET", f"{BASE}/tenancies/{{id}}/regionSubscriptions", service, "listRegionSubscriptions", _subscriptions
         ),

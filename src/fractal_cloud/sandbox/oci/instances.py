@@ -46,9 +46,9 @@ INSTANCE: Final = Kind(
     replaces_tags=True,
 )
 # Terminated instances stay listed for half a day.
-REMAINS: Final = forms.unjudged("terminated-instance")
-BOOT_VOLUME: Final = forms.unjudged("boot-volume")
-ATTACHMENT: Final = forms.unjudged("vnic-attachment")
+REMAINS: Final = forms.unjudged("terminated-instance", "what OCI still tells of an instance that is gone")
+BOOT_VOLUME: Final = forms.unjudged("boot-volume", "made and deleted by OCI along with its instance")
+ATTACHMENT: Final = forms.unjudged("vnic-attachment", "made and deleted by OCI along with its instance")
 
 
 def _size(shape: Any, given: Any) -> Body:
@@ -208,7 +208,7 @@ def routes(knobs: Knobs) -> list[Route]:
     images = [{"id": one, "displayName": one.rpartition("sandbox")[2], "lifecycleState": "AVAILABLE"} for one in IMAGES]
     return [
         *_INSTANCES.routes(knobs),
-        Route("POST", f"{BASE}/instances/{{id}}", "core", "actOnInstance", _act, "id"),
+        Route("POST", f"{BASE}/instances/{{id}}", "core", "actOnInstance", _act, "id", kind=INSTANCE.name),
         Route("GET", f"{BASE}/vnicAttachments", "core", "listVnicAttachments", parts(ATTACHMENT, "instanceId")),
         Route("GET", f"{BASE}/vnics/{{id}}", "core", "getVnic", part(VNIC)),
         Route("GET", f"{BASE}/bootVolumes", "core", "listBootVolumes", parts(BOOT_VOLUME, "availabilityDomain")),

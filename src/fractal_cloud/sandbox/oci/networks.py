@@ -45,8 +45,13 @@ def _judged(name: str, scope: str) -> Kind:
 
 VCN: Final = _judged("vcn", "compartmentId")
 SUBNET: Final = _judged("subnet", "vcnId")
-GATEWAY: Final = forms.unjudged("internetgateway")
-VNIC: Final = forms.unjudged("vnic")
+GATEWAY: Final = forms.plain("internetgateway")
+VNIC: Final = forms.unjudged("vnic", "made and deleted by OCI along with its instance")
+
+
+def part_kind(path: str) -> Kind:
+    """What OCI makes and deletes along with a VCN; more of them are people's."""
+    return forms.plain(path, goes_with=lambda body: (str(body["vcnId"]),))
 
 
 def _block(text: Any, largest: int = 16, smallest: int = 30) -> IPv4Network:
@@ -246,9 +251,10 @@ def routes(knobs: Knobs) -> list[Route]:
     found = [*_VCNS.routes(knobs), *_SUBNETS.routes(knobs), *_GATEWAYS.routes(knobs)]
     for action in ("addCidr", "removeCidr", "modifyCidr"):
         path = f"{BASE}/vcns/{{id}}/actions/{action}"
-        found.append(Route("POST", path, "core", f"{action[:-4]}VcnCidr", _change_blocks(action), "id"))
+        found.append(Route("POST", path, "core", f"{action[:-4]}VcnCidr", _change_blocks(action), "id", kind=VCN.name))
     for path, (word, noun, _) in PARTS.items():
-        kind = forms.unjudged(path)
-        part = Collection(kind, path, word, noun, made=_RULES, changed=_RULES[1:], make=_make_part, filters=("vcnId",))
+        part = Collection(
+            part_kind(path), path, word, noun, made=_RULES, changed=_RULES[1:], make=_make_part, filters=("vcnId",)
+        )
         found += part.routes(knobs)
     return found

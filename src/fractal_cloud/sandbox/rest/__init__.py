@@ -2,10 +2,12 @@
 
 from fractal_cloud.sandbox.rest.cloud import RestCloud
 from fractal_cloud.sandbox.rest.kinds import Body, Kind, Phase, Place
-from fractal_cloud.sandbox.rest.routes import Reply, Request, Route, Routes
+from fractal_cloud.sandbox.rest.routes import ANY, READING, Reply, Request, Route, Routes
 from fractal_cloud.sandbox.rest.store import Draft, Refused, Store
 
 __all__ = [
+    "ANY",
+    "READING",
     "Body",
     "Draft",
     "Kind",

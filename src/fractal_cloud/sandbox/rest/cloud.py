@@ -20,8 +20,8 @@ from fractal_cloud.sandbox.monitor import Monitor
 from fractal_cloud.sandbox.owned import Owned, owned
 from fractal_cloud.sandbox.rest.judging import Watching
 from fractal_cloud.sandbox.rest.kinds import Body, Kind
-from fractal_cloud.sandbox.rest.routes import Reply, Request, Route, Routes, read_request
-from fractal_cloud.sandbox.rest.store import Draft, Refused, Store
+from fractal_cloud.sandbox.rest.routes import READING, Reply, Request, Route, Routes, read_request
+from fractal_cloud.sandbox.rest.store import Change, Draft, Refused, Store
 from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse
 
 __all__ = ["RestCloud"]
@@ -128,8 +128,9 @@ class RestCloud(ABC):
         try:
             request = replace(request, path=self.path_of(request.path))
             request = replace(request, actor=self.actor_of(request))
-            found = self._routes.find(request.method, request.path)
+            found = self._routes.find(request.method, request.path, request.actor)
             if found is None:
+                self._judge_unknown(request)
                 raise self.unknown(request)
         except Refused as refused:
             return self._refusal(refused)
@@ -152,6 +153,14 @@ class RestCloud(ABC):
         if self._routes.knows(request.path):
             return Refused(405, "MethodNotAllowed", f"{request.method} is not allowed here")
         return Refused(404, "NotFound", f"the sandbox has no {request.path}")
+
+    def _judge_unknown(self, request: Request) -> None:
+        """A write of the agent at a path that nobody knows: nobody knows either what the real cloud would do."""
+        if request.actor == "agent" and request.method not in READING:
+            asked = f"{request.method} {request.path}"
+            route = Route("GET", request.path, "unknown", asked, lambda _, __: Reply(404))
+            call = replace(self._call(request, route), is_write=True)
+            self.monitor.unclassified(call, f"the sandbox has no {asked}")
 
     def _call(self, request: Request, route: Route) -> Call:
         user_agent = request.headers.get("user-agent", "")
@@ -188,7 +197,7 @@ class RestCloud(ABC):
                 reply = self._refusal(Refused(500, "InternalError", f"the sandbox failed: {fault!r}"))
                 draft = self.store.draft()
             changes = draft.changes()
-            made = [change.id for change in changes if change.before is None and change.kind.judged]
+            made = [change.id for change in changes if change.before is None and _is_own(change)]
             if made and not call.resource_ids:
                 call = replace(call, resource_ids=tuple(made))
             lost_races = self._watching.judge(call, changes)
@@ -235,6 +244,11 @@ def _typed(headers: tuple[tuple[str, str], ...], content_type: str) -> tuple[tup
     if any(name.lower() == "content-type" for name, _ in headers):
         return headers
     return (*headers, ("Content-Type", content_type))
+
+
+def _is_own(change: Change) -> bool:
+    """Whether a change is what a call is about, and not what the cloud does along with it."""
+    return not change.kind.unjudged and change.kind.goes_with is None
 
 
 def _shown(request: Request) -> dict[str, Any]:

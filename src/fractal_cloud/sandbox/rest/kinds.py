@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -27,12 +27,19 @@ def _as_it_is(body: Body, _: Phase) -> Body:
 class Kind:
     """One kind of resource.
 
-    `name` is what knobs call it. `tags` are told under the protocol's neutral names, all others under their own; a kind
-    without them cannot carry tags, and the agent must never write it. `looks` shows it while it is created, changed or
-    deleted. `passing` are the top-level fields that change by themselves (a version, a time, a state). What is not
-    `judged` the agent may write freely: operations, and parts that live and die with a judged resource.
-    `replaces_tags`: a write of tags carries the whole set, so what the agent meant shows only beside what it last saw.
-    `carries_tags`: a write of the whole resource carries its tags along, beside calls for single ones.
+    `name` is what knobs call it. `tags` are told under the protocol's neutral names, all others under their own.
+    `looks` shows it while it is created, changed or deleted. `passing` are the top-level fields that change by
+    themselves (a version, a time, a state). `replaces_tags`: a write of tags carries the whole set, so what the agent
+    meant shows only beside what it last saw. `carries_tags`: a write of the whole resource carries its tags along,
+    beside calls for single ones.
+
+    Who speaks for it when the agent writes it: its tags; nobody, where it has none or is not `offered`, so that every
+    such write is a violation. Otherwise:
+    `is_made_once`: it cannot carry tags, and the agent may make it, but never change or delete it (S1b).
+    `mark`: only links make it, and the link's mark on it speaks for it.
+    `speakers`: it is a part of others, named by kind and id, and their tags or marks speak for it.
+    `goes_with`: the ids of what it lives and dies with; a call about one of those is judged by that, not by this.
+    `unjudged`: why nobody needs to: the cloud itself writes it, and no call of a client does.
     """
 
     name: str
@@ -41,6 +48,11 @@ class Kind:
     looks: Callable[[Body, Phase], Body] = _as_it_is
     passing: frozenset[str] = frozenset()
     tag_fields: frozenset[str] = frozenset({"tags"})
-    judged: bool = True
+    offered: bool = True
+    is_made_once: bool = False
+    mark: Callable[[Body], str] | None = None
+    speakers: Callable[[Body | None, Body | None], Iterable[tuple[str, str]]] | None = None
+    goes_with: Callable[[Body], Iterable[str]] | None = None
+    unjudged: str = ""
     replaces_tags: bool = False
     carries_tags: bool = False

@@ -13,7 +13,11 @@ from fractal_cloud.sandbox.calls import Actor
 from fractal_cloud.sandbox.rest.store import Draft
 from fractal_cloud.sandbox.wire import Environ
 
-__all__ = ["Handler", "Reply", "Request", "Route", "Routes"]
+__all__ = ["ANY", "READING", "Handler", "Reply", "Request", "Route", "Routes"]
+
+READING = ("GET", "HEAD", "OPTIONS")
+ANY = "*"
+"""Stands for the kind of a route that writes resources of every kind: each is judged as its own kind is."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ Handler: TypeAlias = Callable[[Request, Draft], Reply]
 @dataclass(frozen=True)
 class Route:
     """`pattern` names words in braces (`/v1/servers/{id}`); `{rest...}` takes slashes too. `id_word`: which of them
-    names the resource the call is about. `service` and `operation` are what knobs and tests call it."""
+    names the resource the call is about. `service` and `operation` are what knobs and tests call it. What is no GET
+    says which `kind` of resource it writes, or why it is only a `read`. `is_for_agents`: False where the path may be
+    anything, and what an agent's own login asks there is some other API."""
 
     method: str
     pattern: str
@@ -65,11 +71,17 @@ class Route:
     operation: str
     handler: Handler
     id_word: str = ""
-    is_write: bool | None = None
+    kind: str = ""
+    read: str = ""
+    is_for_agents: bool = True
+
+    def __post_init__(self) -> None:
+        if self.method not in READING and bool(self.kind) == bool(self.read):
+            raise ValueError(f"{self.method} {self.pattern} says neither what it writes nor why it writes nothing")
 
     @property
     def writes(self) -> bool:
-        return self.method not in ("GET", "HEAD") if self.is_write is None else self.is_write
+        return self.method not in READING and not self.read
 
 
 class Routes:
@@ -78,9 +90,10 @@ class Routes:
     def __init__(self, routes: list[Route]) -> None:
         self._routes = [(route, _compiled(route.pattern)) for route in routes]
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    def find(self, method: str, path: str, actor: Actor) -> tuple[Route, dict[str, str]] | None:
         for route, pattern in self._routes:
-            if route.method == method and (found := pattern.fullmatch(path)):
+            fits = route.method == method and (route.is_for_agents or actor != "agent")
+            if fits and (found := pattern.fullmatch(path)):
                 return route, found.groupdict()
         return None
 

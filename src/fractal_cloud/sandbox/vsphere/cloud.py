@@ -17,11 +17,11 @@ from typing import Any
 from uuid import uuid4
 
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_cloud.sandbox.judging import OWNER, Change
+from fractal_cloud.sandbox.judging import OWNER, PROTOCOL_KEYS, Change
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_cloud.sandbox.owned import Owned, owned
-from fractal_cloud.sandbox.rest.routes import Reply, Request, read_request
+from fractal_cloud.sandbox.rest.routes import READING, Reply, Request, read_request
 from fractal_cloud.sandbox.vsphere import AGENT, PASSWORD, PERSON
 from fractal_cloud.sandbox.vsphere.answers import fault, rest_refusal, versions
 from fractal_cloud.sandbox.vsphere.pending import OBJECTS, Pending
@@ -127,6 +127,11 @@ class VsphereCloud:
             if known is None:
                 return rest_refusal(401, "unauthenticated", "no session")
             return self._go(replace(request, actor=known), read_rest(request))
+        if request.method not in READING:
+            known = self._sessions.get(request.headers.get("vmware-api-session-id", ""))
+            if known == "agent":
+                asked = Asked("rest", f"{request.method} {request.path}", "unknown")
+                self._judge(self._call(replace(request, actor=known), asked), asked)
         return Reply(404, b"")
 
     def _soap(self, request: Request) -> Reply:
@@ -154,7 +159,7 @@ class VsphereCloud:
         if interference is not None:
             return self._interfere(call, interference, effect=False)
         with self.lock:
-            if asked.kind == "word":
+            if asked.kind in ("word", "unknown"):
                 self._words.clear()
             lost = self._judge(call, asked)
             reply = self._pending.refusal(asked) or self._refused(asked) or self._carry_out(request, asked)
@@ -190,7 +195,14 @@ class VsphereCloud:
     def _judge(self, call: Call, asked: Asked) -> list[Finding]:
         if call.actor != "agent" or asked.kind == "read":
             return []
+        if asked.kind == "unknown":
+            self.monitor.unclassified(
+                call, f"no table says what {asked.operation} does to {asked.machine or 'anything'}"
+            )
+            return []
         if asked.kind == "word":
+            if not self._is_our_word(asked):
+                self.monitor.unclassified(call, f"it makes {asked.name!r}, which is no tag of the protocol")
             return self.monitor.judge(call, [])
         if asked.kind == "create":
             twins = tuple(_reference(one) for one, place in self._machines().items() if place == _place(asked))
@@ -205,8 +217,18 @@ class VsphereCloud:
             "detach": Change("tag", removed=touched),
         }[asked.kind]
         if asked.machine not in self._machines():
-            return []
+            return self.monitor.judge(call, [])
         return self.monitor.judge(call, [Touch(_reference(asked.machine), change, self.tags(asked.machine))])
+
+    def _is_our_word(self, asked: Asked) -> bool:
+        """Whether what is made is the category of the protocol, or a tag of the protocol in it."""
+        if not asked.parent:
+            return asked.name == CATEGORY
+        try:
+            category = self.simulator.tagging("GET", f"/category/id:{asked.parent}")["name"]
+        except LookupError:
+            return False
+        return category == CATEGORY and asked.name.partition(":")[0] in PROTOCOL_KEYS
 
     def _note(self, call: Call, asked: Asked, reply: Reply) -> None:
         if call.actor != "agent":

@@ -6,27 +6,49 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from xml.etree import ElementTree
 
 from fractal_cloud.sandbox.rest.routes import Request
 
 __all__ = ["Asked", "read_rest", "read_soap"]
 
-Kind = Literal["read", "create", "modify", "delete", "attach", "detach", "word"]
+Kind = Literal["read", "create", "modify", "delete", "attach", "detach", "word", "unknown"]
 _MODIFIES = frozenset({"ReconfigVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest", "Rename_Task"})
+_MACHINE: Final = "VirtualMachine"
+# What only reads, or keeps something for its own session alone; whatever is not here and does nothing known to a
+# machine is unknown, and no read.
+_READS: Final = frozenset(
+    {
+        *("Login", "Logout", "SessionIsActive", "CurrentTime"),
+        *("RetrieveServiceContent", "RetrieveProperties", "RetrievePropertiesEx", "Fetch"),
+        *("ContinueRetrievePropertiesEx", "CancelRetrievePropertiesEx"),
+        *("CreateFilter", "CreatePropertyCollector", "DestroyPropertyCollector", "DestroyPropertyFilter"),
+        *("CheckForUpdates", "WaitForUpdates", "WaitForUpdatesEx", "CancelWaitForUpdates"),
+        *("CreateContainerView", "CreateListView", "DestroyView"),
+        *("FindByUuid", "FindAllByUuid", "FindByInventoryPath", "FindByDnsName", "FindByIp", "FindChild"),
+        *("QueryOptions", "QueryConfigOption", "QueryConfigOptionDescriptor", "QueryConfigOptionEx"),
+    }
+)
 _LISTS: Mapping[str, str] = {
     "list-attached-tags-on-objects": "listAttachedTagsOnObjects",
     "list-attached-tags": "getAttachedTags",
     "list-attached-objects-on-tags": "listAttachedObjectsOnTags",
     "list-tags-for-category": "readTagsOfCategory",
 }
+_ASSOCIATIONS: Final[Mapping[str, Literal["attach", "detach"]]] = {
+    "attach": "attach",
+    "attach-multiple-tags-to-object": "attach",
+    "detach": "detach",
+    "detach-multiple-tags-from-object": "detach",
+}
 _TAG_SPECS = re.compile(rb"<tagSpecs[^>]*>.*?</tagSpecs>", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One call. `kind` says what it does; a `word` is a tag or a category, which is nobody's resource."""
+    """One call. `kind` says what it does; a `word` is a tag or a category that is made, and is nobody's resource;
+    `unknown` is what nobody knows here."""
 
     service: str
     operation: str
@@ -82,21 +104,29 @@ def read_soap(body: bytes) -> Asked:
         return Asked(
             "vim", "createMachine", "create", "", target, (called.text or "") if called is not None else "", ids
         )
-    if name == "Destroy_Task":
+    is_machine = this is not None and this.get("type") == _MACHINE
+    if name == "Destroy_Task" and is_machine:
         return Asked("vim", "deleteMachine", "delete", target)
-    if name in _MODIFIES:
+    if name in _MODIFIES and is_machine:
         given = {_local(one) for part in method if _local(part) == "spec" for one in part}
         return Asked("vim", name, "modify", target, parameters=dict.fromkeys(sorted(given), True))
+    if name in _READS:
+        return _read(name, method, this)
+    return Asked("vim", name, "unknown", target)
+
+
+def _read(name: str, method: ElementTree.Element, this: ElementTree.Element | None) -> Asked:
+    """A call that changes nothing, by what it asks for."""
     if name == "RetrievePropertiesEx":
         kinds = {one.get("type") for one in method.iter() if _local(one) == "obj"}
         if "Folder" in kinds:
             return Asked("vim", "listMachines", "read")
-        if kinds == {"VirtualMachine"}:
+        if kinds == {_MACHINE}:
             return Asked("vim", "getMachine", "read", _text(method, "obj"))
         return Asked("vim", name, "read")
     if name == "Fetch":
-        kind = this.get("type") if this is not None else ""
-        machine, task = (target if kind == one else "" for one in ("VirtualMachine", "Task"))
+        kind, target = (this.get("type"), this.text or "") if this is not None else ("", "")
+        machine, task = (target if kind == one else "" for one in (_MACHINE, "Task"))
         return Asked("vim", name, "read", machine, name=_text(method, "prop"), task=task)
     if name == "ContinueRetrievePropertiesEx":
         return Asked("vim", "listMachinesContinued", "read", name=_text(method, "token"))
@@ -113,18 +143,25 @@ def read_rest(request: Request) -> Asked:
     noun = request.path.partition("/tagging/")[2]
     noun, _, one = noun.partition("/id:")
     action = request.query.get("~action", "")
-    if request.method == "GET" or action.startswith("list-"):
+    if request.method == "GET" or (request.method == "POST" and action.startswith("list-")):
         body = _body(request)
         several = tuple(str(item["id"]) for item in body.get("object_ids") or ())
         single = body.get("object_id") or {}
         operation = _LISTS.get(action, action) or f"read{noun.title()}"
         return Asked("tagging", operation, "read", str(single.get("id") or ""), machines=several)
-    if noun == "tag-association" and action:
+    operation = action or f"{request.method.lower()}{noun.title()}"
+    if noun == "tag-association" and request.method == "POST" and action in _ASSOCIATIONS:
         body = _body(request)
         ids = (one,) if one else tuple(str(tag) for tag in body.get("tag_ids") or ())
-        machine = str((body.get("object_id") or {}).get("id") or "")
-        return Asked("tagging", action, "detach" if action.startswith("detach") else "attach", machine, tag_ids=ids)
-    return Asked("tagging", f"{request.method.lower()}{noun.title()}", "word")
+        told = body.get("object_id") or {}
+        if told.get("type") == _MACHINE and told.get("id"):
+            return Asked("tagging", action, _ASSOCIATIONS[action], str(told["id"]), tag_ids=ids)
+    if noun in ("category", "tag") and request.method == "POST" and not one and not action:
+        spec = _body(request).get("create_spec") or {}
+        return Asked(
+            "tagging", operation, "word", parent=str(spec.get("category_id") or ""), name=str(spec.get("name") or "")
+        )
+    return Asked("tagging", operation, "unknown")
 
 
 def _body(request: Request) -> dict[str, Any]:
