@@ -74,3 +74,20 @@ def test_a_bucket_that_is_not_the_target_is_refused_in_words(world: World) -> No
     deploy(world, link("files", bucket="another"))
     assert "the link asks for bucket 'another', but 'files' is 'shop-files'" in world.component(LS, "files")["message"]
     assert roles(world) == []
+
+
+@pytest.mark.rule("L17")
+def test_a_role_of_that_name_that_a_person_made_is_left_alone(world: World) -> None:
+    deploy(world, link("files"))
+    (role,) = roles(world)
+    name, iam = role["RoleName"], world.person.client("iam")
+    iam.delete_role_policy(RoleName=name, PolicyName="bucket")
+    iam.delete_role(RoleName=name)
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []}))
+    world.settle()
+    assert iam.list_role_policies(RoleName=name)["PolicyNames"] == []
+    assert f"IAM role '{name}' is there and was not made by this link" in world.component(LS, "files")["message"]
+    deploy(world)
+    assert iam.get_role(RoleName=name)["Role"]["Path"] == "/"
+    assert "not made" not in world.component(LS, "files")["message"]
+    world.assert_safe()

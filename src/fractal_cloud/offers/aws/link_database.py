@@ -32,7 +32,7 @@ def drop_role(link: InboundLink[DatabaseLink]) -> None:
     server = _server_of(link)
     if server is not None:
         take_back(link, server)
-    drop_secret(link.cloud, _secret_id(link))
+    drop_secret(link.cloud, _secret_id(link), tag_of(link.mark))
 
 
 @grant_role.verifies

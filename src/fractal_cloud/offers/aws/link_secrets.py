@@ -31,16 +31,20 @@ def put_secret(cloud: Aws, name: str, mark: str, content: Mapping[str, Any]) -> 
     try:
         cloud.call(_SERVICE, "create_secret", Name=name, SecretString=text, Tags=tags)
     except Conflict:
-        found = cloud.find(_SERVICE, "describe_secret", SecretId=name) or {}
-        if not any(tag.get("Key") == LINK_TAG and tag.get("Value") == mark for tag in found.get("Tags") or ()):
+        if not _is_marked(cloud.find(_SERVICE, "describe_secret", SecretId=name), mark):
             raise Conflict(f"secret {name!r} is there and was not made by this link: rename or delete it") from None
         cloud.call(_SERVICE, "put_secret_value", SecretId=name, SecretString=text)
     return f"{STORE}:{cloud.region}:{name}"
 
 
-def drop_secret(cloud: Aws, name: str) -> None:
-    """Delete a link's secret for good; gone already is success."""
-    cloud.find(_SERVICE, "delete_secret", SecretId=name, ForceDeleteWithoutRecovery=True)
+def drop_secret(cloud: Aws, name: str, mark: str) -> None:
+    """Delete a link's secret for good; gone already is success, and one of that name that another made is left."""
+    if _is_marked(cloud.find(_SERVICE, "describe_secret", SecretId=name), mark):
+        cloud.find(_SERVICE, "delete_secret", SecretId=name, ForceDeleteWithoutRecovery=True)
+
+
+def _is_marked(found: Mapping[str, Any] | None, mark: str) -> bool:
+    return any(tag.get("Key") == LINK_TAG and tag.get("Value") == mark for tag in (found or {}).get("Tags") or ())
 
 
 def tag_of(mark: str) -> str:
@@ -79,7 +83,7 @@ def _received(link: AnyLink, version_key: str, contents: Contents, told: Sequenc
 
 def _drop(link: AnyLink) -> None:
     """Delete the secret of the link."""
-    drop_secret(link.cloud, _secret_id(link))
+    drop_secret(link.cloud, _secret_id(link), tag_of(link.mark))
 
 
 def _still_there(links: Sequence[AnyLink]) -> Iterator[AnyLink]:

@@ -7,9 +7,10 @@ travels sealed (L9). A new key is made only when nobody can have received the la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
 
+from fractal_cloud.model.errors import Conflict
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.s3 import AwsS3
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
@@ -48,14 +49,16 @@ def grant_bucket(link: InboundLink[StorageLink]) -> Published | None:
 
 @grant_bucket.revokes
 def withdraw_bucket(link: InboundLink[StorageLink]) -> None:
-    """Take the link's identity away, with its keys and rights."""
+    """Take the link's identity away, with its keys and rights; one of that name that it did not make is left."""
     cloud, name = link.cloud, _name(link)
-    for key in _keys(cloud, name):
-        cloud.find("iam", "delete_access_key", UserName=name, AccessKeyId=key)
-    cloud.find("iam", "delete_user_policy", UserName=name, PolicyName=POLICY)
-    cloud.find("iam", "delete_user", UserName=name)
-    cloud.find("iam", "delete_role_policy", RoleName=name, PolicyName=POLICY)
-    cloud.find("iam", "delete_role", RoleName=name)
+    if _is_own(link, _find(cloud, "User", name)):
+        for key in _keys(cloud, name):
+            cloud.find("iam", "delete_access_key", UserName=name, AccessKeyId=key)
+        cloud.find("iam", "delete_user_policy", UserName=name, PolicyName=POLICY)
+        cloud.find("iam", "delete_user", UserName=name)
+    if _is_own(link, _find(cloud, "Role", name)):
+        cloud.find("iam", "delete_role_policy", RoleName=name, PolicyName=POLICY)
+        cloud.find("iam", "delete_role", RoleName=name)
 
 
 @grant_bucket.verifies
@@ -110,9 +113,30 @@ def _policy(link: InboundLink[StorageLink], bucket: str) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements}, sort_keys=True)
 
 
+def _find(cloud: Aws, noun: Literal["User", "Role"], name: str) -> dict[str, Any] | None:
+    found = cloud.find("iam", f"get_{noun.lower()}", **{f"{noun}Name": name})
+    return found[noun] if found else None
+
+
+def _is_own(link: InboundLink[StorageLink], item: Mapping[str, Any] | None) -> bool:
+    """Whether a user or a role is there and bears this link's mark, below the path of links."""
+    if item is None or not str(item.get("Path", "")).startswith(PATH):
+        return False
+    return _tags(link)[0] in (item.get("Tags") or ())
+
+
+def _find_own(link: InboundLink[StorageLink], noun: Literal["User", "Role"]) -> dict[str, Any] | None:
+    """The user or the role the link made, if it is there; one of that name that it did not make is left alone."""
+    name = _name(link)
+    found = _find(link.cloud, noun, name)
+    if found is not None and not _is_own(link, found):
+        raise Conflict(f"IAM {noun.lower()} {name!r} is there and was not made by this link: rename or delete it")
+    return found
+
+
 def _bring_user(link: InboundLink[StorageLink], bucket: str) -> str:
     cloud, name = link.cloud, _name(link)
-    if cloud.find("iam", "get_user", UserName=name) is None:
+    if _find_own(link, "User") is None:
         cloud.call("iam", "create_user", UserName=name, Path=PATH, Tags=_tags(link))
     cloud.call("iam", "put_user_policy", UserName=name, PolicyName=POLICY, PolicyDocument=_policy(link, bucket))
     return name
@@ -120,16 +144,17 @@ def _bring_user(link: InboundLink[StorageLink], bucket: str) -> str:
 
 def _bring_role(link: InboundLink[StorageLink], bucket: str) -> str:
     cloud, name = link.cloud, _name(link)
-    found = cloud.find("iam", "get_role", RoleName=name)
+    found = _find_own(link, "Role")
     if found is None:
         service = _PRINCIPALS.get(link.other_type, "ecs-tasks.amazonaws.com")
         trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        found = cloud.call(
+        made = cloud.call(
             "iam", "create_role", RoleName=name, Path=PATH, AssumeRolePolicyDocument=document, Tags=_tags(link)
         )
+        found = made["Role"]
     cloud.call("iam", "put_role_policy", RoleName=name, PolicyName=POLICY, PolicyDocument=_policy(link, bucket))
-    return str(found["Role"]["Arn"])
+    return str(found["Arn"])
 
 
 def _keys(cloud: Aws, user: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.offers.kubernetes.kinds import SECRET
-from fractal_cloud.offers.kubernetes.linked import bring, marked, name_of, remove
+from fractal_cloud.offers.kubernetes.linked import bring, check_ours, marked, name_of, remove
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.link import OutboundHandler, OutboundLink, Published, outbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, STORAGE_LINK, DatabaseLink, StorageLink
@@ -33,6 +33,8 @@ def _received(link: AnyLink, version_key: str, contents: Contents, told: Sequenc
         return None
     name = name_of(link, f"-{str(version)[-12:].lower()}")
     there = link.cloud.find(SECRET, name)
+    if there is not None:
+        check_ours(there, SECRET, link.mark)
     if there is None and sealed is None:
         return plain or None  # it was lost here; the other side will see that nothing is received, and seal it anew
     if there is None:
