@@ -76,9 +76,12 @@ class Agent:
         self._wake = -1
         self._turn = 0
 
+    def _known(self, path: str) -> dict[str, Any]:
+        return {} if path == "/agent/wait" else {"lastSeen": self._held.last_seen}
+
     async def _say(self, path: str, body: dict[str, Any], by: Connection, since: float | None = None) -> Any:
         started = time.perf_counter() if since is None else since
-        status, answer = await by.post(path, {"agentId": self.id, **body})
+        status, answer = await by.post(path, {"agentId": self.id, **self._known(path), **body})
         self._times.taken[path].append((time.perf_counter() - started) * 1000)
         if status >= 400:
             self._times.refused += 1

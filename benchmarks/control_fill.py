@@ -30,8 +30,9 @@ from sqlalchemy import (
     update,
 )
 
-from fractal_cloud.control.store import Store, agents, claims, livesystems, reports, schema, tokens
+from fractal_cloud.control.store import Store, agents, claims, incarnations, livesystems, reports, schema, tokens
 from fractal_cloud.control.store.bulk import insert_missing, insert_rows, upsert
+from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
@@ -90,6 +91,7 @@ class Held:
     """What one agent has: its token of access, the leases of its scopes, the versions of their work, and components."""
 
     secret: str
+    last_seen: dict[str, Any]
     tokens: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
@@ -111,7 +113,7 @@ def lease(store: Store, accounts: int) -> list[Held]:
         whose = literal("agent-") + cast(cast(number, Integer), Text)
         theirs = schema.scopes.c.realm != _ACCOUNT
         connection.execute(update(schema.scopes).where(theirs).values(holder=whose, token=schema.scopes.c.token + 1))
-        return _held(connection, secrets)
+        return _held(tx, secrets)
 
 
 def _token(number: int, secret: str, now: datetime) -> dict[str, Any]:
@@ -129,9 +131,10 @@ def _agent(number: int) -> dict[str, Any]:
     }
 
 
-def _held(connection: Connection, secrets: list[str]) -> list[Held]:
+def _held(tx: Tx, secrets: list[str]) -> list[Held]:
     """What stands, by agent; of each scope a hundred components, which is more than anybody reports on here."""
-    found = {f"agent-{number}": Held(secret) for number, secret in enumerate(secrets, 1)}
+    connection, seen = tx.connection, incarnations.newest(tx).to_json()
+    found = {f"agent-{number}": Held(secret, seen) for number, secret in enumerate(secrets, 1)}
     table = schema.components.c
     some = select(table.uid, table.live_system_id, table.generation).limit(100)
     for row in connection.execute(select(schema.scopes).where(schema.scopes.c.holder.in_(found))):
@@ -172,7 +175,9 @@ def _settle_one(store: Store) -> None:
         )
         agents.register(tx, wanted, "admin")
         livesystems.deploy(tx, Deploy(declaration, identities, "ann"))
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=_AGENT), "admin"))
+    with store.read() as tx:
+        seen = incarnations.newest(tx)
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=_AGENT, last_seen=seen), "admin"))
     for lease in claimed.leases:
         assert lease.work is not None
         sent = ScopeReport(
@@ -183,7 +188,7 @@ def _settle_one(store: Store) -> None:
             resources=[_resource(lease.scope, part) for part in lease.work.components],
         )
         with store.write() as tx:
-            reports.report(tx, Report(agent_id=_AGENT, scopes=[sent]), "admin")
+            reports.report(tx, Report(agent_id=_AGENT, last_seen=seen, scopes=[sent]), "admin")
     with store.write() as tx:
         agents.leave(tx, _AGENT)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from fractal_cloud.control.store import Store, agents, claims, livesystems, open_store, reports
+from fractal_cloud.control.store import Store, agents, claims, incarnations, livesystems, open_store, reports
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
@@ -88,7 +88,9 @@ def register(store: Store, name: str, account: int) -> None:
 
 def settle(store: Store, name: str) -> int:
     """Claim everything, and report it as created, with its intents journalled first."""
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=name), TOKEN))
+    with store.read() as tx:
+        seen = incarnations.newest(tx)
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=name, last_seen=seen), TOKEN))
     count = 0
     for lease in claimed.leases:
         assert lease.work is not None
@@ -103,7 +105,7 @@ def settle(store: Store, name: str) -> int:
                 journal=[_entry(part, is_done=is_done) for part in parts],
             )
             with store.write() as tx:
-                reports.report(tx, Report(agent_id=name, scopes=[sent]), TOKEN)
+                reports.report(tx, Report(agent_id=name, last_seen=seen, scopes=[sent]), TOKEN)
         count += len(parts)
     return count
 
@@ -176,7 +178,9 @@ def timed(run: Callable[[], object], times: int) -> tuple[float, float, float]:
 
 def reporting(store: Store, changes: int) -> Callable[[], None]:
     """A report of so many changed components in one scope; each run changes them again."""
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="agent-0"), TOKEN))
+    with store.read() as tx:
+        seen = incarnations.newest(tx)
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen), TOKEN))
     lease = claimed.leases[0]
     assert lease.work is not None
     parts, number = lease.work.components[:changes], iter(range(1_000_000))
@@ -186,7 +190,7 @@ def reporting(store: Store, changes: int) -> Callable[[], None]:
         changed = [_change(part).model_copy(update={"output_fields": {"address": told}}) for part in parts]
         sent = ScopeReport(scope=lease.scope, token=lease.token, version=lease.work.version, changes=changed)  # type: ignore[union-attr]
         with store.write() as tx:
-            reports.report(tx, Report(agent_id="agent-0", scopes=[sent]), TOKEN)
+            reports.report(tx, Report(agent_id="agent-0", last_seen=seen, scopes=[sent]), TOKEN)
 
     return report
 
@@ -246,15 +250,18 @@ def main() -> None:
             f"{table:22} {rows:>9} rows {table_bytes / rows:8.0f} B/row and {index_bytes / rows:6.0f} B/row in indexes"
         )
 
+    with store.read() as tx:
+        seen = incarnations.newest(tx)
+
     def beat() -> None:
         with store.write() as tx:
-            agents.heartbeat(tx, Heartbeat(agent_id="agent-0"), TOKEN)
+            agents.heartbeat(tx, Heartbeat(agent_id="agent-0", last_seen=seen), TOKEN)
 
     with store.read() as tx:
         held = {row.key: row.version for row in tx.connection.execute(text("SELECT key, version FROM scopes"))}
 
     def claim() -> None:
-        claims.claim(store.database, Claim(agent_id="agent-0", held=held), TOKEN)
+        claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen, held=held), TOKEN)
 
     print("heartbeat:", TIMES.format(*timed(beat, 300)))
     print("claim without news:", TIMES.format(*timed(claim, 300)))

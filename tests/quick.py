@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -114,6 +115,8 @@ def sqlalchemy(folder: Path) -> Iterator[None]:
     make = dialect._sqlite
     empty = folder / "empty.db"
     Database(f"sqlite:///{empty}").close()
+    with sqlite3.connect(empty) as made:
+        made.execute("DELETE FROM incarnations")  # each database made from it draws its own at its first start
     first = make(URL.create("sqlite", database=str(empty)))
     with first.connect():
         pass  # what the dialect learns from its first connection

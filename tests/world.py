@@ -6,6 +6,8 @@ and it meets the sandbox over HTTP. Only time is short: a cycle is a fraction of
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -97,15 +99,33 @@ class World:
 
     def open_control_plane(self, name: str = "control.db") -> None:
         """Start a control plane on a database file of the world's folder."""
+        self._database = self._folder / name
         self._settings = ControlSettings(
-            database_url=quick.database(self._folder / name),
+            database_url=quick.database(self._database),
             admin_token=ADMIN_TOKEN,
             cycle_seconds=self.cycle_seconds,
         )
+        self._serve()
+        self.start_agent()
+
+    def _serve(self) -> None:
         self.app = create_app(self._settings)
         self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
         self.api.__enter__()
-        self.start_agent()
+
+    def backup(self, name: str = "backup.db") -> None:
+        """Copy the database as it is now, beside the running control plane."""
+        with sqlite3.connect(self._database) as here, sqlite3.connect(self._folder / name) as there:
+            here.backup(there)
+
+    def restore(self, name: str = "backup.db") -> None:
+        """Stop the control plane, put a backup in the place of its database, and start it; the agent lives on."""
+        self.api.__exit__(None, None, None)
+        for left in self._folder.glob(f"{self._database.name}*"):
+            left.unlink()
+        shutil.copyfile(self._folder / name, self._database)
+        self._serve()
+        self._plane._client = self.api
 
     def close(self) -> None:
         """End all of it."""
@@ -117,8 +137,8 @@ class World:
         settings = AgentSettings(
             providers=self.providers, cycle_seconds=self.cycle_seconds, token=ADMIN_TOKEN, **self._agent_settings
         )
-        plane = control(ControlPlane("http://testserver", ADMIN_TOKEN, client=self.api))
-        self.agent = Agent(settings, plane)
+        self._plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=self.api)
+        self.agent = Agent(settings, control(self._plane))
         return self.agent
 
     def restart_agent(self) -> Agent:

@@ -11,6 +11,7 @@ import pytest
 
 from fractal_cloud.model.wire import Claimed
 from tests.api.conftest import Api, subnet, vpc
+from tests.seen import told
 
 SCOPE = "aws/123456789012/eu-west-1"
 
@@ -35,7 +36,8 @@ def test_a_report_under_a_lost_lease_is_a_conflict(api: Api) -> None:
 
 def test_an_unknown_agent_is_not_found(api: Api) -> None:
     for route in ("claim", "heartbeat", "wait", "release"):
-        body: dict[str, Any] = {"agentId": "nobody", **({"wake": 0} if route == "wait" else {})}
+        more = {"wait": {"wake": 0}, "release": {}}.get(route, {"lastSeen": told(api.client)})
+        body: dict[str, Any] = {"agentId": "nobody", **more}
         answer = api.client.post(f"/agent/{route}", json=body)
         assert answer.status_code == 404, route
         assert "register" in answer.json()["detail"]
@@ -129,7 +131,7 @@ def test_a_plan_is_answered_by_the_scopes_agent(api: Api) -> None:
 
 def _plan_task(api: Api) -> dict[str, Any]:
     for _ in range(100):
-        plans = api.client.post("/agent/claim", json={"agentId": "a1"}).json()["plans"]
+        plans = api.client.post("/agent/claim", json={"agentId": "a1", "lastSeen": told(api.client)}).json()["plans"]
         if plans:
             task: dict[str, Any] = plans[0]
             return task
@@ -189,10 +191,10 @@ def test_what_the_database_cannot_hold_is_refused(api: Api, change: dict[str, An
 
 
 def test_the_character_nul_is_refused_everywhere(api: Api) -> None:
-    answer = api.client.post("/agent/claim", json={"agentId": "a\0"})
+    answer = api.client.post("/agent/claim", json={"agentId": "a\0", "lastSeen": told(api.client)})
     assert answer.status_code == 422
     assert "NUL" in answer.text
-    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000"})
+    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000", "lastSeen": told(api.client)})
     assert spelled.status_code == 404
 
 

@@ -89,8 +89,10 @@ def _beside(deed: Callable[[], object]) -> threading.Thread:
 @pytest.mark.rule("C5")
 def test_a_deploy_at_one_wakes_an_agent_that_waits_at_the_other(planes: tuple[Plane, Plane]) -> None:
     here, there = planes
-    there.post("/agent/register", agentId="a1", environment="default", reaches=[REACH], cycleSeconds=60)
-    wake = there.post("/agent/claim", agentId="a1")["wake"]
+    seen = there.post("/agent/register", agentId="a1", environment="default", reaches=[REACH], cycleSeconds=60)[
+        "lastSeen"
+    ]
+    wake = there.post("/agent/claim", agentId="a1", lastSeen=seen)["wake"]
     woken: list[tuple[float, Json]] = []
 
     def wait() -> None:
@@ -105,7 +107,7 @@ def test_a_deploy_at_one_wakes_an_agent_that_waits_at_the_other(planes: tuple[Pl
     at, answer = woken[0]
     assert answer["woken"]
     assert at - deployed < 3, "woken only when its wait was over"
-    assert here.post("/agent/claim", agentId="a1")["leases"], "an agent may talk to any of them"
+    assert here.post("/agent/claim", agentId="a1", lastSeen=seen)["leases"], "an agent may talk to any of them"
 
 
 @pytest.mark.rule("C4")

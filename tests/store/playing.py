@@ -17,6 +17,7 @@ from fractal_cloud.model.wire import (
     Claimed,
     ComponentChange,
     Heartbeat,
+    LastSeen,
     Reach,
     Registered,
     Registration,
@@ -27,6 +28,7 @@ from fractal_cloud.model.wire import (
 )
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.rules.identify import identities
+from tests.seen import last_seen
 
 Json = dict[str, Any]
 TOKEN = "admin"
@@ -170,6 +172,7 @@ class Player:
     versions: dict[str, int] = field(default_factory=dict)
     work: dict[str, WorkComponent] = field(default_factory=dict)
     scope_of: dict[str, str] = field(default_factory=dict)
+    remembers: LastSeen | None = None
 
     def register(
         self,
@@ -188,11 +191,13 @@ class Player:
             agent_id=self.id, environment=environment, reaches=reaches, types=list(types), cycle_seconds=cycle
         )
         with self.world.store.write() as tx:
-            return agents.register(tx, registration, token)
+            registered = agents.register(tx, registration, token)
+        self.remembers = registered.last_seen
+        return registered
 
     def claim(self, limit: int = 1000) -> Claimed:
         """Claim, and take in the work."""
-        wanted = Claim(agent_id=self.id, held=self.versions, limit=limit)
+        wanted = Claim(agent_id=self.id, last_seen=self.last_seen, held=self.versions, limit=limit)
         claimed = Claimed.model_validate(claims.claim(self.world.store.database, wanted, TOKEN))
         self.tokens = {lease.scope: lease.token for lease in claimed.leases}
         self.versions = {key: version for key, version in self.versions.items() if key in self.tokens}
@@ -209,7 +214,8 @@ class Player:
 
     def beat(self, read_at: Mapping[str, datetime] | None = None, held: Mapping[str, int] | None = None) -> list[str]:
         """Say that it lives, what it has read and what it takes for its own; the scopes it lost."""
-        beat = Heartbeat(agent_id=self.id, read_at=dict(read_at or {}), held=dict(held or {}))
+        seen = self.last_seen
+        beat = Heartbeat(agent_id=self.id, last_seen=seen, read_at=dict(read_at or {}), held=dict(held or {}))
         with self.world.store.write() as tx:
             return agents.heartbeat(tx, beat, TOKEN).lost
 
@@ -256,7 +262,12 @@ class Player:
             )
             for index, (key, group) in enumerate(by_scope.items())
         ]
-        return reports.Sent(Report(agent_id=self.id, scopes=spoken), TOKEN)
+        return reports.Sent(Report(agent_id=self.id, last_seen=self.last_seen, scopes=spoken), TOKEN)
+
+    @property
+    def last_seen(self) -> LastSeen:
+        """What it remembers of the database; one that was never here, all there is."""
+        return self.remembers or last_seen(self.world.store)
 
     def settle(self, *live_system_ids: str) -> None:
         """Claim, and report everything in the work as managed and active."""

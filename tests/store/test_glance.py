@@ -18,6 +18,7 @@ from fractal_cloud.control.store.schema import agent_reaches
 from fractal_cloud.control.store.work import empty_work
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Claim, Claimed, Heartbeat, Reach, Registration
+from tests.seen import last_seen
 from tests.store.playing import CATALOG, TOKEN, Clock, World, net
 
 
@@ -43,7 +44,7 @@ def _begins(statement: str) -> bool:
 
 def _seen(world: World, agent_id: str = "a1") -> Glance:
     with world.store.read() as tx:
-        return glance(tx, agent_id, TOKEN)
+        return glance(tx, agent_id, last_seen(world.store), TOKEN)
 
 
 def _reached(world: World) -> set[tuple[str, str, str]]:
@@ -198,17 +199,20 @@ def test_the_time_is_the_databases_own_where_it_has_one(postgres_database: str) 
         wanted = Registration(agent_id="a1", environment="default", reaches=[reach], cycle_seconds=60)
         with store.write() as tx:
             registered = agents.register(tx, wanted, TOKEN)
+        seen = registered.last_seen
         with _statements(world) as asked:
-            claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="a1"), TOKEN))
+            claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="a1", last_seen=seen), TOKEN))
         assert len(claimed.leases) == 1
         assert claimed.now >= registered.now
         held = {lease.scope: lease.work.version for lease in claimed.leases if lease.work is not None}
         with _statements(world) as asked:
-            later = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="a1", held=held), TOKEN))
+            later = Claimed.model_validate(
+                claims.claim(store.database, Claim(agent_id="a1", last_seen=seen, held=held), TOKEN)
+            )
         assert len(asked) == 1, asked
         assert later.now > claimed.now
         with _statements(world) as asked, store.write() as tx:
-            beat = agents.heartbeat(tx, Heartbeat(agent_id="a1"), TOKEN)
+            beat = agents.heartbeat(tx, Heartbeat(agent_id="a1", last_seen=seen), TOKEN)
         assert len(asked) == 3, asked
         assert beat.now > later.now
     finally:

@@ -162,7 +162,7 @@ class Halves:
             link.sighting = self._guard(task, done)
         if done.abandoned:
             return
-        if not self._may_write():
+        if task.tracked.in_recovery or not self._may_write():
             done.abandoned = True
         elif task.verb == "revoke":
             _revoke(task.handler, link)

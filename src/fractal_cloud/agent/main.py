@@ -20,6 +20,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, Contro
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.deadline import Deadline, Moment, moment
 from fractal_cloud.agent.heap import Heap
+from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
@@ -34,6 +35,7 @@ from fractal_cloud.model.wire import (
     Claimed,
     Heartbeat,
     Hosts,
+    LastSeen,
     PlanTask,
     Reach,
     Registration,
@@ -147,6 +149,7 @@ class Agent:
         self._deadline = Deadline()
         self._lease_seconds = 10.0
         self._registered = False
+        self._seen = LastSeenFile(settings.state_dir, settings.url)
         self._last_beat = 0.0
         self._alarm = threading.Event()
         self._poll: Future[Woken] | None = None
@@ -259,8 +262,10 @@ class Agent:
                 types=[catalog[name] for name in self._around.offers],
                 cycle_seconds=self.settings.cycle_seconds,
                 public_key=self._sealing.public,
+                last_seen=self._seen.value,
             )
         )
+        self._take_over_incarnation(answer.last_seen)
         self._clock.set(answer.now)
         self._lease_seconds = answer.lease_seconds
         for key in [key for key, turn in self._turns.items() if turn.running is not None]:
@@ -269,6 +274,22 @@ class Agent:
         self._registered = True
         reaches = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in self._reaches.values()]
         log.info("registered", agent=self.settings.agent_id, reaches=reaches)
+
+    def _take_over_incarnation(self, seen: LastSeen) -> None:
+        """Remember what was seen; of another life of the database, nothing that was told before may be used (C9)."""
+        before = self._seen.value
+        self._seen.keep(seen)
+        if before is not None and before.incarnation != seen.incarnation:
+            log.warning("the control plane has another database than before, or a restored one", known=before.event)
+            self._hosts = self._hosts.model_copy(update={"number": -1})
+            for key in list(self._turns):
+                self._lose(key)
+
+    def _known_event(self) -> LastSeen:
+        """What this agent has seen last: said with everything that it says after it registered."""
+        seen = self._seen.value
+        assert seen is not None, "only an agent that registered speaks"
+        return seen
 
     def _reach(self) -> _Reached:
         """Ask every provider what can be reached now; what cannot is named in the log, and keeps nobody waiting."""
@@ -331,8 +352,15 @@ class Agent:
 
     def _claim(self) -> None:
         held = {key: turn.held.version for key, turn in self._turns.items()}
-        asked = Claim(agent_id=self.settings.agent_id, held=held, hosts=self._hosts.number, unreached=self._unreached)
+        asked = Claim(
+            agent_id=self.settings.agent_id,
+            last_seen=self._known_event(),
+            held=held,
+            hosts=self._hosts.number,
+            unreached=self._unreached,
+        )
         claimed = self._control.claim(asked)
+        self._seen.keep(claimed.last_seen)
         self._clock.set(claimed.now)
         self._wake = claimed.wake
         if claimed.hosts is not None:
@@ -507,7 +535,13 @@ class Agent:
         read_at = {k: t.held.read_at for k, t in self._turns.items() if t.held.read_at is not None}
         swept = {k: min(s.at for s in t.held.swept.values()) for k, t in self._turns.items() if t.held.swept}
         beat = self._control.heartbeat(
-            Heartbeat(agent_id=self.settings.agent_id, held=held, read_at=read_at, swept_since=swept)
+            Heartbeat(
+                agent_id=self.settings.agent_id,
+                last_seen=self._known_event(),
+                held=held,
+                read_at=read_at,
+                swept_since=swept,
+            )
         )
         self._clock.set(beat.now)
         self._last_beat = begun
@@ -526,8 +560,8 @@ class Agent:
 
     def publish(self, report: ScopeReport) -> datetime:
         """Publish what changed in a scope."""
-        reported = self._control.report(Report(agent_id=self.settings.agent_id, scopes=[report]))
-        return reported.at
+        sent = Report(agent_id=self.settings.agent_id, last_seen=self._known_event(), scopes=[report])
+        return self._control.report(sent).at
 
     def _answer_plan(self, task: PlanTask) -> None:
         scope = Scope.from_key(task.work.scope)

@@ -7,6 +7,7 @@ import socket
 import uuid
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 
 def _agent_id() -> str:
@@ -20,7 +21,8 @@ class AgentSettings:
     ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
     cloud tells only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
     waited for (S17). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
-    it every agent makes one of its own (L9).
+    it every agent makes one of its own (L9). ``state_dir``: where it keeps which event of the control plane it has seen
+    last (C9); None for nowhere.
     """
 
     url: str = "http://127.0.0.1:8600"
@@ -32,6 +34,7 @@ class AgentSettings:
     sweep_budget: int = 100
     visibility_seconds: float = 10.0
     sealing_key: str = field(default="", repr=False)
+    state_dir: Path | None = None
     agent_id: str = field(default_factory=_agent_id)
 
     @property

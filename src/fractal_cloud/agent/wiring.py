@@ -122,7 +122,7 @@ class Wiring:
     def _phase(self, tracked: Tracked, judgement: Judgement) -> tuple[Phase, str]:
         view = self._outlook.view(tracked)
         name = repr(tracked.component_id)
-        if view.error is not None:
+        if view.error is not None or tracked.in_recovery:
             return Phase.LEAVE, ""
         is_imported = judgement.stance is Stance.IMPORTED
         is_ours = not judgement.stance.hands_off or (is_imported and self._outlook.is_wired_here(tracked))

@@ -95,6 +95,9 @@ class Writer:
         """One step, guarded. The cloud's errors are part of the outcome; anything else is our own fault, and raised."""
         tracked, step = planned.tracked, planned.step
         outcome = Outcome(planned)
+        if tracked.in_recovery:  # judged so before: whatever led here all the same, nothing is written (C9)
+            outcome.abandoned = True
+            return outcome
         with self._held.cloud.acting(Act(tracked.live_system_id, tracked.component_id, step.reason)) as act:
             try:
                 if step.verb is Verb.CREATE:

@@ -30,6 +30,10 @@ class EventKind(StrEnum):
     RESOURCE_LOST = "ResourceLost"
     RACE_LOST = "RaceLost"
     DECLARATION_REFUSED = "DeclarationRefused"
+    RECOVERY_BEGAN = "RecoveryBegan"
+    RECOVERY_CONFIRMED = "RecoveryConfirmed"
+    REQUEST_VOIDED = "RequestVoided"
+    TOKENS_CONFIRMED = "TokensConfirmed"
 
 
 class Event(Wire):

@@ -57,9 +57,9 @@ class Situation:
     ``heir`` is the LiveSystem last seen as owner, if it still declares the resource; ``claimant`` follows from it.
     ``untouchable``: the type cannot carry tags, or the component is ``importOnly``. ``owes_tags``: it is what this
     component's own creation made, which could not carry tags, and the agent has not begun to put any on it.
-    ``was_absent``: the last publication said absent. ``noticed``: what would change was published at least one settled
-    cycle ago. ``tags_frozen``: nobody can change a tag of it after its creation, so that ``reconcile`` and the override
-    are what the control plane remembers.
+    ``was_absent``: the last publication said absent, or what is remembered comes from a backup (C9). ``noticed``: what
+    would change was published at least one settled cycle ago. ``tags_frozen``: nobody can change a tag of it after its
+    creation, so that ``reconcile`` and the override are what the control plane remembers.
     """
 
     presence: Presence

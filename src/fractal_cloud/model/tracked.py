@@ -114,6 +114,7 @@ class Remembered:
     setbacks: tuple[Setback, ...] = ()
     stuck: bool = False
     refusal: Refusal | None = None
+    restored: bool = False
     links: LinkStates = NO_LINKS
 
     @classmethod
@@ -137,6 +138,7 @@ class Remembered:
             setbacks=tuple(memory.setbacks),
             stuck=memory.stuck,
             refusal=memory.refusal,
+            restored=memory.restored,
             links=memory.links if memory.links.inbound or memory.links.outbound else NO_LINKS,
         )
 
@@ -170,6 +172,7 @@ class Tracked:
     links_in: tuple[LinkWork, ...] = ()
     links_out: tuple[LinkWork, ...] = ()
     realm_names: tuple[str, str] = ("", "")
+    in_recovery: bool = False
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, copies: Copies) -> Tracked:
@@ -203,6 +206,7 @@ class Tracked:
             open_writes=tuple(work.open_writes),
             links_in=tuple(work.links_in),
             links_out=tuple(work.links_out),
+            in_recovery=work.in_recovery,
         )
 
     @property
@@ -253,5 +257,6 @@ def to_change(
         setbacks=list(memory.setbacks),
         stuck=memory.stuck,
         refusal=memory.refusal,
+        restored=memory.restored,
         links=memory.links,
     )

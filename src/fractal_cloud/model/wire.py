@@ -40,6 +40,7 @@ class Intent(Wire):
     ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet. ``tagging``: empty where
     the tags travel in the create call; where they cannot, they are ``owed``, and ``begun`` from before the one call
     that puts them on: what is found without them then was let go by somebody, for all that can be known.
+    ``restored``: it stood in a backup (C9). It recognises what it made, and is no reason to create anything.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Intent(Wire):
     attempts: int = 1
     resource_id: str | None = None
     tagging: Literal["", "owed", "begun"] = ""
+    restored: bool = False
 
 
 class Bound(Wire):
@@ -96,6 +98,7 @@ class Memory(Wire):
     see ``Sighting``. ``setbacks``: when somebody set values of ours back, by parameter (S27).
     ``stuck``: it makes no progress until a person acts, so a mutation does not wait for it (C8).
     ``refusal``: the write that failed last, until one goes through or nothing is left to write (S21).
+    ``restored``: all this comes from a backup: what would change is shown for one cycle before it is written (C9).
     """
 
     stance: Stance = Stance.NONE
@@ -115,6 +118,7 @@ class Memory(Wire):
     setbacks: list[Setback] = Field(default_factory=list)
     stuck: bool = False
     refusal: Refusal | None = None
+    restored: bool = False
     links: LinkStates = Field(default_factory=LinkStates)
 
 
@@ -176,11 +180,14 @@ class WorkComponent(Wire):
     components of its LiveSystem, in whatever scope, that depended on it and were left in the cloud (O10).
     ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
     ``links_in``: links that lead here, where this component is the owner's; ``links_out``: links that start here.
+    ``in_recovery``: the control plane was restored from a backup, and nobody has confirmed this LiveSystem yet: it is
+    only read (C9).
     """
 
     uid: str
     live_system_id: str
     environment: str
+    in_recovery: bool = False
     readoption: Readoption = "handshake"
     deployed_at: datetime
     generation: int
@@ -287,8 +294,23 @@ class Hosts(Wire):
     hosts: list[Host] = Field(default_factory=list)
 
 
+class LastSeen(Wire):
+    """The newest event that an agent knows of, and the incarnation of the database that it is in (C9).
+
+    ``event_id``: empty where that event is kept no longer. ``at``: the control plane's time when the agent was told.
+    """
+
+    incarnation: str
+    event: int
+    event_id: str = ""
+    at: datetime
+
+
 class Registration(Wire):
-    """An agent introduces itself. ``public_key``: what is sealed to it, only this agent can open (L9)."""
+    """An agent introduces itself. ``public_key``: what is sealed to it, only this agent can open (L9).
+
+    ``last_seen``: what it remembers of this control plane; None for one that was never here.
+    """
 
     agent_id: str
     environment: str
@@ -297,6 +319,7 @@ class Registration(Wire):
     cycle_seconds: float
     version: str = ""
     public_key: str = ""
+    last_seen: LastSeen | None = None
 
 
 class Registered(Wire):
@@ -304,6 +327,7 @@ class Registered(Wire):
 
     now: datetime
     lease_seconds: float
+    last_seen: LastSeen
 
 
 class Claim(Wire):
@@ -313,6 +337,7 @@ class Claim(Wire):
     """
 
     agent_id: str
+    last_seen: LastSeen
     held: dict[str, int] = Field(default_factory=dict)
     limit: int = 1000
     hosts: int = 0
@@ -328,6 +353,7 @@ class Claimed(Wire):
 
     now: datetime
     wake: int
+    last_seen: LastSeen
     leases: list[Lease] = Field(default_factory=list)
     asked_back: list[str] = Field(default_factory=list)
     plans: list[PlanTask] = Field(default_factory=list)
@@ -356,6 +382,7 @@ class Heartbeat(Wire):
     """
 
     agent_id: str
+    last_seen: LastSeen
     held: dict[str, int] = Field(default_factory=dict)
     read_at: dict[str, datetime] = Field(default_factory=dict)
     swept_since: dict[str, datetime] = Field(default_factory=dict)
@@ -414,6 +441,7 @@ class ComponentChange(Wire):
     setbacks: list[Setback] = Field(default_factory=list)
     stuck: bool = False
     refusal: Refusal | None = None
+    restored: bool = False
     links: LinkStates = Field(default_factory=LinkStates)
 
 
@@ -433,6 +461,7 @@ class Report(Wire):
     """All that changed in a cycle, or all that is about to be written in a wave; refused whole if a token is stale."""
 
     agent_id: str
+    last_seen: LastSeen
     scopes: list[ScopeReport]
 
 

@@ -108,6 +108,8 @@ class Judgement:
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
+    if tracked.in_recovery:
+        return _in_recovery(tracked, view, around)
     if around.mark is None:
         return _hidden(tracked, _sighted(view))
     drift = _drift(tracked, view, around)
@@ -125,6 +127,8 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
     if answer is not None and answer.acts:
         return _act_on_request(tracked, view, around, answer, drift)
     if tracked.deleting:
+        if view.presence is Presence.ABSENT:  # what an intent of a backup made may still show (C9, S17)
+            situation = replace(situation, intent_open=tracked.memory.intent is not None)
         is_bound = view.sighting is None or is_bound_to(tracked, view.sighting)
         rule, fate = decide_deletion(situation, trace=view.trace, window_over=around.window_over, is_bound=is_bound)
         return _deletion(tracked, view, around, rule, fate, answer)
@@ -140,6 +144,13 @@ def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
             return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
         case _:
             return _standstill(tracked, view, around, decision, drift, answer)
+
+
+def _in_recovery(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
+    """What a restored backup says of a component is no truth: it is read, and nothing else follows (C9)."""
+    memory, drift = tracked.memory, _drift(tracked, view, around)
+    message = words.in_recovery(tracked.live_system_id, view.error)
+    return Judgement("C9", None, memory.stance, message, drift, waits_for=memory.waits_for, stuck=True)
 
 
 def _is_tagging_owed(tracked: Tracked) -> bool:

@@ -18,6 +18,8 @@ from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
 from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 
+_TAKES_OVER = frozenset({"S4", "S9", "S11a", "S12"})
+
 
 def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     """The observed half of a component after a judgement; equal to what it was where nothing changed."""
@@ -42,7 +44,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
         established=present or intent is not None or (memory.established and not absent),
         absent_since=(memory.absent_since or AT_PUBLICATION)
-        if absent and intent is None
+        if absent and (intent is None or intent.restored)
         else None
         if present
         else memory.absent_since,
@@ -53,6 +55,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         setbacks=memory.setbacks,
         stuck=judgement.stuck,
         refusal=memory.refusal,
+        restored=memory.restored and not _is_settled(judgement),
         links=memory.links,
     )
 
@@ -60,6 +63,11 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
 def _is_its_own(tracked: Tracked, sighting: Sighting) -> bool:
     """Whether what was seen is published as the component's: not what took the name of one that is deleted (O19)."""
     return not tracked.deleting or is_bound_to(tracked, sighting)
+
+
+def _is_settled(judgement: Judgement) -> bool:
+    """Whether what a backup remembered has been shown, and taken over by what was seen since (C9, S12a)."""
+    return judgement.rule in _TAKES_OVER and judgement.stance is Stance.MANAGED and not judgement.noticing
 
 
 def _intent(memory: Remembered, sighting: Sighting | None) -> Intent | None:

@@ -11,7 +11,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.tracked import Remembered, Tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ def situate(
         owner=party(tags.owner, tracked.live_system_id),
         heir=claims.heir_as_seen_by(tracked.live_system_id),
         claimant=claims.claimant_as_seen_by(tracked.live_system_id),
-        stance=memory.stance,
+        stance=Stance.NONE if _is_forgotten(memory, view, traits) else memory.stance,
         redeployed=tracked.is_redeployed,
         holds_data=traits.holds_data,
-        intent_open=memory.intent is not None,
-        was_absent=memory.absent_since is not None or memory.noticed_since is not None,
+        intent_open=memory.intent is not None and not memory.intent.restored,
+        was_absent=memory.absent_since is not None or memory.noticed_since is not None or memory.restored,
         readoption_by_tag=tracked.readoption_by_tag,
         noticed=memory.noticed_since is not None and now - memory.noticed_since >= cycle,
         drifted=drifted,
@@ -158,6 +158,12 @@ def _is_same(sighting: Sighting, resource_id: str, incarnation: str) -> bool:
     if sighting.resource_id != resource_id:
         return False
     return not (incarnation and sighting.incarnation) or sighting.incarnation == incarnation
+
+
+def _is_forgotten(memory: Remembered, view: View, traits: TypeTraits) -> bool:
+    """Whether nobody knows any more that it may be changed: no tag can say what was done since the backup (C9)."""
+    is_frozen = traits.tags_frozen and view.sighting is not None
+    return is_frozen and memory.restored and memory.stance is Stance.MANAGED
 
 
 def is_handed_back(tracked: Tracked, view: View) -> bool:

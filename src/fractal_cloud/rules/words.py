@@ -92,6 +92,15 @@ def realm_not_confirmed(provider: str, name: str, why: str) -> str:
     return f"which realm is reached as {title} could not be confirmed: {why}"
 
 
+def in_recovery(live_system_id: str, error: CloudError | None = None) -> str:
+    """The control plane was restored from a backup, and nobody has confirmed the LiveSystem yet (C9)."""
+    told = (
+        "this control plane was restored from a backup; nothing is written until the LiveSystem is deployed again or "
+        f"confirmed: run `fractal restored confirm {live_system_id}`"
+    )
+    return told if error is None else f"{told}; it cannot be read now: {error.message}"
+
+
 def unswept(names: Iterable[str], error: CloudError, *, seen_before: bool) -> str:
     """Parameters that are read one by one could not be read this time (S23)."""
     shown = "shown as last seen" if seen_before else "not compared until it can be read"

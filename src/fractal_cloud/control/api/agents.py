@@ -16,8 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.api.together import Apart, Together
+from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, agents, claims, plans, reports, scopes
+from fractal_cloud.control.store import Store, agents, claims, plans, recovery, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.failures import Unsure, again
 from fractal_cloud.control.store.signals import reach_topic
@@ -28,6 +29,7 @@ from fractal_cloud.model.wire import (
     Claim,
     Claimed,
     Heartbeat,
+    LastSeen,
     PlanResult,
     Registered,
     Registration,
@@ -56,7 +58,7 @@ class Released(AgentName):
 
 
 @router.post("/register")
-def register(registration: Registration, store: TheStore, who: Who) -> Registered:
+def register(registration: Registration, store: TheStore, who: Who, request: Request) -> Registered:
     """An agent introduces itself: what it reaches, and which types it knows."""
     if not 0 < registration.cycle_seconds <= LONGEST_CYCLE:
         raise BadRequest([Fault("cycleSeconds", f"is {registration.cycle_seconds}: give seconds, up to a day")])
@@ -71,8 +73,22 @@ def register(registration: Registration, store: TheStore, who: Who) -> Registere
         faults = type_faults(registration.types, store.catalog(tx))
     if faults:
         raise BadRequest(faults)
+    if registration.last_seen is not None:
+        _recover_if_restored(store, registration, registration.last_seen, who, request.app.state.authenticator)
     with store.write() as tx:
         return agents.register(tx, registration, who.id)
+
+
+def _recover_if_restored(
+    store: Store, registration: Registration, seen: LastSeen, who: Principal, authenticator: Authenticator
+) -> None:
+    """Begin a recovery where the agent knows more than the database does; that stands even if the agent is refused."""
+    with store.read() as tx:
+        if not recovery.is_restored(tx, seen):
+            return
+    with store.write() as tx:
+        recovery.begin_if_restored(tx, seen, registration.agent_id, who.name)
+    authenticator.forget()
 
 
 @router.post("/claim", responses={200: {"model": Claimed}})

@@ -37,12 +37,17 @@ async def plan(
     """What a deploy of the body (without one: of the stored declaration) would do, component by component."""
     started = time.monotonic()
     asked = await run_in_threadpool(_ask, store, live_system_id, document)
+    await wait_for_agents(store, asked, timeout - (time.monotonic() - started))
+    return answer(await run_in_threadpool(again, lambda: _conclude(store, asked, timeout)))
+
+
+async def wait_for_agents(store: Store, asked: Asked, seconds: float) -> None:
+    """Return as soon as every agent that was asked has answered, or after so many seconds."""
+    until = time.monotonic() + seconds
     with store.signals.subscribe([plan_topic(asked.plan_id)]) as subscription:
         while not await run_in_threadpool(again, lambda: _is_answered(store, asked)):
-            left = timeout - (time.monotonic() - started)
-            if not await subscription.wait(left):
-                break
-    return answer(await run_in_threadpool(again, lambda: _conclude(store, asked, timeout)))
+            if not await subscription.wait(until - time.monotonic()):
+                return
 
 
 def _ask(store: Store, live_system_id: str, document: object) -> Asked:

@@ -33,6 +33,7 @@ class LiveSystem(LiveSystemDeclaration):
     generation: int
     mutation_id: str
     deleting: bool
+    in_recovery: bool
     deployed_at: datetime
     last_updated: datetime
 
@@ -218,6 +219,16 @@ class Plan(Wire):
     reasons: list[str]
 
 
+class RecoveryPlan(Plan):
+    """What confirming a LiveSystem of a restored backup would do.
+
+    ``fingerprint``: what confirms it; null while some components are ``unknown``.
+    """
+
+    fingerprint: str | None
+    unknown: list[str]
+
+
 class EndedComponent(Wire):
     """What a delete would do with one component."""
 
@@ -278,12 +289,41 @@ class Token(Wire):
     role: str
     providers: list[str]
     created_at: datetime
+    waits: bool
 
 
 class CreatedToken(Token):
     """A new token, with its secret."""
 
     token: str
+
+
+class HeldLiveSystem(Wire):
+    """A LiveSystem of a restored backup that nobody has confirmed yet; ``shownAt``: when its plan was last shown."""
+
+    id: str
+    deleting: bool
+    generation: int
+    deployed_at: datetime
+    shown_at: datetime | None
+
+
+class Recovery(Wire):
+    """What waits for a person since a backup was restored; ``since``, ``by`` and ``reason`` are of the last time."""
+
+    incarnation: str
+    in_recovery: bool
+    since: datetime | None
+    by: str | None
+    reason: str | None
+    live_systems: list[HeldLiveSystem]
+    tokens: list[Token]
+
+
+class ConfirmedTokens(Wire):
+    """The names of the tokens that were let in again."""
+
+    confirmed: list[str]
 
 
 class Page(Wire):

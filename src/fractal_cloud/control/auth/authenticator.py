@@ -78,7 +78,9 @@ class Authenticator:
         asked = {secret_hash, *besides}
         with self._store.read() as tx:
             rows = tokens.find(tx, asked)
-        found = {row.hash: Principal(row.id, row.name, Role(row.role), frozenset(row.providers)) for row in rows}
+        found = {
+            row.hash: Principal(row.id, row.name, Role(row.role), frozenset(row.providers), row.waits) for row in rows
+        }
         with self._lock:
             if forgotten == self._forgotten:  # else one of them may have been revoked since it was read
                 self._remember(asked, found, began)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fractal_cloud.control.auth.authenticator import Authenticator
+from fractal_cloud.control.store import tokens
 from fractal_cloud.control.store.failures import DatabaseTrouble, again
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
@@ -45,6 +46,8 @@ class Authentication:
             detail = f"{why}: send «Authorization: Bearer <token>» with a token of this control plane"
             answer = self._refuse(401, detail, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
             await answer(scope, receive, send)
+        elif principal.waits:
+            await self._refuse(403, f"token {principal.name!r}: {tokens.WAITS}", "forbidden")(scope, receive, send)
         elif not principal.may(scope["method"], scope["path"]):
             detail = f"a token with the role {principal.role.value!r} may not do this: use one with another role"
             await self._refuse(403, detail, "forbidden")(scope, receive, send)

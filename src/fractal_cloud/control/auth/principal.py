@@ -17,12 +17,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The bearer of a token; ``providers`` empty means that an agent may speak for all."""
+    """The bearer of a token; ``providers`` empty means that an agent may speak for all.
+
+    ``waits``: the token stood in a backup that was restored, and no admin has confirmed it yet (C9).
+    """
 
     id: str
     name: str
     role: Role
     providers: frozenset[str] = frozenset()
+    waits: bool = False
 
     def may(self, method: str, path: str) -> bool:
         """Whether the role reaches a route."""

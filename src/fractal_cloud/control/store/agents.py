@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
-from fractal_cloud.control.store import hosts, scopes, types
+from fractal_cloud.control.store import hosts, incarnations, scopes, tokens, types
 from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
@@ -141,6 +141,7 @@ def only_own(found: Sequence[Any], agent_id: str, token_id: str | None) -> Any:
 def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     """Take an agent in: its reach settles where components of its environment are looked for."""
     lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
+    tokens.refuse_waiting(tx, token_id)
     _refuse_name_of_another(tx, registration.agent_id, token_id)
     types.register(tx, registration.types)
     scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
@@ -172,7 +173,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
         ],
     )
     note_reaches(tx, registration.agent_id, {(reach.provider, reach.realm) for reach in registration.reaches})
-    return Registered(now=tx.now, lease_seconds=lease)
+    return Registered(now=tx.now, lease_seconds=lease, last_seen=incarnations.newest(tx))
 
 
 def note_reaches(tx: Tx, agent_id: str, reached: Iterable[tuple[str, str]]) -> None:
@@ -232,7 +233,9 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     The agent's row is held first: who takes a dead agent's scopes holds it too, and what was taken before is seen here
     as lost.
     """
-    own = only_own(_OWN.rows(tx.connection, {"agent": beat.agent_id}), beat.agent_id, token_id)
+    asked = {"agent": beat.agent_id, incarnations.SEEN: beat.last_seen.event}
+    own = only_own(_OWN.rows(tx.connection, asked), beat.agent_id, token_id)
+    incarnations.check(own, beat.last_seen)
     tx.is_told(own.now)
     agent, known = _agent(own), own.read_at
     held = scopes.held_by(tx, agent.id)
@@ -251,7 +254,10 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
 
 
 _OWN: Final = Fixed(
-    select(*_COLUMNS, agents.c.read_at, Now().label("now"))
+    select(
+        *(*_COLUMNS, agents.c.read_at, Now().label("now")),
+        *(column.label(name) for name, column in incarnations.columns().items()),
+    )
     .where(agents.c.id == bindparam("agent"))
     .with_for_update(of=agents)
 )

@@ -23,7 +23,7 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     whose deadline has passed gets nothing: it must be heard first.
     """
     with database.read() as tx:
-        seen = glance(tx, wanted.agent_id, token_id)
+        seen = glance(tx, wanted.agent_id, wanted.last_seen, token_id)
         if not _is_anything_to_write(tx, seen, wanted):
             realms = {key: (row.provider, row.realm) for key, row in seen.held.items()}
             answer = _answer(tx, seen, wanted, seen.held, taken=set())
@@ -41,10 +41,10 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
 def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
     with database.write() as tx:
         scopes.drop_empty(tx, agent.id)
-        seen = glance(tx, agent.id, agent.token_id)
+        seen = glance(tx, agent.id, wanted.last_seen, agent.token_id)
         if not seen.is_noted:  # registered by a server that did not note it yet
             agents.note_reaches(tx, agent.id, seen.agent.reaches)
-            seen = glance(tx, agent.id, agent.token_id)
+            seen = glance(tx, agent.id, wanted.last_seen, agent.token_id)
         taken = scopes.take(tx, agent.id, seen.pools, min(wanted.limit, MOST_AT_ONCE))
         held = scopes.held_by(tx, agent.id)
         answer = _answer(tx, seen, wanted, held, taken)
@@ -92,6 +92,7 @@ def _answer(tx: Tx, seen: Glance, wanted: Claim, held: Held, taken: set[str]) ->
     answer: Json = {
         "now": tx.now,
         "wake": seen.wake,
+        "lastSeen": seen.last_seen,
         "leases": [],
         "plans": [],
         "askedBack": [],

@@ -8,13 +8,14 @@ writer at a time anyway. What can go wrong stands in ``failures``.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from fractal_cloud.control.store import bulk, dialect, failures, schema
@@ -32,6 +33,11 @@ ValueRefused = DataError
 
 
 _EVENTS: Final = bulk.Numbered(schema.events, "seq", schema.counters, "events")
+
+
+def new_incarnation() -> str:
+    """An id that no database has, nor any former life of this one."""
+    return secrets.token_hex(16)
 
 
 def utc_now() -> datetime:
@@ -119,6 +125,15 @@ class Database:
             dialect.lock_for_migration(connection)
             migrate(connection)
             bulk.begin_numbering(connection, _EVENTS)
+            self._begin_first_incarnation(Tx(connection, self._clock))
+
+    def _begin_first_incarnation(self, tx: Tx) -> None:
+        """Draw the id by which agents know this very database from a backup of it, or from another one (C9)."""
+        table = schema.incarnations
+        if tx.connection.execute(select(table.c.id).limit(1)).first() is None:
+            row = {"id": new_incarnation(), "number": 1, "began_at": tx.now, "by": "control plane"}
+            last = select(schema.counters.c.value).where(schema.counters.c.name == _EVENTS.counter).scalar_subquery()
+            tx.connection.execute(insert(table).values(**row, reason="first start", first_event=last))
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
@@ -177,6 +192,7 @@ def _append_events(tx: Tx) -> None:
     rows = [
         {
             "seq": index + 1,
+            "id": secrets.token_hex(8),
             "at": tx.now,
             "live_system_id": happening.live_system_id,
             "component_id": happening.component_id,

@@ -27,17 +27,19 @@ from sqlalchemy import (
     union_all,
 )
 
-from fractal_cloud.control.store import agents, hosts, plans, scopes, shares
+from fractal_cloud.control.store import agents, hosts, incarnations, plans, scopes, shares
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now, has_clock
 from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, departures
 from fractal_cloud.control.store.schema import agents as agent_table
 from fractal_cloud.control.store.schema import plans as plan_table
 from fractal_cloud.control.store.schema import scopes as scope_table
 from fractal_cloud.control.store.scopes import ScopeRow
 from fractal_cloud.control.store.shares import Pool, Realm
+from fractal_cloud.model.wire import LastSeen
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Glance:
 
     ``pools``: what it may have a share of, while it is alive. ``wake``: as ``scopes.wake_number``; ``hosts``: as
     ``hosts.number``. ``departures``: the oldest version in which somebody left, by scope it holds. ``is_noted``:
-    whether it is found by the realms it reaches.
+    whether it is found by the realms it reaches. ``last_seen``: what the agent is to keep, as ``LastSeen`` spells it.
     """
 
     agent: Agent
@@ -57,19 +59,22 @@ class Glance:
     departures: Mapping[str, int]
     is_plan_waiting: bool
     is_noted: bool
+    last_seen: Json
 
     def has_heard(self, versions: Mapping[str, int]) -> bool:
         """Whether departures are kept of which the agent, who has these versions, knows already."""
         return any(oldest <= versions[key] for key, oldest in self.departures.items() if key in versions)
 
 
-def glance(tx: Tx, agent_id: str, token_id: str | None = None) -> Glance:
-    """Look once; refused as ``agents.get`` refuses."""
-    asked = {"agent": agent_id, "now": None if tx.clock is None and has_clock(tx.connection) else tx.now}
+def glance(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -> Glance:
+    """Look once; refused as ``agents.get`` and ``incarnations.check`` refuse."""
+    now = None if tx.clock is None and has_clock(tx.connection) else tx.now
+    asked = {"agent": agent_id, "now": now, incarnations.SEEN: seen.event}
     found: dict[str, list[Any]] = {kind: [] for kind in _PARTS}
     for row in _GLANCE.rows(tx.connection, asked):
         found[row.kind].append(row)
     own = agents.only_own(found["agent"], agent_id, token_id)
+    incarnations.check(own, seen)
     tx.is_told(own.now)
     agent = agents.agent_of(own, from_json(own.reaches))
     realms = {(row.provider, row.realm): row for row in found["realm"]}
@@ -85,6 +90,7 @@ def glance(tx: Tx, agent_id: str, token_id: str | None = None) -> Glance:
         departures={row.id: row.oldest for row in found["held"] if row.oldest is not None},
         is_plan_waiting=any(plans.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
         is_noted=realms.keys() == agent.reaches,
+        last_seen=incarnations.told(own, tx),
     )
 
 
@@ -122,6 +128,7 @@ _IS_ALIVE: Final = agent_table.c.deadline > func.coalesce(bindparam("now", type_
 _COLUMNS: Final = (
     *("id", "provider", "realm", "environment", "token_id", "public_key", "reaches", "cycle_seconds"),
     *("number", "version", "oldest", "deadline", "last_seen", "created_at", "handed_at", "now"),
+    *incarnations.COLUMNS,
 )
 
 
@@ -137,9 +144,8 @@ def _agent() -> Select[Any]:
     texts = {name: cast(null(), Text) for name in ("provider", "realm")}
     times = {name: cast(null(), c.deadline.type) for name in ("created_at", "handed_at")}
     own = {name: c[name] for name in ("id", "environment", "token_id", "public_key", "cycle_seconds", "deadline")}
-    return _part("agent", **none, **texts, **times, **own, last_seen=c.last_seen, reaches=_REACHES, now=Now()).where(
-        c.id == bindparam("agent")
-    )
+    more = {"last_seen": c.last_seen, "reaches": _REACHES, "now": Now(), **incarnations.columns()}
+    return _part("agent", **none, **texts, **times, **own, **more).where(c.id == bindparam("agent"))
 
 
 def _scopes_held() -> Select[Any]:

@@ -187,6 +187,7 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.realm_name == group.name,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
             or_(c.message != group.words, c.stuck != group.is_final),
+            ~live_systems.c.in_recovery,
             live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,
         )
     )

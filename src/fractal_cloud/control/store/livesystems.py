@@ -75,8 +75,19 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
     tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
+    if standing.in_recovery:
+        end_recovery(tx, declaration.id, "deployed again after a restore; not reconciled yet")
+        tx.record(Happening(declaration.id, EventKind.RECOVERY_CONFIRMED, wanted.by, message="deployed again"))
     _record_voided(tx, merged)
     return mutation_id
+
+
+def end_recovery(tx: Tx, live_system_id: str, message: str) -> None:
+    """Let a LiveSystem of a backup be written to again; each component is shown for a cycle before that (C9, S12a)."""
+    here = update(live_systems).where(live_systems.c.id == live_system_id)
+    tx.connection.execute(here.values(in_recovery=False, recovery_plan=None))
+    of_backup = update(components).where(components.c.live_system_id == live_system_id, components.c.restored)
+    tx.connection.execute(of_backup.values(message=message, stuck=False, last_updated=tx.now))
 
 
 def host_names(
@@ -102,7 +113,7 @@ def require(tx: Tx, live_system_id: str) -> Any:
 def _check_preconditions(live_system_id: str, standing: Any, wanted: Deploy) -> None:
     if standing is not None and wanted.must_be_new:
         raise Refused(f"LiveSystem {live_system_id!r} exists: redeploy it with PUT /livesystems/{live_system_id}")
-    if standing is not None and standing.deleting:
+    if standing is not None and standing.deleting and not standing.in_recovery:
         raise Refused(f"LiveSystem {live_system_id!r} is being deleted: deploy it again once it is gone")
     check_expected(live_system_id, standing, wanted.expected)
     check_environment(standing, wanted.declaration)
@@ -162,7 +173,7 @@ def _write_live_system(tx: Tx, declaration: LiveSystemDeclaration, generation: i
     tx.connection.execute(
         update(live_systems)
         .where(live_systems.c.id == declaration.id)
-        .values(**_header(declaration), generation=generation, deployed_at=tx.now)
+        .values(**_header(declaration), generation=generation, deployed_at=tx.now, deleting=False)
     )
 
 
@@ -336,6 +347,7 @@ def _described(tx: Tx, rows: Sequence[Any]) -> list[Json]:
             "generation": row.generation,
             "mutationId": row.mutation_id,
             "deleting": row.deleting,
+            "inRecovery": row.in_recovery,
             "deployedAt": row.deployed_at,
             "lastUpdated": updated[row.id],
         }

@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from sqlalchemy import select
+
 from fractal_cloud.control.store import agents, hosts, livesystems, mutations, resources, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
@@ -23,7 +25,7 @@ from fractal_cloud.control.store.records import (
     select_records,
     update_records,
 )
-from fractal_cloud.control.store.schema import components
+from fractal_cloud.control.store.schema import components, live_systems
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import HOST_NAMES, host_of
 from fractal_cloud.model.status import Stance, Status
@@ -177,7 +179,8 @@ def _without_host(tx: Tx) -> list[ComponentRecord]:
     for provider, environment in hosts.rooms(tx):
         here = (c.environment == environment, c.provider == provider)
         in_hosts = c.realm_name.startswith(HOST_NAMES, autoescape=True)
-        going += records(tx, select_records().where(*here, in_hosts, c.deleting))
+        confirmed = c.live_system_id.not_in(select(live_systems.c.id).where(live_systems.c.in_recovery))
+        going += records(tx, select_records().where(*here, in_hosts, c.deleting, confirmed))
     if not going:
         return []
     alive = _alive(tx)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from fractal_cloud.control.store import links, livesystems, plans, work
 from fractal_cloud.control.store.agents import all_agents, realms
@@ -57,7 +58,7 @@ def ask(
     ``unserved``: why links, by the ids of their ends, would be carried out by nobody who is known here.
     """
     standing = livesystems.find(tx, declaration.id)
-    if standing is not None and standing.deleting:
+    if standing is not None and standing.deleting and not standing.in_recovery:
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
     livesystems.check_environment(standing, declaration)
     generation = 1 if standing is None else standing.generation + 1
@@ -69,6 +70,18 @@ def ask(
     recall_overrides(tx, merged.added)
     asked = Asked(new_id(), declaration.id, merged.all)
     asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})
+    return _put(tx, asked, declaration.readoption, tx.now)
+
+
+def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
+    """Ask what would become of a LiveSystem if it were reconciled as it stands, its deletions too (C9)."""
+    standing = livesystems.require(tx, live_system_id)
+    asked = Asked(new_id(), live_system_id, records_of(tx, live_system_id))
+    return _put(tx, asked, standing.readoption, standing.deployed_at)
+
+
+def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
+    """Put one task before the agents of every scope that is asked about."""
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
     for row in asked.rows:
         host = host_of(row.realm_name)
@@ -80,7 +93,7 @@ def ask(
             asked.unanswered[row.uid] = livesystems.unserved_message(
                 row.provider, row.environment, row.realm_name if row.provider in served_here else ""
             )
-    tasks = _tasks(tx, declaration, asked)
+    tasks = _tasks(tx, asked, readoption, deployed_at)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plans.store_tasks(tx, asked.plan_id, tasks)
     return asked
@@ -108,7 +121,7 @@ def _settings(row: ComponentRecord) -> dict[str, Json]:
     return {link["target"]: link.get("settings", {}) for link in row.declaration.get("links", ())}
 
 
-def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Json]:
+def _tasks(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> list[Json]:
     by_scope: dict[str, list[ComponentRecord]] = {}
     for row in asked.rows:
         if row.uid not in asked.unanswered:
@@ -121,17 +134,17 @@ def _tasks(tx: Tx, declaration: LiveSystemDeclaration, asked: Asked) -> list[Jso
     for key, rows in by_scope.items():
         scope_work = standing[key]
         scope_work["components"] = [
-            component for component in scope_work["components"] if component["liveSystemId"] != declaration.id
+            component for component in scope_work["components"] if component["liveSystemId"] != asked.live_system_id
         ]
         scope_work["components"] += [
             {
-                **work.work_component(row, declaration.readoption, tx.now),
+                **work.work_component(row, readoption, deployed_at),
                 "heldBy": held_by.get(row.uid, []),
                 "openWrites": open_writes.get(row.uid, []),
             }
             for row in rows
         ]
-        scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != declaration.id]
+        scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != asked.live_system_id]
         scope_work["outside"] += _outside(key, rows, by_id)
         tasks.append({"id": new_id(), "work": scope_work, "uids": [row.uid for row in rows]})
     return tasks

@@ -80,6 +80,7 @@ class ComponentRecord:
     setbacks: list[Json] | None = None
     stuck: bool = False
     refusal: Json | None = None
+    restored: bool = False
     overdue: bool = False
     links: Json = field(default_factory=dict)
     work_version: int = 0

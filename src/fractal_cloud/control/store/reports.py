@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from fractal_cloud.control.store import agents, journal, livesystems, mutations, resources, scopes, types
+from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, resources, scopes, types
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.errors import LeaseLost, StoreError
@@ -51,6 +51,7 @@ _OBSERVED: Final = (
     "setbacks",
     "stuck",
     "refusal",
+    "restored",
     "links",
 )
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
@@ -112,7 +113,9 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     heard = listeners(tx, speaking)
     named = {key for one in sent for key in _scope_keys(one.report)} | heard.scope_keys | heard.room_keys
     held = scopes.hold(tx, named | _destinations(tx, known.values()))
-    refused = {index: error for index, one in enumerate(sent) if (error := _refusal(tx, one, held, known)) is not None}
+    refused = {
+        index: error for index, one in enumerate(sent) if (error := _refusal(tx, one, held, standing)) is not None
+    }
     taken = _Taken()
     for one in (one.report for index, one in enumerate(sent) if index not in refused):
         _take(tx, one, standing, taken)
@@ -129,12 +132,13 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     return [refused.get(index, Reported(at=tx.now)) for index in range(len(sent))]
 
 
-def _refusal(
-    tx: Tx, sent: Sent, held: Mapping[str, scopes.ScopeRow], known: Mapping[str, ComponentRecord]
-) -> StoreError | None:
+def _refusal(tx: Tx, sent: Sent, held: Mapping[str, scopes.ScopeRow], standing: Standing) -> StoreError | None:
+    seen = sent.report.last_seen
     try:
+        incarnations.check(incarnations.standing(tx, seen.event), seen)
         _check_leases(tx, sent.report, sent.token_id, held)
-        _check_is_current(sent.report.scopes, known)
+        _check_is_current(sent.report.scopes, standing.records)
+        _check_is_confirmed(sent.report.scopes, standing)
     except StoreError as error:
         return error
     return None
@@ -200,6 +204,16 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
                 raise LeaseLost(f"component {uid!r} is no longer in scope {scope.scope!r}: claim again")
             if known[uid].declared_version > scope.version:
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
+
+
+def _check_is_confirmed(sent: Sequence[ScopeReport], standing: Standing) -> None:
+    """Refuse what is about to be written, or to end, for a LiveSystem of a backup that nobody has confirmed (C9)."""
+    for scope in sent:
+        about_to = {entry.uid for entry in scope.journal if entry.outcome is None}
+        about_to |= {c.uid for c in scope.changes if c.finished or (c.intent is not None and not c.intent.restored)}
+        for uid in sorted(about_to & standing.in_recovery):
+            name = standing.records[uid].live_system_id
+            raise LeaseLost(f"LiveSystem {name!r} is in recovery, and nothing is written for it: claim again")
 
 
 def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
@@ -291,6 +305,7 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
     after.setbacks = [setback.to_json() for setback in change.setbacks] or None
     after.stuck = change.stuck
     after.refusal = None if change.refusal is None else change.refusal.to_json()
+    after.restored = before.restored and change.restored
     after.links = change.links.to_json()
     after.overdue = before.overdue and change.overridden and _same_until(before, change)
     if before.request is not None and before.request["id"] == change.used_request:

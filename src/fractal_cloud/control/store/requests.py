@@ -21,6 +21,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import OperatorRequest, RequestKind
+from fractal_cloud.rules import words
 
 # The agent says both in the component's message, and nowhere else.
 _SEVERAL: Final = re.compile(r"several resources are named .*")
@@ -40,7 +41,7 @@ class Asked:
 def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: Mapping[str, TypeFacts]) -> Json:
     """Keep an operator's request for one component, and wake its agent; or refuse it with the reason."""
     lock_live_systems(tx, [live_system_id])
-    livesystems.require(tx, live_system_id)
+    _refuse_in_recovery(tx, live_system_id)
     record = component_store.require(tx, live_system_id, component_id)
     why = refusal(record, asked.kind, catalog)
     if why:
@@ -57,7 +58,7 @@ def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: M
 def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFacts]) -> Json:
     """Force Push everything a LiveSystem has in ``ManualOverride`` and does not import; those refused are named."""
     lock_live_systems(tx, [live_system_id])
-    livesystems.require(tx, live_system_id)
+    _refuse_in_recovery(tx, live_system_id)
     taken: list[ComponentRecord] = []
     refused: list[Json] = []
     for record in records_of(tx, live_system_id):
@@ -78,6 +79,12 @@ def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFact
         "refused": refused,
         "tagsFrozen": _frozen(taken, catalog),
     }
+
+
+def _refuse_in_recovery(tx: Tx, live_system_id: str) -> None:
+    """Refuse requests for a LiveSystem of a backup that nobody has confirmed: nothing is written for it (C9)."""
+    if livesystems.require(tx, live_system_id).in_recovery:
+        raise Refused(f"{live_system_id!r}: {words.in_recovery(live_system_id)}")
 
 
 def _frozen(rows: list[ComponentRecord], catalog: Mapping[str, TypeFacts]) -> list[str]:

@@ -69,6 +69,8 @@ def _flag(name: str) -> Column[Any]:
     return Column(name, Boolean, nullable=False, default=False)
 
 
+# ``in_recovery``: the database was restored from a backup, and nothing is written for the LiveSystem until it is
+# deployed again or confirmed (C9); ``recovery_plan``: the fingerprint of what was last shown to whoever may confirm it.
 live_systems: Final = Table(
     "live_systems",
     metadata,
@@ -80,6 +82,8 @@ live_systems: Final = Table(
     _time("deployed_at"),
     _flag("deleting"),
     _text("mutation_id"),
+    _flag("in_recovery"),
+    _json("recovery_plan", nullable=True),
 )
 
 # One row per component. ``uid`` is what agents know it by: it is given anew when a deploy moves an identity that was
@@ -136,6 +140,7 @@ components: Final = Table(
     _json("setbacks", nullable=True),
     _flag("stuck"),
     _json("refusal", nullable=True),
+    _flag("restored"),
     _flag("overdue"),
     _time("last_updated"),
     _json("links"),
@@ -283,10 +288,12 @@ mutation_components: Final = Table(
     _text("resource_id", nullable=True),
 )
 
+# ``id``: drawn by chance: an event of the same number in a database that was restored since has another one (C9).
 events: Final = Table(
     "events",
     metadata,
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False, default=""),
     _time("at"),
     _text("live_system_id"),
     _text("component_id", nullable=True),
@@ -345,7 +352,8 @@ plans: Final = Table(
     Index("ix_plans_provider_realm", "provider", "realm"),
 )
 
-# ``hash`` is all that is kept of a token; the admin's own stands in no table.
+# ``hash`` is all that is kept of a token; the admin's own stands in no table. ``waits``: it stood in a backup, and is
+# refused until an admin has confirmed it (C9).
 tokens: Final = Table(
     "tokens",
     metadata,
@@ -355,6 +363,21 @@ tokens: Final = Table(
     _text("role"),
     _json("providers"),
     _time("created_at"),
+    _flag("waits"),
+)
+
+# One row for the first start, and one for every recovery (C9). ``first_event``: the number after which it began.
+# ``as_of``: what was deployed up to then stood in the backup; empty where nobody can tell, and all of it did.
+incarnations: Final = Table(
+    "incarnations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),
+    _time("began_at"),
+    _text("by"),
+    _text("reason"),
+    _count("first_event"),
+    _time("as_of", nullable=True),
 )
 
 # Numbers that must grow in the order of commits; taken last in a transaction, so that nobody waits long for one.

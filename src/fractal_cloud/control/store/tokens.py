@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
 from fractal_cloud.control.store.bulk import among_many
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.errors import NotFound, Refused
+from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused
 from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import Json, new_id
 from fractal_cloud.control.store.schema import tokens
@@ -52,7 +53,7 @@ def find(tx: Tx, hashes: Iterable[str]) -> list[Any]:
 
 
 _FOUND: Final = Fixed(
-    select(tokens.c.id, tokens.c.hash, tokens.c.name, tokens.c.role, tokens.c.providers).where(
+    select(tokens.c.id, tokens.c.hash, tokens.c.name, tokens.c.role, tokens.c.providers, tokens.c.waits).where(
         among_many(tokens.c.hash, "hashes")
     )
 )
@@ -61,6 +62,46 @@ _FOUND: Final = Fixed(
 def list_all(tx: Tx) -> list[Json]:
     """Every token, without its secret."""
     return [_described(row) for row in tx.connection.execute(select(tokens).order_by(tokens.c.name))]
+
+
+WAITS: Final = (
+    "this control plane was restored from a backup, and its agents' tokens wait until an admin has confirmed them: "
+    "run `fractal restored confirm-tokens`"
+)
+
+
+def refuse_waiting(tx: Tx, token_id: str) -> None:
+    """Refuse a token of a backup that nobody has confirmed (C9): it may have been revoked since."""
+    query = select(tokens.c.name).where(tokens.c.id == token_id, tokens.c.waits)
+    name = tx.connection.execute(query).scalar()
+    if name is not None:
+        raise Forbidden(f"token {name!r}: {WAITS}")
+
+
+def have_wait(tx: Tx, as_of: datetime | None) -> list[str]:
+    """Have the agents' tokens wait that stood in a backup: those made up to then, or all of them; their names."""
+    of_backup = tokens.c.role == "agent"
+    if as_of is not None:
+        of_backup &= tokens.c.created_at <= as_of
+    tx.connection.execute(update(tokens).where(of_backup).values(waits=True))
+    return [token["name"] for token in waiting(tx)]
+
+
+def waiting(tx: Tx) -> list[Json]:
+    """The tokens that wait until an admin has confirmed them, by name."""
+    query = select(tokens).where(tokens.c.waits).order_by(tokens.c.name)
+    return [_described(row) for row in tx.connection.execute(query)]
+
+
+def confirm(tx: Tx, ids: Iterable[str]) -> list[str]:
+    """Let these tokens in again; their names."""
+    wanted = set(ids)
+    chosen = [token for token in waiting(tx) if token["id"] in wanted]
+    unknown = wanted - {token["id"] for token in chosen}
+    if unknown:
+        raise Refused(f"there is no token {min(unknown)!r} that waits: read the list again (GET /recovery)")
+    tx.connection.execute(update(tokens).where(tokens.c.id.in_(wanted)).values(waits=False))
+    return [token["name"] for token in chosen]
 
 
 def revoke(tx: Tx, token: str) -> None:
@@ -77,4 +118,5 @@ def _described(row: Any) -> Json:
         "role": row.role,
         "providers": row.providers,
         "createdAt": row.created_at,
+        "waits": row.waits,
     }

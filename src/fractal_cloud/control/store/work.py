@@ -75,7 +75,7 @@ def changed_work(tx: Tx, key: str, version: int, since: int) -> Json:
 def _rows() -> Select[Any]:
     return (
         select_records()
-        .add_columns(live_systems.c.readoption, live_systems.c.deployed_at)
+        .add_columns(live_systems.c.readoption, live_systems.c.deployed_at, live_systems.c.in_recovery)
         .join(live_systems, live_systems.c.id == components.c.live_system_id)
         .order_by(components.c.live_system_id, components.c.position)
     )
@@ -85,6 +85,7 @@ def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
     linked = beside.links.get(record.uid, _UNLINKED)
     return {
         **work_component(record, row.readoption, row.deployed_at),
+        "inRecovery": row.in_recovery,
         "heldBy": beside.held_by.get(record.uid, []),
         "lodgers": beside.lodgers.get(record.uid, []),
         "leftInside": beside.left_inside.get(record.uid, []),
@@ -147,6 +148,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
             "setbacks": record.setbacks or [],
             "stuck": record.stuck,
             "refusal": record.refusal,
+            "restored": record.restored,
             "links": record.links or _NO_STATES,
         },
     }
