@@ -72,6 +72,14 @@ def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Agents that run as processes keep what they remember in a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FRACTAL_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def quiet_house() -> Iterator[None]:
     """Keep house once a second at most: cycles are so short here that it would be five times, in every test."""
     with house.kept(house.RARELY):

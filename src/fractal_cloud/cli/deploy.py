@@ -74,14 +74,15 @@ def plan(
         emit(plans[0] if len(plans) == 1 else plans, output)
     else:
         for one, made in zip(declared, plans, strict=True):
-            _show_plan(one.id, made)
+            show_plan(one.id, made)
     if any(made["verdict"] != "Completed" for made in plans):
         raise typer.Exit(Exit.FAILED)
     if exit_code and any(made["hasChanges"] for made in plans):
         raise typer.Exit(Exit.CHANGES)
 
 
-def _show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
+def show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
+    """Print what a plan says of every component, and how many there are of each kind."""
     from fractal_cloud.cli.output import console, plain, table, warn
 
     rows = []

@@ -107,6 +107,14 @@ SealingKeyText = Annotated[
         help="32 bytes in base64 for agents that take over each other's scopes; without it, each makes its own.",
     ),
 ]
+StateDir = Annotated[
+    Path | None,
+    Option(
+        "--state-dir",
+        envvar="FRACTAL_STATE_DIR",
+        help="Folder in which agents keep which event they saw last; else in FRACTAL_DATA_DIR, or the user's own.",
+    ),
+]
 SweepBudget = Annotated[
     int,
     Option(

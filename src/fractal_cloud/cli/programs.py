@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shlex
 from importlib import import_module
@@ -33,6 +34,7 @@ from fractal_cloud.cli.options import (
     Port,
     SandboxPort,
     SealingKeyText,
+    StateDir,
     StatementSeconds,
     SweepBudget,
     Token,
@@ -107,6 +109,7 @@ def agent(
     concurrency: Concurrency = 16,
     sweep_budget: SweepBudget = 100,
     sealing_key: SealingKeyText = "",
+    state_dir: StateDir = None,
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
@@ -150,6 +153,7 @@ def agent(
         concurrency=concurrency,
         sweep_budget=sweep_budget,
         sealing_key=sealing_key,
+        state_dir=state_dir or own_state_dir(),
     )
     try:
         run(settings)
@@ -220,6 +224,19 @@ def without_sandbox(error: ModuleNotFoundError) -> CommandError:
         f"the sandbox clouds are not installed: {error.name!r} is missing",
         advice="Install them: pip install 'fractal-cloud[sandbox]'",
     )
+
+
+def own_state_dir() -> Path | None:
+    """Where agents of this user keep what they remember: in the data folder if one is named, else where programs do."""
+    data_dir = os.environ.get("FRACTAL_DATA_DIR", "")
+    if data_dir:
+        return Path(data_dir) / "agent"
+    state = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        return (Path(state) if state else Path.home() / ".local" / "state") / "fractal-cloud"
+    except RuntimeError:
+        typer.echo("agent: this user has no home, so nothing is kept on disk: name a folder with --state-dir", err=True)
+        return None
 
 
 def make_folder(data_dir: Path) -> None:

@@ -145,6 +145,12 @@ def _prepare_data(plan: _Plan) -> None:
         )
     for suffix in ("", "-wal", "-shm", "-journal"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
+    shutil.rmtree(_state_dir(plan), ignore_errors=True)  # of a database that is no more
+
+
+def _state_dir(plan: _Plan) -> Path:
+    """Where the agent keeps what it remembers of the control plane."""
+    return plan.data_dir / "agent"
 
 
 def _start(plan: _Plan, children: Children) -> None:
@@ -158,6 +164,7 @@ def _start(plan: _Plan, children: Children) -> None:
         "FRACTAL_PORT": str(plan.port),
         "FRACTAL_SANDBOX_PORT": str(plan.sandbox_port),
         "FRACTAL_DATA_DIR": str(plan.data_dir),
+        "FRACTAL_STATE_DIR": str(_state_dir(plan)),
         "FRACTAL_CYCLE_SECONDS": str(plan.cycle_seconds),
     }
     if plan.database_url:
