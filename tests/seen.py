@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
+
+from starlette.testclient import TestClient
 
 from fractal_cloud.control.store import Store, incarnations
 from fractal_cloud.model.wire import LastSeen
@@ -15,7 +16,7 @@ def last_seen(store: Store) -> LastSeen:
         return incarnations.newest(tx)
 
 
-def told(client: Any) -> dict[str, Any]:
-    """That this is the database the agent knows, as it stands on the wire; ``client`` bears a token that may read."""
-    found = client.get("/recovery").json()
-    return {"incarnation": found["incarnation"], "event": 0, "at": datetime.now(UTC).isoformat()}
+def told(client: TestClient) -> dict[str, Any]:
+    """The same, as it stands on the wire, of the control plane that a client speaks to."""
+    app: Any = client.app
+    return last_seen(app.state.store).to_json()

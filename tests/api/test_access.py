@@ -15,15 +15,16 @@ from typing import Any, Final
 import pytest
 from fastapi import FastAPI
 from httpx2 import Response
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
-from fractal_cloud.control.store.schema import plans
+from fractal_cloud.control.store.schema import live_systems, plans
 from tests import quick
 from tests.api.conftest import TOKEN, Api, vpc
+from tests.seen import told
 
 Json = dict[str, Any]
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -78,8 +79,26 @@ class Stage:
         assert self.admin.put(f"/livesystems/{name}", json={"id": name, "components": parts}).status_code == 202
         return name
 
+    def introduce(self) -> None:
+        """Have both agents register: that of the AWS token, and the admin's."""
+        body = {"environment": "default", "reaches": [REACH], "cycleSeconds": 600}
+        for kind in (AGENT, ADMIN):
+            agent = {"agentId": self.agent_of(kind), **body}
+            assert self.client(kind).post("/agent/register", json=agent).status_code == 200
+
+    def held(self) -> str:
+        """A LiveSystem of its own that waits to be confirmed, and was shown."""
+        name = self.deployed()
+        store: Store = self.app.state.store
+        with store.write() as tx:
+            shown = {"fingerprint": "0" * 64, "at": tx.now.isoformat()}
+            here = update(live_systems).where(live_systems.c.id == name)
+            tx.connection.execute(here.values(in_recovery=True, recovery_plan=shown))
+        return name
+
     def overridden(self) -> str:
         """A LiveSystem of its own whose component is in override."""
+        self.introduce()
         name = self.deployed()
         api = Api(self.client(AGENT))
         api.claim("a1")
@@ -100,7 +119,7 @@ class Stage:
         }
         scope = {"scope": lease["scope"], "token": lease["token"], "version": lease["work"]["version"]}
         agent = "a1" if api.client.headers["authorization"].endswith(self.tokens[AGENT]) else "admins"
-        body = {"agentId": agent, "scopes": [{**scope, "changes": [change]}]}
+        body = {"agentId": agent, "lastSeen": told(api.client), "scopes": [{**scope, "changes": [change]}]}
         answer = api.client.post("/agent/report", json=body)
         assert answer.status_code == 200, answer.text
         return name
@@ -162,6 +181,11 @@ def _body(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
     return lambda stage, kind: Sent(path, {"agentId": stage.agent_of(kind), **more})
 
 
+def _said(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
+    """The same, with what the agent has seen last."""
+    return lambda stage, kind: _body(path, lastSeen=told(stage.admin), **more)(stage, kind)
+
+
 def _register(stage: Stage, kind: str) -> Sent:
     body = {"agentId": stage.next("agent"), "environment": "default", "reaches": [REACH], "cycleSeconds": 60}
     return Sent("/agent/register", body)
@@ -209,6 +233,20 @@ def _resource(stage: Stage, _: str) -> Sent:
     return Sent(f"/resources/{stage.admin.get('/resources').json()['items'][0]['key']}")
 
 
+def _plan_of_held(stage: Stage, _: str) -> Sent:
+    return Sent(f"/recovery/livesystems/{stage.held()}/plan?timeout=0")
+
+
+def _confirm(stage: Stage, _: str) -> Sent:
+    return Sent(f"/recovery/livesystems/{stage.held()}/confirm", {"fingerprint": "0" * 64})
+
+
+def _confirm_tokens(stage: Stage, _: str) -> Sent:
+    return Sent(
+        "/recovery/tokens/confirm", {"tokens": [t["id"] for t in stage.admin.get("/recovery").json()["tokens"]]}
+    )
+
+
 def _new_token(stage: Stage, _: str) -> Sent:
     return Sent("/tokens", {"name": stage.next("token"), "role": "reader"})
 
@@ -223,9 +261,9 @@ NO_SUCH_TASK: Final = {OTHER_AGENT: 404}  # of what is not its own an agent does
 
 API: Final = (
     Row("POST", "/agent/register", OWN_AGENT, _register),
-    Row("POST", "/agent/claim", OWN_AGENT, _body("/agent/claim")),
-    Row("POST", "/agent/heartbeat", OWN_AGENT, _body("/agent/heartbeat")),
-    Row("POST", "/agent/report", OWN_AGENT, _body("/agent/report", scopes=[])),
+    Row("POST", "/agent/claim", OWN_AGENT, _said("/agent/claim")),
+    Row("POST", "/agent/heartbeat", OWN_AGENT, _said("/agent/heartbeat")),
+    Row("POST", "/agent/report", OWN_AGENT, _said("/agent/report", scopes=[])),
     Row("POST", "/agent/release", OWN_AGENT, _body("/agent/release", scopes=[])),
     Row("POST", "/agent/plans/{id}", OWN_AGENT, _answer_plan, NO_SUCH_TASK),
     Row("POST", "/agent/wait", OWN_AGENT, _body("/agent/wait", wake=0, seconds=0)),
@@ -259,6 +297,12 @@ API: Final = (
     Row("GET", "/metrics", READS),
     Row("GET", "/openapi.json", READS),
     Row("HEAD", "/openapi.json", READS),
+    # Last, and the admin's last of all: a recovery takes all leases and agents' tokens back.
+    Row("GET", "/recovery", READS),
+    Row("POST", "/recovery/livesystems/{id}/plan", WRITES, _plan_of_held),
+    Row("POST", "/recovery/livesystems/{id}/confirm", WRITES, _confirm),
+    Row("POST", "/recovery", ADMINS),
+    Row("POST", "/recovery/tokens/confirm", ADMINS, _confirm_tokens),
 )
 
 # The dashboard knows a token by its cookie: who may not enter is led to the login (303, counted as 401 here).
@@ -311,10 +355,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     assert made.client(REVOKED).get("/tokens").status_code == 200
     assert made.admin.delete(f"/tokens/{REVOKED}").status_code == 204
     assert made.admin.put("/livesystems/ls-a", json={"id": "ls-a", "components": [vpc()]}).status_code == 202
-    body = {"environment": "default", "reaches": [REACH], "cycleSeconds": 600}
-    for kind in (AGENT, ADMIN):
-        agent = {"agentId": made.agent_of(kind), **body}
-        assert made.client(kind).post("/agent/register", json=agent).status_code == 200
+    made.introduce()
     api = Api(made.client(AGENT))
     api.claim()
     known = {"identity": IDENTITY, "owner": "ls-a", "resourceId": "vpc-1"}
