@@ -189,6 +189,7 @@ class Halves:
         fresh = self._offers[tracked.type].offer.read(self._held.cloud, sighting.resource_id)
         if fresh is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
             fresh = None  # renamed behind our back: it is no longer what the component names
+        fresh = None if fresh is None else self._outlook.as_declared(tracked, fresh)
         again = self._outlook.judge(tracked, View(sighting=fresh) if fresh is not None else ABSENT)
         is_here = again.stance is Stance.IMPORTED and self._outlook.is_wired_here(tracked)
         done.abandoned = not (

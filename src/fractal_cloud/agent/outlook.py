@@ -109,8 +109,17 @@ class Outlook:
         """What the picture says of one component."""
         view = self._views.get(tracked.uid)
         if view is None:
-            view = self._views[tracked.uid] = self._look_at(tracked)
+            view = self._look_at(tracked)
+            if view.sighting is not None:
+                seen = self.as_declared(tracked, view.sighting)
+                view = view if seen is view.sighting else replace(view, sighting=seen)
+            self._views[tracked.uid] = view
         return view
+
+    def as_declared(self, tracked: Tracked, sighting: Sighting) -> Sighting:
+        """What was sighted, in the light of what this component declares of it."""
+        offer = self._offers[tracked.type].offer
+        return offer.as_declared(sighting, tracked.parameters, tracked.memory.output_fields)
 
     def _look_at(self, tracked: Tracked) -> View:
         error = self.picture.errors.get(tracked.type)

@@ -163,7 +163,7 @@ class Writer:
             return ABSENT
         if sighting is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
             return found_elsewhere(fresh)  # renamed a moment ago: it is no longer what the component names
-        return View(sighting=fresh)
+        return View(sighting=self._outlook.as_declared(planned.tracked, fresh))
 
     def _look_after(self, planned: Planned, outcome: Outcome) -> None:
         """After a failed write the resource is read once more: was it taken over? was it done after all?"""

@@ -248,6 +248,14 @@ class Offer(ABC, Generic[C, K]):
         remains do); any other answer raises.
         """
 
+    def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
+        """The same resource in the light of what one component declares of it, and of what it last published.
+
+        For types of which a component declares a part that is found by its value (one port of several). Pure.
+        """
+        del declared, published
+        return sighting
+
     @abstractmethod
     def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
         """Create it with the tags in the same call; returns before the cloud is ready.

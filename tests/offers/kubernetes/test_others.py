@@ -67,6 +67,76 @@ def test_further_ports_of_a_service_are_left_alone(world: KubernetesWorld) -> No
     assert [one["port"] for one in there(world, "services", "front")["spec"]["ports"]] == [81, 9000]
 
 
+def put_ports(world: KubernetesWorld, *ports: Json) -> None:
+    """A person writes all ports of the service anew."""
+    item = there(world, "services", "front")
+    item["spec"]["ports"] = list(ports)
+    world.kube.call("PUT", world.kube.path("services", "front"), item)
+
+
+@pytest.mark.rule("S12", "G15")
+def test_a_port_that_somebody_puts_first_is_neither_taken_for_ours_nor_written(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(), service())
+    world.settle()
+    theirs = {"name": "metrics", "port": 9100, "protocol": "TCP", "targetPort": 9100}
+    ours = {"name": "web", "port": 80, "protocol": "TCP", "targetPort": 80}
+    put_ports(world, theirs, ours)
+    world.settle()
+    shown = world.component("ls-a", "front")
+    assert shown["status"] == "Active", shown["message"]
+    assert "drift" not in shown["outputFields"]
+    assert shown["outputFields"]["port"] == 80
+    world.deploy("ls-a", workload(), service(port=81))
+    world.settle()
+    assert there(world, "services", "front")["spec"]["ports"] == [theirs, {**ours, "port": 81, "targetPort": 81}]
+    assert world.output("ls-a", "front", "port") == 81
+
+
+@pytest.mark.rule("S12")
+def test_a_port_of_ours_that_is_gone_among_others_is_added_beside_them(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(), service())
+    world.settle()
+    theirs = [{"name": f"port-{n}", "port": n, "protocol": "TCP", "targetPort": n} for n in (9100, 9200)]
+    put_ports(world, *theirs)
+    world.settle()
+    ports = there(world, "services", "front")["spec"]["ports"]
+    assert ports[:2] == theirs
+    assert [(one["name"], one["port"], one["targetPort"]) for one in ports[2:]] == [("main", 80, 80)]
+    assert world.status("ls-a", "front") == "Active"
+
+
+@pytest.mark.rule("S12", "G15")
+def test_the_target_follows_the_port_unless_somebody_chose_another(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(), service())
+    world.settle()
+    world.deploy("ls-a", workload(), service(port=81))
+    world.settle()
+    [port] = there(world, "services", "front")["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (81, 81)
+    put_ports(world, {**port, "targetPort": 8080})
+    world.deploy("ls-a", workload(), service(port=82))
+    world.settle()
+    [port] = there(world, "services", "front")["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (82, 8080), "an undeclared target is left as somebody set it"
+
+
+@pytest.mark.rule("S12", "G15")
+def test_a_container_port_that_somebody_puts_first_is_left_alone(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", workload(containerPort=8080))
+    world.settle()
+    item = there(world, "deployments", "web")
+    [container] = item["spec"]["template"]["spec"]["containers"]
+    theirs = {"name": "debug", "containerPort": 5005, "protocol": "TCP"}
+    container["ports"] = [theirs, *container["ports"]]
+    world.kube.call("PUT", world.kube.path("deployments", "web"), item)
+    world.settle()
+    assert world.drift("ls-a", "web") is None
+    world.deploy("ls-a", workload(containerPort=8081))
+    world.settle()
+    [container] = there(world, "deployments", "web")["spec"]["template"]["spec"]["containers"]
+    assert [one["containerPort"] for one in container["ports"]] == [5005, 8081]
+
+
 def test_which_pods_are_meant_is_said_once() -> None:
     with pytest.raises(DeclarationError, match="give one of them"):
         KubernetesService(id="a", port=80, workload="web", selector={"app": "x"})

@@ -79,6 +79,11 @@ class ObjectOffer(Offer[C, Kubernetes]):
     def apply(self, item: Object, wanted: Wanted[C], names: Collection[str]) -> None:
         """Write the declared values of these parameters into an object: a new one, or a copy of the one that is."""
 
+    def correct(self, item: Object, sighting: Sighting, wanted: Wanted[C], names: Collection[str]) -> None:
+        """The same into a copy of what was sighted, for a kind that must know what was taken for its own there."""
+        del sighting
+        self.apply(item, wanted, names)
+
     def new(self, wanted: Wanted[C]) -> Object:
         """What an object of this kind begins with, but for its metadata and the declared parameters."""
         del wanted
@@ -177,7 +182,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
         """Bring all parameters in ``drift`` back in one patch, which tests the tags it rests on."""
         item = self.still(cloud, sighting)
         changed = deepcopy(item)
-        self.apply(changed, wanted, drift)
+        self.correct(changed, sighting, wanted, drift)
         operations = difference(item, changed)
         if operations:
             uid = item["metadata"]["uid"]

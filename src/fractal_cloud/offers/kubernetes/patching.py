@@ -14,8 +14,8 @@ _MISSING = object()
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Object]:
     """The operations that make ``after`` of ``before``.
 
-    Lists of equal length are gone through entry by entry. An entry with a name is tested for it first: somebody may
-    have put another one before it meanwhile.
+    Lists of equal length are gone through entry by entry. An entry is tested for its name first, or where it has none
+    for all of it, and a list of another length as a whole: somebody may have put another one into it meanwhile.
     """
     return list(_of_maps("", before, after))
 
@@ -39,6 +39,8 @@ def _of_values(path: str, before: Any, after: Any) -> Iterator[Object]:
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         yield from _of_lists(path, before, after)
     else:
+        if isinstance(before, list):
+            yield {"op": "test", "path": path, "value": before}
         yield {"op": "replace", "path": path, "value": after}
 
 
@@ -48,6 +50,8 @@ def _of_lists(path: str, before: list[Any], after: list[Any]) -> Iterator[Object
         name = old.get("name") if isinstance(old, dict) else None
         if changes and name is not None:
             yield {"op": "test", "path": f"{path}/{index}/name", "value": name}
+        elif changes:
+            yield {"op": "test", "path": f"{path}/{index}", "value": old}
         yield from changes
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from pydantic import field_validator
 
 from fractal_cloud.model.component import parameter
-from fractal_cloud.model.sighting import Condition
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.offers.kubernetes import ports
 from fractal_cloud.offers.kubernetes.containers import (
     LINKED,
     EnvironmentName,
@@ -68,6 +70,7 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
         "selector": "labels of its pods, by which services and policies choose them",
+        "containerPorts": "all ports of its container, other people's too",
         "readyReplicas": "how many are ready",
         "updatedReplicas": "how many run what is declared now",
         LINKED: "environment variables that its links brought",
@@ -85,11 +88,11 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
         """The container's fields, and how many there are."""
         container = container_of(item)
         requests = (container.get("resources") or {}).get("requests") or {}
-        ports = container.get("ports") or [{}]
+        there = container.get("ports") or []
         return {
             "replicas": item["spec"].get("replicas"),
             "image": container.get("image"),
-            "containerPort": ports[0].get("containerPort"),
+            "containerPort": _number(there, 0 if there else None),
             "env": plain_env(container, without=linked_names(item)),
             "cpu": requests.get("cpu"),
             "memory": requests.get("memory"),
@@ -97,8 +100,31 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
             LINKED: flat_linked(item),
         }
 
+    def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
+        """With the port that is declared, or was ours before: other people's ports may stand first."""
+        there: list[Object] = sighting.outputs["containerPorts"]
+        index = ports.find(there, "containerPort", declared, published)
+        if index == 0:
+            return sighting
+        return replace(sighting, actual={**sighting.actual, "containerPort": _number(there, index)})
+
     def apply(self, item: Object, wanted: Wanted[KubernetesWorkload], names: Collection[str]) -> None:
         """Write into the container what is declared."""
+        self._apply(item, wanted, names, {})
+
+    def correct(
+        self, item: Object, sighting: Sighting, wanted: Wanted[KubernetesWorkload], names: Collection[str]
+    ) -> None:
+        """The same, into the port that was taken for ours."""
+        self._apply(item, wanted, names, sighting.actual)
+
+    def _apply(
+        self,
+        item: Object,
+        wanted: Wanted[KubernetesWorkload],
+        names: Collection[str],
+        seen: Mapping[str, Any],
+    ) -> None:
         declared = wanted.component
         container = container_of(item)
         if "replicas" in names:
@@ -108,8 +134,12 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
         if "command" in names:
             container["command"] = declared.command
         if "containerPort" in names:
-            first, *others = container.get("ports") or [{}]
-            container["ports"] = [{**first, "containerPort": declared.container_port}, *others]
+            there = container.get("ports") or []
+            index = ports.still(there, "containerPort", seen, declared.name)
+            ours = {**(there[index] if index is not None else {}), "containerPort": declared.container_port}
+            container["ports"] = [ours if at == index else port for at, port in enumerate(there)]
+            if index is None:
+                container["ports"].append(ours)
         for name, value in (("cpu", declared.cpu), ("memory", declared.memory)):
             if name in names:
                 resources = container.get("resources") or {}
@@ -150,7 +180,12 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
         linked = sorted(linked_names(item))
         return {
             "selector": item["spec"]["selector"].get("matchLabels") or {},
+            "containerPorts": container_of(item).get("ports") or [],
             "readyReplicas": status.get("readyReplicas", 0),
             "updatedReplicas": status.get("updatedReplicas", 0),
             **({LINKED: linked} if linked else {}),
         }
+
+
+def _number(there: Sequence[Object], index: int | None) -> int | None:
+    return there[index].get("containerPort") if index is not None else None
