@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.status import MutationStatus, Status
-from fractal_cloud.rules.mutation import Progress, mutation_status
+from fractal_cloud.rules.mutation import Progress, causes, mutation_status
 
 DONE, FAILED, GOING = MutationStatus.COMPLETED, MutationStatus.FAILED, MutationStatus.IN_PROGRESS
 RESTS = {Status.ACTIVE, Status.EXTERNALLY_MANAGED, Status.MANUAL_OVERRIDE, Status.DELETED}
@@ -21,7 +21,7 @@ def one(name: str = "web", status: Status = Status.ACTIVE, **more: Any) -> Progr
 
 
 def test_progress_is_plain_unless_said_otherwise() -> None:
-    assert Progress("web", Status.ACTIVE, 1, 1) == Progress("web", Status.ACTIVE, 1, 1, 0, False, ())
+    assert Progress("web", Status.ACTIVE, 1, 1) == Progress("web", Status.ACTIVE, 1, 1, 0, False, (), False)
 
 
 @pytest.mark.rule("C8", "S22")
@@ -101,3 +101,37 @@ def test_it_has_failed_when_nothing_moves_but_for_what_waits_on_a_failure(
 ) -> None:
     for order in itertools.permutations(components):
         assert mutation_status(order) is expected, reason
+
+
+STUCK = one("stuck", Status.DELETING, deleting=True, stuck=True)
+RESTING = one("resting", Status.MANUAL_OVERRIDE, stuck=True)
+
+
+@pytest.mark.rule("C8")
+@pytest.mark.parametrize(
+    ("components", "expected", "why"),
+    [
+        ([STUCK], FAILED, ["stuck"]),
+        ([one(), STUCK], FAILED, ["stuck"]),
+        ([STUCK, BUSY], GOING, ["stuck"]),
+        ([BAD, one("a", Status.DELETING, waits_for=("stuck",)), STUCK], FAILED, ["bad", "stuck"]),
+        ([RESTING], DONE, []),
+        ([RESTING, one("a", Status.INSTANTIATING, waits_for=("resting",))], FAILED, ["resting"]),
+        ([one(waits_for=("resting",)), RESTING], DONE, []),
+        ([BUSY, one("a", Status.INSTANTIATING, waits_for=("busy",))], GOING, []),
+        ([], DONE, []),
+    ],
+)
+def test_what_waits_for_a_person_holds_up_what_waits_for_it_and_is_named(
+    components: list[Progress], expected: MutationStatus, why: list[str]
+) -> None:
+    assert mutation_status(components) is expected
+    assert causes(components) == why
+    assert mutation_status(iter(components)) is expected
+    assert causes(iter(components)) == why
+
+
+def test_who_is_stuck_or_failed_is_halted() -> None:
+    for stuck, status in itertools.product((False, True), Status):
+        component = one(status=status, stuck=stuck)
+        assert component.is_halted is (stuck or status in FAILS)

@@ -1,0 +1,646 @@
+"""From one component and one look at the cloud to exactly what is said and the one next write.
+
+Expected are whole judgements, written from the protocol; only their sentences are taken from `rules/words.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.errors import AwaitsPerson, Unreadable
+from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
+from fractal_cloud.model.wire import Override, RequestKind
+from fractal_cloud.rules import words
+from fractal_cloud.rules.drift import Difference
+from fractal_cloud.rules.judge import Judgement, Step, Verb, judge
+from fractal_cloud.rules.requests import Answer
+from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View
+from tests.direct.things import (
+    CYCLE,
+    HANDSHAKE,
+    ME,
+    MINE,
+    NOW,
+    OTHER,
+    TYPE,
+    around,
+    intent,
+    memory,
+    request,
+    sighting,
+    tracked,
+)
+
+MANAGED, OVERRIDE, IMPORTED, NONE = Stance.MANAGED, Stance.OVERRIDE, Stance.IMPORTED, Stance.NONE
+ACTIVE, FAILED, MUTATING = Status.ACTIVE, Status.FAILED, Status.MUTATING
+INSTANTIATING, MANUAL = Status.INSTANTIATING, Status.MANUAL_OVERRIDE
+ASKED_BACK = Status.RECONCILE_REQUESTED
+
+SIZE = {"size": Difference(3, 2)}
+ZONE = {"zone": Difference("a", "b")}
+FROZEN = TypeTraits(tags_frozen=True)
+AT_WORK = (Condition.CREATING, Condition.CHANGING, Condition.DYING)
+
+
+def seen(tags: ProtocolTags = MINE, **more: Any) -> View:
+    return View(sighting=sighting(tags, **more))
+
+
+def of(view: View) -> Sighting:
+    assert view.sighting is not None
+    return view.sighting
+
+
+def test_a_judgement_and_a_step_hold_nothing_unless_said() -> None:
+    assert Step(Verb.DELETE, "delete") == Step(Verb.DELETE, "delete", {}, NO_TAGS, NO_TAGS, None)
+    bare = Judgement("S0", None, NONE, "")
+    assert (bare.drift, bare.step, bare.waits_for, bare.answer) == ({}, None, (), None)
+    assert not (bare.in_progress)
+    assert not (bare.carried_out)
+    assert not (bare.noticing)
+    assert not (bare.finished)
+    assert not (bare.left)
+    assert not (bare.stuck)
+
+
+def test_each_verb_is_one_call_by_its_name() -> None:
+    assert sorted(Verb) == ["create", "delete", "finish", "push", "stamp", "tag", "untag", "update"]
+
+
+# --- S12: managed, ours
+
+
+@pytest.mark.rule("S12", "S20")
+def test_what_is_as_declared_is_active_and_nothing_is_written() -> None:
+    component = tracked(parameters={"size": 3})
+    assert judge(component, seen(actual={"size": 3}), around(declared={"size": 3})) == Judgement(
+        "S12", ACTIVE, MANAGED, words.in_step(), carried_out=True
+    )
+
+
+@pytest.mark.rule("S12", "C7")
+@pytest.mark.parametrize(
+    ("observed", "reason", "status"),
+    [(3, "drift", MUTATING), (2, "deploy", MUTATING), (0, "deploy", INSTANTIATING)],
+)
+def test_drift_is_reconciled_and_the_journal_says_why(observed: int, reason: str, status: Status) -> None:
+    component = tracked(memory(observed_generation=observed), parameters={"size": 3})
+    assert judge(component, seen(actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+        "S12",
+        status,
+        MANAGED,
+        words.reconciling(SIZE),
+        SIZE,
+        Step(Verb.UPDATE, reason, drift=SIZE),
+        in_progress=True,
+    )
+
+
+@pytest.mark.rule("C7", "L17")
+@pytest.mark.parametrize("observed", [3, 2])
+def test_what_only_links_set_is_written_for_a_link_and_nothing_else_is(observed: int) -> None:
+    component = tracked(memory(observed_generation=observed))
+    peers = {"peers": Difference(["a"], [])}
+    found = judge(component, seen(actual={"peers": []}), around(declared={"peers": ["a"]}))
+    assert found.step == Step(Verb.UPDATE, "link", drift=peers)
+    both = judge(component, seen(actual={"peers": [], "size": 2}), around(declared={"peers": ["a"], "size": 3}))
+    assert both.step == Step(Verb.UPDATE, "drift" if observed == 3 else "deploy", drift={**peers, **SIZE})
+
+
+@pytest.mark.rule("G15")
+def test_what_is_ignored_is_not_compared_but_while_it_is_created() -> None:
+    view, declared = seen(actual={"size": 2}), around(declared={"size": 3})
+    component = tracked(ignore_drift=frozenset({"size"}))
+    assert judge(component, view, declared).step is None
+    creating = tracked(memory(intent=intent()), ignore_drift=frozenset({"size"}))
+    assert judge(creating, view, declared).step == Step(Verb.UPDATE, "drift", drift=SIZE)
+
+
+@pytest.mark.rule("S18")
+def test_what_cannot_change_in_place_is_failed_and_the_rest_is_still_reconciled() -> None:
+    component = tracked()
+    fixed = judge(component, seen(actual={"zone": "b"}), around(declared={"zone": "a"}))
+    message = words.cannot_change(component, ZONE)
+    assert fixed == Judgement("S12", FAILED, MANAGED, message, ZONE, carried_out=True)
+    both = judge(component, seen(actual={"zone": "b", "size": 2}), around(declared={"zone": "a", "size": 3}))
+    step = Step(Verb.UPDATE, "drift", drift=SIZE)
+    assert both == Judgement("S12", FAILED, MANAGED, message, {**ZONE, **SIZE}, step, in_progress=True)
+
+
+MOVED = tracked(declared_identity=Identity(TYPE, Scope("aws", "123456789012", "us-east-1"), "web"))
+
+
+@pytest.mark.rule("S18")
+def test_a_moved_declaration_is_failed_and_destroys_nothing() -> None:
+    found = judge(MOVED, seen(), around())
+    assert found == Judgement("S12", FAILED, MANAGED, words.cannot_change(MOVED, {}), carried_out=True)
+
+
+@pytest.mark.rule("S13")
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        (Condition.CREATING, INSTANTIATING),
+        (Condition.CHANGING, MUTATING),
+        (Condition.DYING, MUTATING),
+    ],
+)
+def test_while_the_cloud_is_at_work_that_is_shown_and_nothing_is_written(condition: Condition, status: Status) -> None:
+    view = seen(condition=condition, actual={"size": 2}, detail="doing it")
+    message = words.at_work(of(view))
+    still = judge(tracked(), view, around(declared={"size": 2}))
+    assert still == Judgement("S12", status, MANAGED, message, in_progress=True)
+    drifted = judge(tracked(), view, around(declared={"size": 3}))
+    assert drifted == Judgement("S12", status, MANAGED, message, SIZE, in_progress=True)
+
+
+@pytest.mark.rule("S13")
+def test_what_the_cloud_calls_failed_is_failed_and_open_for_changes_only_if_it_says_so() -> None:
+    view = seen(condition=Condition.BROKEN, actual={"size": 2}, detail="no disk")
+    message = words.broken(of(view))
+    still = judge(tracked(), view, around(declared={"size": 2}))
+    assert still == Judgement("S12", FAILED, MANAGED, message, carried_out=True)
+    drifted = judge(tracked(), view, around(declared={"size": 3}))
+    assert drifted == Judgement("S12", FAILED, MANAGED, message, SIZE, in_progress=True)
+    open_view = seen(condition=Condition.BROKEN, actual={"size": 2}, is_open=True)
+    assert judge(tracked(), open_view, around(declared={"size": 3})).step == Step(Verb.UPDATE, "drift", drift=SIZE)
+
+
+# --- S12a: shown before anything is written
+
+
+@pytest.mark.rule("S12a")
+@pytest.mark.parametrize(
+    ("remembered", "stance"),
+    [
+        (memory(NONE), NONE),
+        (memory(IMPORTED), IMPORTED),
+        (memory(absent_since=NOW - timedelta(hours=2)), MANAGED),
+        (memory(NONE, noticed_since=NOW - CYCLE + timedelta(seconds=1)), NONE),
+    ],
+)
+def test_what_just_arrived_is_shown_for_a_cycle_before_it_is_changed(remembered: Any, stance: Stance) -> None:
+    component = tracked(remembered)
+    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    message = words.noticed(component, SIZE, CYCLE, frozen=False)
+    assert drifted == Judgement("S12a", MUTATING, stance, message, SIZE, noticing=True, in_progress=True)
+    in_step = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    assert in_step == Judgement("S12a", ACTIVE, stance, words.in_step(), noticing=True, carried_out=True)
+
+
+@pytest.mark.rule("S12a")
+def test_after_its_cycle_it_is_reconciled_and_managed() -> None:
+    component = tracked(memory(NONE, noticed_since=NOW - CYCLE))
+    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    assert (drifted.rule, drifted.stance, drifted.step) == ("S12", MANAGED, Step(Verb.UPDATE, "drift", drift=SIZE))
+    assert not drifted.noticing
+
+
+@pytest.mark.rule("S12a", "S13", "S18")
+def test_what_is_shown_first_says_also_what_cannot_change_and_what_the_cloud_does() -> None:
+    component = tracked(memory(NONE))
+    fixed = judge(component, seen(actual={"zone": "b"}), around(declared={"zone": "a"}))
+    message = words.cannot_change(component, ZONE)
+    assert fixed == Judgement("S12a", FAILED, NONE, message, ZONE, noticing=True, carried_out=True)
+    view = seen(condition=Condition.CHANGING, actual={"size": 2})
+    busy = judge(component, view, around(declared={"size": 3}))
+    assert (busy.status, busy.message, busy.step) == (MUTATING, words.at_work(of(view)), None)
+
+
+@pytest.mark.rule("S12a")
+def test_where_tags_are_frozen_what_is_shown_first_names_the_command() -> None:
+    component = tracked(memory(absent_since=NOW))
+    found = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}, traits=FROZEN))
+    assert found.message == words.noticed(component, SIZE, CYCLE, frozen=True)
+    assert found.noticing
+
+
+# --- S9: the handshake
+
+CLAIMED = ProtocolTags(OURS, reconcile=True)
+
+
+@pytest.mark.rule("S9", "T4", "S17")
+@pytest.mark.parametrize(
+    ("before", "held"), [(NONE, OVERRIDE), (IMPORTED, OVERRIDE), (OVERRIDE, OVERRIDE), (MANAGED, MANAGED)]
+)
+def test_the_owner_is_stamped_first_and_the_stance_is_held_until_all_is_done(before: Stance, held: Stance) -> None:
+    component = tracked(memory(before))
+    found = judge(component, seen(CLAIMED, actual={"size": 2}), around(declared={"size": 3}))
+    step = Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=ME))
+    assert found == Judgement("S9", ASKED_BACK, held, words.reconciling(SIZE), SIZE, step, in_progress=True)
+
+
+@pytest.mark.rule("S9", "G8")
+def test_then_drift_is_reconciled_and_then_the_tag_is_removed() -> None:
+    component = tracked(memory(OVERRIDE))
+    drifted = judge(component, seen(HANDSHAKE, actual={"size": 2}), around(declared={"size": 3}))
+    step = Step(Verb.UPDATE, "handshake", drift=SIZE)
+    assert drifted == Judgement("S9", ASKED_BACK, OVERRIDE, words.reconciling(SIZE), SIZE, step, in_progress=True)
+    done = judge(component, seen(HANDSHAKE, actual={"size": 3}), around(declared={"size": 3}))
+    finish = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
+    assert done == Judgement("S9", ASKED_BACK, MANAGED, words.readopted(), {}, finish, in_progress=True)
+
+
+@pytest.mark.rule("S9", "S18", "T6")
+def test_what_cannot_change_keeps_the_tag_and_is_failed_once_the_rest_is_done() -> None:
+    component = tracked(memory(OVERRIDE))
+    both = judge(component, seen(HANDSHAKE, actual={"zone": "b", "size": 2}), around(declared={"zone": "a", "size": 3}))
+    assert both.step == Step(Verb.UPDATE, "handshake", drift=SIZE)
+    assert (both.status, both.message) == (ASKED_BACK, words.reconciling(SIZE))
+    fixed = judge(component, seen(HANDSHAKE, actual={"zone": "b"}), around(declared={"zone": "a"}))
+    message = words.cannot_change(component, ZONE)
+    assert fixed == Judgement("S9", FAILED, OVERRIDE, message, ZONE, in_progress=True)
+    moved = judge(replace(MOVED, memory=memory(OVERRIDE)), seen(HANDSHAKE), around())
+    assert (moved.status, moved.step) == (FAILED, None)
+    assert moved.message == words.cannot_change(MOVED, {})
+
+
+@pytest.mark.rule("S9", "S13")
+@pytest.mark.parametrize("condition", AT_WORK)
+def test_a_handshake_waits_for_the_cloud_but_for_the_owner(condition: Condition) -> None:
+    component = tracked(memory(OVERRIDE))
+    view = seen(HANDSHAKE, condition=condition, actual={"size": 2})
+    found = judge(component, view, around(declared={"size": 3}))
+    assert found == Judgement("S9", ASKED_BACK, OVERRIDE, words.at_work(of(view)), SIZE, in_progress=True)
+    unowned = judge(component, seen(CLAIMED, condition=condition), around())
+    assert unowned.step == Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=ME))
+
+
+@pytest.mark.rule("S9", "S23")
+def test_a_handshake_is_done_only_after_everything_declared_was_read() -> None:
+    component = tracked(memory(OVERRIDE), parameters={"size": 3, "policy": "p"})
+    declared = around(declared={"size": 3, "policy": "p"})
+    found = judge(component, seen(HANDSHAKE, actual={"size": 3}), declared)
+    assert found == Judgement("S9", ASKED_BACK, OVERRIDE, words.reading_on(), {}, in_progress=True)
+    whole = judge(component, seen(HANDSHAKE, actual={"size": 3, "policy": "p"}), declared)
+    assert whole.step == Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
+    for easy in (
+        replace(component, ignore_drift=frozenset({"policy"})),
+        replace(component, parameters={"size": 3}),
+    ):
+        assert judge(easy, seen(HANDSHAKE, actual={"size": 3}), declared).step is not None
+    other = replace(component, parameters={"size": 3, "zone": "a"})
+    assert judge(other, seen(HANDSHAKE, actual={"size": 3}), declared).step is not None, "zone comes with every list"
+
+
+@pytest.mark.rule("S11a", "G7")
+def test_where_the_tag_alone_hands_back_there_is_nothing_to_remove() -> None:
+    component = tracked(memory(OVERRIDE), readoption_by_tag=True)
+    done = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    assert done == Judgement("S11a", ACTIVE, MANAGED, words.in_step(), carried_out=True)
+    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    step = Step(Verb.UPDATE, "handshake", drift=SIZE)
+    assert drifted == Judgement("S11a", ASKED_BACK, OVERRIDE, words.reconciling(SIZE), SIZE, step, in_progress=True)
+
+
+@pytest.mark.rule("S9", "G13")
+def test_where_tags_are_frozen_the_memory_of_a_request_hands_back_and_no_tag_is_removed() -> None:
+    back = memory(OVERRIDE, override=Override(since=NOW, readopted_by="jo"))
+    for tags in (MINE, HANDSHAKE):
+        done = judge(tracked(back), seen(tags), around(traits=FROZEN))
+        assert done == Judgement("S9", ACTIVE, MANAGED, words.in_step(), carried_out=True)
+
+
+# --- absent: S4 and what keeps from it
+
+
+@pytest.mark.rule("S4", "T2")
+def test_what_is_absent_is_created_with_its_tags() -> None:
+    component = tracked(memory(NONE, resource_id=None))
+    step = Step(Verb.CREATE, "create", add=MINE)
+    assert judge(component, ABSENT, around()) == Judgement(
+        "S4", INSTANTIATING, MANAGED, words.creating(component), step=step, in_progress=True
+    )
+
+
+@pytest.mark.rule("S19")
+def test_what_was_found_under_another_name_is_not_created_again() -> None:
+    component = tracked()
+    found = judge(component, ABSENT, around(known_as="other", orphan=sighting(), rival=OTHER, waits_for=("net",)))
+    assert found == Judgement("S19", FAILED, MANAGED, words.renamed(component, "other"), carried_out=True)
+
+
+@pytest.mark.rule("S15")
+@pytest.mark.parametrize("frozen", [False, True])
+def test_nothing_is_created_beside_an_orphan(frozen: bool) -> None:
+    component = tracked(memory(NONE))
+    orphan = sighting(name="old", resource_id="id-9")
+    found = judge(component, ABSENT, around(orphan=orphan, rival=OTHER, traits=TypeTraits(tags_frozen=frozen)))
+    message = words.orphaned(component, orphan, frozen=frozen)
+    assert found == Judgement("S15", FAILED, NONE, message, carried_out=True)
+
+
+@pytest.mark.rule("S4", "O2", "S17")
+@pytest.mark.parametrize(
+    ("component", "more", "message"),
+    [
+        (tracked(memory(NONE)), {"waits_for": ("net", "role")}, words.waits_for(("net", "role"))),
+        (tracked(memory(NONE)), {"waits_for": ("net",), "rival": OTHER}, words.waits_for(("net",))),
+        (tracked(memory(NONE)), {"rival": OTHER}, words.rival(OTHER)),
+        (
+            tracked(memory(NONE, intent=intent())),
+            {"window_over": False},
+            words.window(tracked(memory(intent=intent()))),
+        ),
+        (tracked(memory(NONE, intent=intent())), {"window_over": False, "rival": OTHER}, words.rival(OTHER)),
+    ],
+)
+def test_a_creation_waits_for_dependencies_rivals_and_lost_answers(component: Any, more: Any, message: str) -> None:
+    found = judge(component, ABSENT, around(**more))
+    waits = more.get("waits_for", ())
+    assert found == Judgement("S4", INSTANTIATING, NONE, message, waits_for=waits, in_progress=True)
+
+
+@pytest.mark.rule("S17")
+def test_a_lost_creation_is_tried_again_once_it_would_have_shown() -> None:
+    component = tracked(memory(intent=intent()))
+    found = judge(component, ABSENT, around(window_over=True))
+    assert found.step == Step(Verb.CREATE, "create", add=MINE)
+    assert found.message == words.creating(component)
+    fresh = judge(tracked(memory(NONE)), ABSENT, around(window_over=False))
+    assert fresh.step is not None, "without an intent there is nothing to wait for"
+
+
+# --- S17: tags that follow the creation
+
+
+def test_nothing_is_decided_about_what_may_be_the_own_creation_until_its_mark_shows() -> None:
+    view = seen(NO_TAGS, condition=Condition.CREATING, detail="starting")
+    message = words.at_work(of(view))
+    found = judge(tracked(memory(intent=intent())), view, around(mark=None))
+    assert found == Judgement("S17", INSTANTIATING, MANAGED, message, in_progress=True)
+    going = judge(tracked(memory(OVERRIDE, intent=intent()), deleting=True), view, around(mark=None))
+    assert going == Judgement("S17", Status.DELETING, OVERRIDE, message, in_progress=True)
+
+
+@pytest.mark.rule("S17")
+def test_the_second_half_of_a_creation_puts_the_tags_on() -> None:
+    component = tracked(memory(intent=intent(tagging="owed")))
+    found = judge(component, seen(NO_TAGS), around(mark=True))
+    step = Step(Verb.TAG, "tagging", add=MINE)
+    assert found == Judgement("S17", INSTANTIATING, MANAGED, words.tagging(), step=step, in_progress=True)
+
+
+@pytest.mark.rule("S17", "S7", "T3")
+@pytest.mark.parametrize(
+    ("remembered", "mark"),
+    [
+        (memory(intent=intent(tagging="owed")), False),
+        (memory(intent=intent(tagging="begun")), True),
+        (memory(intent=intent()), True),
+        (memory(), True),
+    ],
+)
+def test_no_tag_is_put_on_what_is_not_surely_the_own_creation_before_its_tags(remembered: Any, mark: bool) -> None:
+    component = tracked(remembered)
+    view = seen(NO_TAGS)
+    found = judge(component, view, around(mark=mark))
+    message = words.explain("S7", component, view, around().claims, frozen=False)
+    assert found == Judgement("S7", MANUAL, OVERRIDE, message, carried_out=True)
+
+
+# --- hands off
+
+
+@pytest.mark.rule("S0", "C8")
+def test_what_cannot_be_read_is_not_decided_and_says_whether_a_person_is_needed() -> None:
+    error = Unreadable("throttled")
+    found = judge(tracked(memory(OVERRIDE)), View(error=error), around())
+    assert found == Judgement("S0", None, OVERRIDE, words.unreadable(error))
+    hopeless = AwaitsPerson("renamed")
+    assert judge(tracked(), View(error=hopeless), around()).stuck
+
+
+@pytest.mark.rule("S5", "S6", "S7", "S8", "S8a", "S10", "S11", "S1", "S2", "S3", "S4a", "G3")
+@pytest.mark.parametrize(
+    ("rule", "component", "view", "more", "status", "stance"),
+    [
+        ("S5", tracked(import_only=True), seen(actual={"size": 2}), {}, Status.EXTERNALLY_MANAGED, IMPORTED),
+        (
+            "S6",
+            tracked(),
+            seen(replace(MINE, owner=OTHER), actual={"size": 2}),
+            {},
+            Status.EXTERNALLY_MANAGED,
+            IMPORTED,
+        ),
+        ("S7", tracked(), seen(ProtocolTags(owner=ME), actual={"size": 2}), {}, MANUAL, OVERRIDE),
+        ("S7", tracked(), seen(ProtocolTags("helm", owner=ME), actual={"size": 2}), {}, MANUAL, OVERRIDE),
+        (
+            "S8",
+            tracked(),
+            seen(CLAIMED, actual={"size": 2}),
+            {"claims": Claims(frozenset({ME, OTHER}), OTHER)},
+            Status.EXTERNALLY_MANAGED,
+            IMPORTED,
+        ),
+        (
+            "S8a",
+            tracked(),
+            seen(CLAIMED, actual={"size": 2}),
+            {"claims": Claims(frozenset({ME, OTHER}))},
+            MANUAL,
+            OVERRIDE,
+        ),
+        ("S10", tracked(), seen(ProtocolTags(OURS), actual={"size": 2}), {}, MANUAL, OVERRIDE),
+        ("S11", tracked(memory(OVERRIDE)), seen(actual={"size": 2}), {}, MANUAL, OVERRIDE),
+        ("S11", tracked(memory(OVERRIDE)), seen(actual={"size": 2}), {"traits": FROZEN}, MANUAL, OVERRIDE),
+        ("S11b", tracked(memory(NONE)), seen(actual={"size": 2}), {"traits": FROZEN}, MANUAL, OVERRIDE),
+        ("S1", tracked(import_only=True), ABSENT, {}, Status.MISSING, IMPORTED),
+        ("S3", tracked(memory(IMPORTED)), ABSENT, {}, Status.MISSING, IMPORTED),
+        ("S4a", tracked(), ABSENT, {"traits": TypeTraits(holds_data=True)}, Status.MISSING, MANAGED),
+    ],
+)
+def test_hands_off_means_that_the_drift_is_told_and_nothing_is_written(
+    rule: str, component: Any, view: View, more: Any, status: Status, stance: Stance
+) -> None:
+    surroundings = around(declared={"size": 3}, **more)
+    message = words.explain(rule, component, view, surroundings.claims, frozen=surroundings.traits.tags_frozen)
+    drift = SIZE if view.sighting is not None else {}
+    assert judge(component, view, surroundings) == Judgement(rule, status, stance, message, drift, carried_out=True)
+
+
+@pytest.mark.rule("S14", "S2", "C8")
+def test_what_only_a_person_can_resolve_says_so() -> None:
+    two = View(fitting=(sighting(NO_TAGS), sighting(NO_TAGS, resource_id="id-2")))
+    for traits in (TypeTraits(), FROZEN):
+        message = words.explain("S14", tracked(), two, around().claims, frozen=traits.tags_frozen)
+        found = judge(tracked(), two, around(traits=traits))
+        assert found == Judgement("S14", FAILED, MANAGED, message, stuck=True)
+    component = tracked(memory(OVERRIDE))
+    message = words.explain("S2", component, ABSENT, around().claims, frozen=False)
+    gone = judge(component, ABSENT, around())
+    assert gone == Judgement("S2", MANUAL, OVERRIDE, message, carried_out=True, stuck=True)
+
+
+@pytest.mark.rule("S13")
+@pytest.mark.parametrize("condition", [*AT_WORK, Condition.BROKEN])
+def test_what_the_cloud_does_to_what_is_not_ours_is_not_our_status(condition: Condition) -> None:
+    found = judge(tracked(memory(OVERRIDE)), seen(condition=condition), around())
+    assert (found.rule, found.status, found.in_progress, found.carried_out) == ("S11", MANUAL, False, True)
+
+
+# --- what operators ask for
+
+FREE = ProtocolTags(owner=ME)
+BREAK = request(RequestKind.BREAK, reason="incident 7")
+PUSH = request()
+
+
+@pytest.mark.rule("G13")
+def test_glass_broken_through_the_product_takes_managed_by_off_first() -> None:
+    component = tracked(request=BREAK)
+    step = Step(Verb.UNTAG, "glass", remove=ProtocolTags(managed_by=OURS), request=BREAK)
+    assert judge(component, seen(actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+        "G13",
+        MANUAL,
+        OVERRIDE,
+        words.breaking_glass(BREAK),
+        SIZE,
+        step,
+        in_progress=True,
+        answer=Answer(BREAK, acts=True),
+    )
+
+
+@pytest.mark.rule("G13")
+def test_glass_that_is_broken_already_is_only_answered() -> None:
+    component = tracked(memory(OVERRIDE), request=BREAK)
+    found = judge(component, seen(FREE), around())
+    assert (found.rule, found.step, found.answer) == ("S7", None, Answer(BREAK))
+
+
+@pytest.mark.rule("G10", "T4")
+@pytest.mark.parametrize(
+    ("tags", "add"),
+    [
+        (NO_TAGS, ProtocolTags(OURS, True, ME)),
+        (FREE, ProtocolTags(OURS, True)),
+        (MINE, ProtocolTags(reconcile=True)),
+        (ProtocolTags(OURS), ProtocolTags(reconcile=True, owner=ME)),
+        (ProtocolTags(reconcile=True, owner=ME), ProtocolTags(OURS)),
+    ],
+)
+def test_a_force_push_puts_on_exactly_the_tags_that_are_missing(tags: ProtocolTags, add: ProtocolTags) -> None:
+    component = tracked(memory(OVERRIDE), request=PUSH)
+    assert judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+        "G10",
+        ASKED_BACK,
+        OVERRIDE,
+        words.force_pushed(PUSH),
+        SIZE,
+        Step(Verb.PUSH, "force-push", add=add, request=PUSH),
+        in_progress=True,
+        answer=Answer(PUSH, acts=True),
+    )
+
+
+@pytest.mark.rule("G10")
+def test_a_force_push_of_what_bears_all_tags_writes_none() -> None:
+    found = judge(tracked(memory(OVERRIDE), request=PUSH), seen(HANDSHAKE), around())
+    assert found == Judgement(
+        "G10", ASKED_BACK, OVERRIDE, words.force_pushed(PUSH), in_progress=True, answer=Answer(PUSH, acts=True)
+    )
+
+
+@pytest.mark.rule("G10")
+def test_a_force_push_that_is_refused_leaves_the_table_to_decide() -> None:
+    component = tracked(request=PUSH)
+    found = judge(component, seen(replace(MINE, owner=OTHER)), around())
+    assert (found.rule, found.step) == ("S6", None)
+    assert found.answer == Answer(PUSH, refusal="'ls-b' owns it: only its owner can be pushed")
+    late = judge(replace(component, request=request(at=NOW - 3 * CYCLE)), seen(FREE), around())
+    assert late.answer is not None
+    assert late.answer.refusal == "it was not carried out within two cycles: ask once more"
+
+
+@pytest.mark.rule("G13", "G10")
+def test_where_tags_are_frozen_a_request_is_carried_out_by_remembering_it() -> None:
+    frozen = around(declared={"size": 3}, traits=FROZEN)
+    view = seen(actual={"size": 2})
+    component = tracked(request=BREAK)
+    answer = Answer(BREAK, acts=True, by_memory=True)
+    message = words.explain("S11", component, view, frozen.claims, frozen=True)
+    broken = judge(component, view, frozen)
+    assert broken == Judgement("G13", MANUAL, OVERRIDE, message, SIZE, carried_out=True, answer=answer)
+    going = replace(component, deleting=True)
+    assert judge(going, view, frozen) == Judgement(
+        "G13", MANUAL, OVERRIDE, message, SIZE, in_progress=True, answer=answer
+    )
+    pushed = judge(tracked(memory(OVERRIDE), request=PUSH), view, frozen)
+    assert pushed == Judgement(
+        "G10",
+        ASKED_BACK,
+        OVERRIDE,
+        words.force_pushed(PUSH),
+        SIZE,
+        in_progress=True,
+        answer=Answer(PUSH, acts=True, by_memory=True),
+    )
+
+
+ANSWERED = tracked(memory(OVERRIDE), request=BREAK)
+
+
+@pytest.mark.rule("G13", "G10")
+@pytest.mark.parametrize(
+    ("component", "view", "more"),
+    [
+        (tracked(memory(NONE), request=BREAK), ABSENT, {}),
+        (tracked(memory(NONE), request=BREAK), ABSENT, {"rival": OTHER}),
+        (tracked(memory(NONE), request=BREAK), ABSENT, {"known_as": "x"}),
+        (tracked(memory(NONE), request=BREAK), ABSENT, {"orphan": sighting(name="old")}),
+        (tracked(memory(intent=intent(tagging="owed")), request=BREAK), seen(NO_TAGS), {"mark": True}),
+        (ANSWERED, seen(FREE), {}),
+    ],
+)
+def test_a_request_is_answered_whatever_the_table_decides(component: Any, view: View, more: Any) -> None:
+    found = judge(component, view, around(**more))
+    assert found.answer is not None
+    assert found.answer.request is BREAK
+    assert not found.answer.acts
+
+
+@pytest.mark.rule("G10")
+@pytest.mark.parametrize(
+    ("component", "view", "more"),
+    [
+        (tracked(request=replace_at), view, more)
+        for replace_at in (request(generation=2),)
+        for view, more in (
+            (seen(actual={"size": 2}), {"declared": {"size": 3}}),
+            (seen(CLAIMED), {}),
+            (seen(HANDSHAKE), {}),
+            (seen(HANDSHAKE, condition=Condition.CHANGING), {}),
+            (seen(), {}),
+            (View(fitting=(sighting(), sighting(resource_id="id-2"))), {}),
+        )
+    ],
+)
+def test_a_void_request_is_answered_whatever_the_table_decides(component: Any, view: View, more: Any) -> None:
+    found = judge(component, view, around(**more))
+    assert found.answer is not None
+    assert found.answer.refusal
+    arrived = judge(replace(component, memory=memory(NONE)), view, around(**more))
+    assert arrived.answer == found.answer
+
+
+@pytest.mark.rule("S11a")
+def test_what_is_handed_back_by_tag_answers_too() -> None:
+    component = tracked(memory(OVERRIDE), readoption_by_tag=True, request=request(generation=2))
+    found = judge(component, seen(), around())
+    assert found.rule == "S11a"
+    assert found.answer is not None
+
+
+def test_only_what_is_present_is_reconciled() -> None:
+    with pytest.raises(AssertionError, match="^only what is present is reconciled$"):
+        judge(tracked(), ABSENT, around(mark=None))

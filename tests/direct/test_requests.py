@@ -1,0 +1,187 @@
+"""What becomes of an operator's request: the whole answer, each refusal to the letter, each limit to the second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
+from fractal_cloud.model.wire import Override, RequestKind
+from fractal_cloud.rules.requests import Answer, answer_request
+from fractal_cloud.rules.situate import ABSENT, TypeTraits, View
+from tests.direct.things import CYCLE, ME, MINE, NOW, OTHER, SECOND, TYPE, memory, request, sighting, tracked
+
+FREE = ProtocolTags(owner=ME)
+PUSH, BREAK = request(), request(RequestKind.BREAK)
+PLAIN, FROZEN, UNTAGGABLE = TypeTraits(), TypeTraits(tags_frozen=True), TypeTraits(taggable=False)
+LET_GO = memory(Stance.OVERRIDE, override=Override(since=NOW - timedelta(minutes=5)))
+
+
+def seen(tags: ProtocolTags = FREE, **more: Any) -> View:
+    return View(sighting=sighting(tags, **more))
+
+
+def answer(component: Any, view: View, traits: TypeTraits = PLAIN) -> Answer | None:
+    return answer_request(component, view, traits, now=NOW, cycle=CYCLE)
+
+
+@pytest.mark.rule("G10", "S0")
+def test_without_a_request_or_a_reading_there_is_no_answer() -> None:
+    assert answer(tracked(LET_GO), seen()) is None
+    for asked in (PUSH, BREAK):
+        assert answer(tracked(LET_GO, request=asked), View(error=Unreadable("throttled"))) is None
+
+
+@pytest.mark.rule("G10", "G13")
+@pytest.mark.parametrize(
+    ("asked", "remembered", "view", "traits", "expected"),
+    [
+        (PUSH, LET_GO, seen(), PLAIN, Answer(PUSH, acts=True)),
+        (PUSH, LET_GO, seen(NO_TAGS), PLAIN, Answer(PUSH, acts=True)),
+        (PUSH, memory(), seen(MINE), PLAIN, Answer(PUSH, acts=True)),
+        (PUSH, LET_GO, seen(MINE), FROZEN, Answer(PUSH, acts=True, by_memory=True)),
+        (PUSH, memory(Stance.NONE), seen(MINE), FROZEN, Answer(PUSH, acts=True, by_memory=True)),
+        (PUSH, memory(), seen(MINE), FROZEN, Answer(PUSH, acts=False, by_memory=True)),
+        (BREAK, memory(), seen(MINE), PLAIN, Answer(BREAK, acts=True)),
+        (BREAK, memory(), seen(FREE), PLAIN, Answer(BREAK, acts=False)),
+        (BREAK, memory(), seen(ProtocolTags("helm", owner=ME)), PLAIN, Answer(BREAK, acts=False)),
+        (BREAK, memory(), seen(MINE), FROZEN, Answer(BREAK, acts=True, by_memory=True)),
+    ],
+)
+def test_what_can_be_carried_out_is(asked: Any, remembered: Any, view: View, traits: TypeTraits, expected: Any) -> None:
+    assert answer(tracked(remembered, request=asked), view, traits) == expected
+
+
+TWO = View(fitting=(sighting(), sighting(resource_id="id-2")))
+
+
+@pytest.mark.rule("G10", "G13", "T7", "S6", "O12", "S14")
+@pytest.mark.parametrize("asked", [PUSH, BREAK])
+@pytest.mark.parametrize(
+    ("more", "view", "traits", "refusal"),
+    [
+        ({}, ABSENT, UNTAGGABLE, f"{TYPE} cannot carry tags: it is only ever read"),
+        (
+            {"import_only": True},
+            ABSENT,
+            PLAIN,
+            "the component is importOnly: take importOnly out of its declaration first",
+        ),
+        ({}, TWO, PLAIN, "several resources are named 'web' (id-1, id-2): rename all but one"),
+        ({}, ABSENT, PLAIN, "the resource is absent: only a deploy creates it"),
+        ({}, seen(ProtocolTags(OURS, owner=OTHER)), PLAIN, "'ls-b' owns it: only its owner can be pushed"),
+        ({}, seen(FREE), FROZEN, "its tags are frozen and not ours: it can never be adopted, and is only read"),
+        (
+            {},
+            seen(ProtocolTags(OURS)),
+            FROZEN,
+            "its tags are frozen and not ours: it can never be adopted, and is only read",
+        ),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused_with_the_reason(
+    asked: Any, more: Any, view: View, traits: TypeTraits, refusal: str
+) -> None:
+    found = answer(tracked(LET_GO, request=asked, **more), view, traits)
+    assert found == Answer(asked, refusal=refusal)
+    assert found is not None
+    assert found.is_used_up
+
+
+@pytest.mark.rule("G10", "T7")
+def test_another_manager_is_in_the_way_of_a_force_push_only() -> None:
+    view = seen(ProtocolTags("helm", owner=ME))
+    refusal = "managed-by says 'helm': remove that tag first, if the resource is yours to take"
+    assert answer(tracked(LET_GO, request=PUSH), view) == Answer(PUSH, refusal=refusal)
+    assert answer(tracked(LET_GO, request=BREAK), view) == Answer(BREAK)
+
+
+@pytest.mark.rule("G10")
+@pytest.mark.parametrize(
+    ("asked", "more", "remembered", "refusal"),
+    [
+        (PUSH, {"deleting": True}, LET_GO, "the component is being deleted"),
+        (request(generation=2), {}, LET_GO, "the LiveSystem was deployed again since: ask once more"),
+        (request(generation=4), {}, LET_GO, "the LiveSystem was deployed again since: ask once more"),
+        (
+            request(resource_id="id-0"),
+            {},
+            LET_GO,
+            "it was asked for id-0, but the name now finds id-1: ask once more",
+        ),
+        (
+            request(at=NOW - 2 * CYCLE - 11 * SECOND),
+            {},
+            memory(Stance.OVERRIDE, override=Override(since=NOW - timedelta(hours=1))),
+            "it was not carried out within two cycles: ask once more",
+        ),
+        (
+            PUSH,
+            {},
+            memory(Stance.OVERRIDE, override=Override(since=NOW - 59 * SECOND)),
+            "managed-by was removed after it was asked for: somebody took the resource over; ask once more",
+        ),
+        (
+            request(stance=Stance.MANAGED),
+            {},
+            memory(),
+            "managed-by was removed after it was asked for: somebody took the resource over; ask once more",
+        ),
+    ],
+)
+def test_a_force_push_becomes_void(asked: Any, more: Any, remembered: Any, refusal: str) -> None:
+    assert answer(tracked(remembered, request=asked, **more), seen()) == Answer(asked, refusal=refusal)
+
+
+@pytest.mark.rule("G10")
+@pytest.mark.parametrize(
+    ("asked", "remembered", "tags"),
+    [
+        (request(resource_id=None), LET_GO, FREE),
+        (request(at=NOW - 2 * CYCLE - 10 * SECOND), replace(LET_GO, override=Override(since=NOW - timedelta(1))), FREE),
+        (PUSH, memory(Stance.OVERRIDE, override=Override(since=NOW - 60 * SECOND)), FREE),
+        (request(stance=Stance.MANAGED), memory(), MINE),
+        (PUSH, memory(Stance.OVERRIDE, override=Override(since=NOW)), MINE),
+        (request(stance=Stance.IMPORTED), memory(Stance.IMPORTED), FREE),
+        (request(stance=Stance.NONE), memory(Stance.NONE), FREE),
+        (request(stance=Stance.OVERRIDE), memory(Stance.NONE, override=Override(since=NOW)), FREE),
+        (request(stance=Stance.OVERRIDE), memory(Stance.OVERRIDE), FREE),
+    ],
+)
+def test_a_force_push_is_good_up_to_its_limits(asked: Any, remembered: Any, tags: ProtocolTags) -> None:
+    assert answer(tracked(remembered, request=asked), seen(tags)) == Answer(asked, acts=True)
+
+
+@pytest.mark.rule("G13")
+def test_a_broken_glass_has_no_limit() -> None:
+    old = request(RequestKind.BREAK, generation=1, resource_id="id-0", at=NOW - timedelta(days=9))
+    assert answer(tracked(request=old, deleting=True), seen(MINE)) == Answer(old, acts=True)
+
+
+@pytest.mark.rule("S17", "G10", "G13")
+@pytest.mark.parametrize(
+    ("given", "used_up"),
+    [
+        (Answer(PUSH, acts=True), True),
+        (Answer(PUSH, refusal="no"), True),
+        (Answer(PUSH, by_memory=True), True),
+        (Answer(BREAK, acts=True), False),
+        (Answer(BREAK), True),
+        (Answer(BREAK, refusal="no"), True),
+        (Answer(BREAK, acts=True, by_memory=True), True),
+    ],
+)
+def test_a_request_is_used_up_by_acting_but_broken_glass_only_when_nothing_is_left(
+    given: Answer, used_up: bool
+) -> None:
+    assert given.is_used_up is used_up
+    assert given.breaks_glass is (given.request is BREAK)
+
+
+def test_an_answer_says_nothing_unless_told() -> None:
+    assert Answer(PUSH) == Answer(PUSH, acts=False, refusal="", by_memory=False)
