@@ -1,4 +1,4 @@
-"""A cloud that is a shelf, and an offer over it: what every call is told is noted, and tests lay hands on it in between."""
+"""A cloud that is a shelf, and an offer over it: every call is noted, and a test may act right before one of them."""
 
 from __future__ import annotations
 

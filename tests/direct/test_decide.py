@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.situation import Action, Decision, Manager, Party, Presence, Situation
+from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.decide import decide, needs_notice
-from tests.deciding.test_decide import ANSWERS, TABLE, against_the_table, wrong_write
+from fractal_cloud.rules.decide import decide, decide_deletion, needs_notice
+from tests.deciding.test_decide import ANSWERS, ROWS, TABLE, against_the_table, wrong_write
 
 SIZE = 6_000
 # What keeps a situation from the later rows is rarer than it would be by chance: every row is to be met.
@@ -78,3 +78,59 @@ def test_a_person_gets_to_see_first_what_arrives_or_comes_back(
         Presence.PRESENT, stance=stance, was_absent=was_absent, intent_open=intent_open, noticed=noticed
     )
     assert needs_notice(situation) is expected
+
+
+def is_for_somebody_else(s: Situation) -> bool:
+    """O10: untaggable, importOnly, another owner, or no owner and not mine to claim: the reference is dropped."""
+    return s.untouchable or s.owner is Party.OTHER or (s.owner is Party.NOBODY and s.claimant is not Party.ME)
+
+
+def fate_of(s: Situation, trace: Trace, *, window_over: bool, is_bound: bool) -> tuple[str, Fate]:
+    """O10, O17 and O19 once more, in the order in which the protocol asks."""
+    if s.presence is Presence.UNREADABLE:
+        return "S0", Fate.WAIT
+    if s.presence is Presence.ABSENT:
+        if s.untouchable:
+            return "O3", Fate.DROP
+        if s.intent_open and not window_over:
+            return "S17", Fate.WAIT
+        ends = {
+            Trace.UNKNOWN: ("O17", Fate.WAIT),
+            Trace.NEVER: ("O10", Fate.GONE),
+            Trace.GONE: ("O10", Fate.GONE),
+            Trace.ELSEWHERE: ("O17", Fate.DROP if is_for_somebody_else(s) else Fate.LEAVE),
+        }
+        return ends[trace]
+    if s.presence is Presence.SEVERAL or is_for_somebody_else(s):
+        return "O3", Fate.DROP
+    rule = next(row for row in ROWS[s.presence] if row.applies(s)).rule
+    if rule == "S6a":
+        return "O3", Fate.DROP
+    if not is_bound:
+        return "O19", Fate.LEAVE
+    fates = {"S12a": Fate.NOTICE, "S9": Fate.DELETE, "S11a": Fate.DELETE, "S12": Fate.DELETE}
+    return rule, fates.get(rule, Fate.LEAVE)
+
+
+@pytest.mark.rule("O10", "O17", "O19", "O3", "O12", "S0", "S17")
+def test_a_deletion_ends_exactly_as_the_protocol_says() -> None:
+    met: Counter[tuple[str, Fate]] = Counter()
+    chance = random.Random(11)
+    for s in situations():
+        trace, window_over, is_bound = chance.choice(list(Trace)), chance.random() < 0.5, chance.random() < 0.8
+        found = decide_deletion(s, trace=trace, window_over=window_over, is_bound=is_bound)
+        assert found == fate_of(s, trace, window_over=window_over, is_bound=is_bound), (s, trace, window_over, is_bound)
+        met[found] += 1
+    assert {rule for rule, _ in met} == {
+        *("S0", "O3", "S17", "O17", "O10", "O19", "S7", "S9", "S10", "S11", "S11a", "S11b", "S12", "S12a"),
+    }
+    assert met["O17", Fate.DROP]
+    assert met["O17", Fate.LEAVE]
+
+
+@pytest.mark.rule("O17", "O19")
+def test_a_deletion_is_bound_and_its_window_over_unless_said_otherwise() -> None:
+    present = Situation(Presence.PRESENT, manager=Manager.OURS, owner=Party.ME, stance=Stance.MANAGED)
+    assert decide_deletion(present, trace=Trace.UNKNOWN) == ("S12", Fate.DELETE)
+    absent = Situation(Presence.ABSENT, intent_open=True)
+    assert decide_deletion(absent, trace=Trace.GONE) == ("O10", Fate.GONE)

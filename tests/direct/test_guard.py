@@ -1,4 +1,4 @@
-"""The guard: right before every write the resource is read again and judged again, and only the same verb goes out (S16).
+"""The guard: right before every write the resource is read and judged again, and only the same verb goes out (S16).
 
 Every kind of write, stopped by every kind of change that a person can make in between; what is called is noted exactly.
 """
@@ -21,7 +21,7 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.rules.judge import Step, Verb
-from fractal_cloud.rules.situate import ABSENT, View
+from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 from tests.direct.shelf import FrozenOffer, Item, ItemOffer, Room, component, item
 from tests.direct.things import HANDSHAKE, ME, MINE, NOW, OTHER, intent, memory, request
 
@@ -69,7 +69,7 @@ class Scene:
 
 def wanted(tracked: Tracked, token: str = "", **parameters: Any) -> Wanted[Item]:
     made = Item.from_parameters(tracked.component_id, {"name": "web", **parameters})
-    return Wanted(made, ME, None, token)
+    return Wanted(made, ME, None, token, frozenset(tracked.ignored))
 
 
 def drifting(**more: Any) -> Tracked:
@@ -140,7 +140,7 @@ CALLS: dict[str, Callable[[Scene], tuple[Any, ...]]] = {
 def test_each_write_is_one_call_between_two_reads_in_the_components_name(name: str) -> None:
     scene, step = WRITES[name]()
     outcome = scene.carry_out(step)
-    read = ("read", "id-1", frozenset())
+    read: tuple[Any, ...] = ("read", "id-1", frozenset())
     assert scene.shelf.calls == [read, CALLS[name](scene), read]
     assert scene.shelf.acts == [(ME, "web", step.reason)] * 3
     assert outcome.request_ids == ["request-1"]
@@ -180,7 +180,7 @@ def test_who_changes_it_before_the_last_read_wins(name: str, change: str) -> Non
     assert outcome.request_ids == []
     seen = scene.shelf.items["id-1"]
     is_other = "name" in changed or "parent_id" in changed
-    assert outcome.view == (ABSENT if is_other else View(sighting=seen))
+    assert outcome.view == (found_elsewhere(seen) if is_other else View(sighting=seen))
 
 
 @pytest.mark.rule("S16")
@@ -425,7 +425,7 @@ def test_only_what_was_owed_its_tags_gets_them_and_only_once() -> None:
     unmarked = Scene(component(memory(intent=intent(id="i9", tagging="begun"))), item(NO_TAGS), Tagging())
     assert unmarked.carry_out(step).abandoned
     nothing = Scene(component(memory()), item(NO_TAGS), Tagging())
-    with pytest.raises(AssertionError, match="^tags are owed by an open creation alone$"):
+    with pytest.raises(AssertionError, match=r"^tags are owed by an open creation alone$"):
         nothing.carry_out(step)
 
 
@@ -463,7 +463,7 @@ def test_what_was_not_sighted_is_read_by_the_id_that_is_remembered() -> None:
     scene.shelf.items["id-1"] = item(MINE, actual=SIZE_DRIFT)
     assert scene.carry_out(Step(Verb.UPDATE, "drift")).written
     unknown = Scene(component(memory(resource_id=None)), None)
-    with pytest.raises(AssertionError, match="^only what was sighted is changed$"):
+    with pytest.raises(AssertionError, match=r"^only what was sighted is changed$"):
         unknown.carry_out(Step(Verb.UPDATE, "drift"))
 
 

@@ -16,12 +16,12 @@ from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Override, RequestKind
+from fractal_cloud.model.wire import Bound, Override, RequestKind
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import Difference
 from fractal_cloud.rules.judge import Judgement, Step, Verb, judge
 from fractal_cloud.rules.requests import Answer
-from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View
+from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere
 from tests.direct.things import (
     CYCLE,
     HANDSHAKE,
@@ -324,8 +324,10 @@ def test_what_is_absent_is_created_with_its_tags() -> None:
 @pytest.mark.rule("S19")
 def test_what_was_found_under_another_name_is_not_created_again() -> None:
     component = tracked()
-    found = judge(component, ABSENT, around(known_as="other", orphan=sighting(), rival=OTHER, waits_for=("net",)))
-    assert found == Judgement("S19", FAILED, MANAGED, words.renamed(component, "other"), carried_out=True)
+    other = sighting(name="other")
+    view = found_elsewhere(other)
+    found = judge(component, view, around(orphan=sighting(), rival=OTHER, waits_for=("net",)))
+    assert found == Judgement("S19", FAILED, MANAGED, words.renamed(component, other), carried_out=True)
 
 
 @pytest.mark.rule("S15")
@@ -357,6 +359,16 @@ def test_a_creation_waits_for_dependencies_rivals_and_lost_answers(component: An
     found = judge(component, ABSENT, around(**more))
     waits = more.get("waits_for", ())
     assert found == Judgement("S4", INSTANTIATING, NONE, message, waits_for=waits, in_progress=True)
+
+
+@pytest.mark.rule("S19", "C8")
+def test_a_creation_that_waits_for_what_was_renamed_waits_for_a_person() -> None:
+    other = sighting(name="other", resource_id="id-7")
+    found = judge(tracked(memory(NONE)), NEVER, around(waits_for=("net", "sub"), renamed={"net": other}, rival=OTHER))
+    message = words.waits_for_renamed({"net": other})
+    assert found == Judgement(
+        "S4", INSTANTIATING, NONE, message, waits_for=("net", "sub"), in_progress=True, stuck=True
+    )
 
 
 @pytest.mark.rule("S17")
@@ -596,7 +608,7 @@ ANSWERED = tracked(memory(OVERRIDE), request=BREAK)
     [
         (tracked(memory(NONE), request=BREAK), ABSENT, {}),
         (tracked(memory(NONE), request=BREAK), ABSENT, {"rival": OTHER}),
-        (tracked(memory(NONE), request=BREAK), ABSENT, {"known_as": "x"}),
+        (tracked(memory(NONE), request=BREAK), found_elsewhere(sighting(name="x")), {}),
         (tracked(memory(NONE), request=BREAK), ABSENT, {"orphan": sighting(name="old")}),
         (tracked(memory(intent=intent(tagging="owed")), request=BREAK), seen(NO_TAGS), {"mark": True}),
         (ANSWERED, seen(FREE), {}),
@@ -642,5 +654,211 @@ def test_what_is_handed_back_by_tag_answers_too() -> None:
 
 
 def test_only_what_is_present_is_reconciled() -> None:
-    with pytest.raises(AssertionError, match="^only what is present is reconciled$"):
+    with pytest.raises(AssertionError, match=r"^only what is present is reconciled$"):
         judge(tracked(), ABSENT, around(mark=None))
+
+
+# --- deletions
+
+GOING = Status.DELETING
+
+
+def going(*given: Any, **more: Any) -> Any:
+    return tracked(*given, deleting=True, **more)
+
+
+def ended(rule: str, message: str, stance: Stance = MANAGED, **more: Any) -> Judgement:
+    return Judgement(rule, Status.DELETED, stance, message, carried_out=True, finished=True, **more)
+
+
+def waits(rule: str, message: str, stance: Stance = MANAGED, **more: Any) -> Judgement:
+    return Judgement(rule, GOING, stance, message, in_progress=True, **more)
+
+
+@pytest.mark.rule("O10", "S9", "S11a", "S12")
+@pytest.mark.parametrize(
+    ("rule", "component", "view"),
+    [
+        ("S12", going(), seen()),
+        ("S9", going(), seen(HANDSHAKE)),
+        ("S9", going(memory(OVERRIDE)), seen(HANDSHAKE)),
+        ("S11a", going(memory(OVERRIDE), readoption_by_tag=True), seen()),
+        ("S12", going(), seen(condition=Condition.BROKEN)),
+        ("S12", going(), seen(condition=Condition.CHANGING, is_open=True)),
+    ],
+)
+def test_what_is_ours_is_deleted(rule: str, component: Any, view: View) -> None:
+    found = judge(component, view, around())
+    assert found == waits(rule, words.deleting(), component.memory.stance, step=Step(Verb.DELETE, "delete"))
+
+
+@pytest.mark.rule("O10", "S13")
+@pytest.mark.parametrize("condition", AT_WORK)
+def test_a_deletion_waits_while_the_cloud_is_at_work(condition: Condition) -> None:
+    view = seen(condition=condition)
+    assert judge(going(), view, around()) == waits("S12", words.at_work(of(view)))
+    if condition is Condition.DYING:
+        dying = seen(condition=condition, is_open=True)
+        assert judge(going(), dying, around()).step is None, "what dies is not deleted once more"
+
+
+@pytest.mark.rule("O10", "S0", "C8")
+def test_what_cannot_be_read_stays_deleting_and_says_whether_a_person_is_needed() -> None:
+    for error in (Unreadable("throttled"), AwaitsPerson("renamed")):
+        found = judge(going(), View(error=error), around(dependents=("sub",), left_dependents=("x",)))
+        message = words.deletion_unreadable(going(), error)
+        assert found == Judgement("S0", None, MANAGED, message, in_progress=True, stuck=error.needs_person)
+
+
+@pytest.mark.rule("O17", "S17")
+@pytest.mark.parametrize(
+    ("component", "view", "more", "expected"),
+    [
+        (going(), GONE, {}, ended("O10", words.gone(going()))),
+        (
+            going(memory(NONE, resource_id=None)),
+            NEVER,
+            {},
+            ended("O10", words.gone(going(memory(resource_id=None))), NONE),
+        ),
+        (going(), ABSENT, {}, waits("O17", words.unproven(going()))),
+        (
+            going(memory(intent=intent())),
+            GONE,
+            {"window_over": False},
+            waits("S17", words.window(going(memory(intent=intent())))),
+        ),
+        (going(memory(intent=intent())), GONE, {}, ended("O10", words.gone(going()))),
+        (going(memory(intent=intent())), ABSENT, {}, waits("O17", words.unproven(going()))),
+        (going(), GONE, {"window_over": False}, ended("O10", words.gone(going()))),
+    ],
+)
+def test_gone_is_proven_and_never_concluded(component: Any, view: View, more: Any, expected: Judgement) -> None:
+    assert judge(component, view, around(**more)) == expected
+
+
+@pytest.mark.rule("O17", "O3")
+def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_anothers() -> None:
+    mine = found_elsewhere(sighting(name="other"))
+    assert judge(going(), mine, around()) == ended("O17", words.left(going(), mine, is_bound=True), left=True)
+    theirs = found_elsewhere(sighting(replace(MINE, owner=OTHER), name="other"))
+    assert judge(going(), theirs, around()) == ended("O17", words.dropped(going(), theirs, frozen=False))
+
+
+@pytest.mark.rule("O3", "O10", "O12", "S14")
+@pytest.mark.parametrize(
+    ("component", "view", "more", "left"),
+    [
+        (going(), seen(replace(MINE, owner=OTHER)), {}, False),
+        (going(), seen(ProtocolTags(OURS)), {"claims": Claims()}, False),
+        (going(memory(OVERRIDE)), seen(ProtocolTags(OURS)), {"claims": Claims()}, True),
+        (going(memory(OVERRIDE)), seen(replace(MINE, owner=OTHER)), {}, False),
+        (going(import_only=True), seen(), {}, False),
+        (going(import_only=True), GONE, {}, False),
+        (going(), seen(), {"traits": TypeTraits(taggable=False)}, False),
+        (going(), View(fitting=(sighting(), sighting(resource_id="id-2"))), {}, True),
+        (going(), View(fitting=(sighting(NO_TAGS), sighting(NO_TAGS, resource_id="id-2"))), {}, False),
+        (
+            going(memory(OVERRIDE)),
+            View(fitting=(sighting(NO_TAGS), sighting(ProtocolTags(owner=OTHER), resource_id="id-2"))),
+            {},
+            False,
+        ),
+        (going(), seen(ProtocolTags(owner=ME)), {"traits": FROZEN}, False),
+        (going(), seen(NO_TAGS), {"traits": FROZEN}, False),
+    ],
+)
+def test_what_is_not_ours_is_only_dropped(component: Any, view: View, more: Any, left: bool) -> None:
+    surroundings = around(**more)
+    message = words.dropped(component, view, frozen=surroundings.traits.tags_frozen)
+    assert judge(component, view, surroundings) == ended("O3", message, component.memory.stance, left=left)
+
+
+@pytest.mark.rule("O10", "G1", "S7", "S10", "S11")
+@pytest.mark.parametrize(
+    ("rule", "component", "view"),
+    [
+        ("S7", going(), seen(ProtocolTags(owner=ME))),
+        ("S7", going(), seen(ProtocolTags("helm", owner=ME))),
+        ("S10", going(), seen(ProtocolTags(OURS))),
+        ("S11", going(memory(OVERRIDE)), seen()),
+    ],
+)
+def test_hands_off_means_that_it_is_left(rule: str, component: Any, view: View) -> None:
+    message = words.left(component, view, is_bound=True)
+    assert judge(component, view, around()) == ended(rule, message, component.memory.stance, left=True)
+
+
+@pytest.mark.rule("O19")
+def test_what_is_not_what_the_deletion_is_bound_to_is_left_and_named() -> None:
+    component = going(bound=Bound(resource_id="id-0"))
+    view = seen()
+    assert judge(component, view, around()) == ended("O19", words.left(component, view, is_bound=False), left=True)
+    other = going(bound=Bound(resource_id="id-1", incarnation="a"))
+    again = seen(incarnation="b")
+    assert judge(other, again, around()) == ended("O19", words.left(other, again, is_bound=False), left=True)
+    assert judge(going(bound=Bound(resource_id="id-1")), view, around()).step is not None
+
+
+@pytest.mark.rule("S12a", "O10")
+def test_what_just_arrived_is_shown_for_a_cycle_before_it_is_deleted() -> None:
+    component = going(memory(NONE))
+    message = words.deletion_noticed(component, CYCLE, frozen=False)
+    assert judge(component, seen(), around()) == waits("S12a", message, NONE, noticing=True)
+    frozen = going(memory(absent_since=NOW))
+    message = words.deletion_noticed(frozen, CYCLE, frozen=True)
+    assert judge(frozen, seen(), around(traits=FROZEN)) == waits("S12a", message, noticing=True)
+    shown = going(memory(NONE, noticed_since=NOW - CYCLE))
+    found = judge(shown, seen(), around())
+    step = Step(Verb.DELETE, "delete")
+    assert found == waits("S12", words.deleting(), NONE, step=step, noticing=True), "it stays shown until it is gone"
+
+
+@pytest.mark.rule("O18", "O10")
+@pytest.mark.parametrize(
+    ("rule", "component", "view"),
+    [
+        ("S12", going(), seen()),
+        ("S7", going(), seen(ProtocolTags(owner=ME))),
+        ("O3", going(), seen(replace(MINE, owner=OTHER))),
+        ("O10", going(), GONE),
+        ("S12a", going(memory(NONE)), seen()),
+    ],
+)
+def test_whatever_becomes_of_it_its_dependents_come_first(rule: str, component: Any, view: View) -> None:
+    message = words.deletion_waits(("sub", "web"))
+    found = judge(component, view, around(dependents=("sub", "web"), left_dependents=("x",)))
+    noticing = rule == "S12a"
+    stance = component.memory.stance
+    assert found == waits(rule, message, stance, waits_for=("sub", "web"), noticing=noticing)
+
+
+@pytest.mark.rule("O17", "O18")
+def test_what_lives_in_something_that_is_gone_is_gone_with_it() -> None:
+    within = around(dependents=("pod", "sub"), hosted=("pod",))
+    assert judge(going(), GONE, within) == waits("O10", words.deletion_waits(("sub",)), waits_for=("sub",))
+    assert judge(going(), GONE, around(dependents=("pod",), hosted=("pod",))) == ended("O10", words.gone(going()))
+    assert judge(going(), seen(), within).waits_for == ("pod", "sub")
+
+
+@pytest.mark.rule("O10")
+@pytest.mark.parametrize(("component", "rule"), [(going(), "S12"), (going(memory(NONE)), "S12a")])
+def test_what_something_left_depends_on_is_left_too(component: Any, rule: str) -> None:
+    view = seen()
+    found = judge(component, view, around(left_dependents=("web",)))
+    assert found == ended(rule, words.left_for(of(view), ("web",)), component.memory.stance, left=True)
+    gone = judge(component, GONE, around(left_dependents=("web",)))
+    assert not gone.left
+
+
+@pytest.mark.rule("G10", "G13", "O10")
+def test_a_deletion_answers_what_was_asked_of_it() -> None:
+    component = going(request=PUSH)
+    refusal = Answer(PUSH, refusal="the component is being deleted")
+    for view in (seen(), GONE, ABSENT, seen(ProtocolTags(owner=ME)), seen(replace(MINE, owner=OTHER))):
+        found = judge(component, view, around())
+        assert found.answer is not None
+        assert found.answer.refusal
+    assert judge(component, seen(), around()).answer == refusal
+    broken = judge(going(request=BREAK), seen(), around())
+    assert (broken.rule, broken.step is not None) == ("G13", True), "glass is broken before anything is deleted"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.preview import Ended, Ending, Standing, preview, warning
+from fractal_cloud.rules.preview import Ended, Ending, Standing, missed, preview, warning
 
 ME = "ls-a"
 
@@ -32,12 +32,21 @@ def test_a_standing_is_bare_unless_said_otherwise() -> None:
     [
         (standing(), Ending.DELETED, "deleted, if nobody takes it over before"),
         (
-            standing(was_looked_at=False, is_absent=True, untouchable=True),
+            standing(was_observed=False, untouchable=True),
             Ending.UNKNOWN,
-            "no agent has looked at it yet: it is decided when one does",
+            "no agent has read it yet: what becomes of it is decided when one does",
         ),
         (standing(is_absent=True, untouchable=True), Ending.ABSENT, "there is nothing in the cloud to delete"),
-        (standing(resource_id=None), Ending.ABSENT, "there is nothing in the cloud to delete"),
+        (
+            standing(is_absent=True, was_observed=False, resource_id=None),
+            Ending.ABSENT,
+            "there is nothing in the cloud to delete",
+        ),
+        (
+            standing(resource_id=None),
+            Ending.UNKNOWN,
+            "no agent has read it yet: what becomes of it is decided when one does",
+        ),
         (standing(untouchable=True, owner="ls-b"), Ending.DROPPED, "it is only ever read: the reference is dropped"),
         (standing(owner="ls-b", stance=Stance.OVERRIDE), Ending.DROPPED, "'ls-b' owns it: the reference is dropped"),
         (standing(stance=Stance.IMPORTED), Ending.DROPPED, "it is imported: the reference is dropped"),
@@ -127,3 +136,11 @@ def shared(name: str, *importers: str, ending: Ending = Ending.DELETED) -> Ended
 )
 def test_the_warning_has_the_true_numbers(endings: list[Ended], text: str | None) -> None:
     assert warning(endings) == text
+
+
+@pytest.mark.rule("O7")
+def test_only_what_is_deleted_and_imported_is_missed() -> None:
+    lost = shared("net", "ls-b")
+    kept = [shared("own"), shared("web", "ls-b", ending=Ending.LEFT), shared("sub", "ls-b", ending=Ending.DROPPED)]
+    assert missed([lost, *kept]) == [lost]
+    assert missed(iter(kept)) == []

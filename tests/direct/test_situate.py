@@ -11,11 +11,25 @@ import pytest
 
 from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.situation import Manager, Party, Presence, Situation
+from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Override
-from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View, is_handed_back, manager, party, pick, situate
+from fractal_cloud.model.wire import Bound, Override
+from fractal_cloud.rules.situate import (
+    ABSENT,
+    GONE,
+    NEVER,
+    Claims,
+    TypeTraits,
+    View,
+    found_elsewhere,
+    is_bound_to,
+    is_handed_back,
+    manager,
+    party,
+    pick,
+    situate,
+)
 from tests.direct.things import CYCLE, ME, MINE, NOW, OTHER, SECOND, intent, memory, sighting, tracked
 
 ERROR = Unreadable("throttled")
@@ -284,3 +298,49 @@ def test_what_was_handed_back_by_memory_counts_for_that_resource_only(
     assert found.reconcile is expected, reason
     plain = situate(component, view, CLAIMS, PLAIN, drifted=False, now=NOW, cycle=CYCLE)
     assert plain.reconcile is False, "where tags can be changed, the tag alone says it"
+
+
+# --- where a name finds nothing
+
+
+@pytest.mark.rule("O17", "S19")
+def test_what_is_not_there_leaves_a_trace() -> None:
+    assert (ABSENT.trace, NEVER.trace, GONE.trace) == (Trace.UNKNOWN, Trace.NEVER, Trace.GONE)
+    other = sighting(name="other")
+    assert found_elsewhere(other) == View(trace=Trace.ELSEWHERE, elsewhere=other)
+    for view in (ABSENT, NEVER, GONE, found_elsewhere(other)):
+        assert view.presence is Presence.ABSENT
+
+
+@pytest.mark.rule("O17")
+def test_the_tags_of_what_was_found_elsewhere_say_whose_it_is() -> None:
+    view = found_elsewhere(sighting(ProtocolTags("terraform", True, OTHER)))
+    found = situate(tracked(), view, CLAIMS, PLAIN, drifted=False, now=NOW, cycle=CYCLE)
+    expected = _situation(presence=Presence.ABSENT, manager=Manager.OTHER, reconcile=True, owner=Party.OTHER)
+    assert asdict(found) == asdict(expected)
+
+
+@pytest.mark.rule("O19")
+@pytest.mark.parametrize(
+    ("component", "seen", "expected", "reason"),
+    [
+        (tracked(bound=Bound(resource_id="id-1")), {}, True, "the one that was published"),
+        (tracked(bound=Bound(resource_id="id-0")), {}, False, "another one"),
+        (tracked(memory(resource_id="id-1"), bound=Bound(resource_id="id-0")), {}, False, "whatever was seen since"),
+        (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {"incarnation": "a"}, True, "the same"),
+        (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {"incarnation": "b"}, False, "a later one"),
+        (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {}, True, "only two tell them apart"),
+        (tracked(bound=Bound(resource_id="id-1")), {"incarnation": "b"}, True, "only two tell them apart"),
+        (tracked(memory(intent=intent())), {}, True, "what the own creation makes"),
+        (tracked(memory(intent=intent(resource_id="id-1"))), {}, True, "what the own creation made"),
+        (tracked(memory(intent=intent(resource_id="id-9"))), {}, False, "not what it made"),
+        (tracked(memory(resource_id="id-9", intent=intent())), {}, True, "an open creation comes first"),
+        (tracked(memory(resource_id=None)), {}, True, "the first one seen"),
+        (tracked(memory(resource_id="id-1")), {}, True, "the first one seen, again"),
+        (tracked(memory(resource_id="id-2")), {}, False, "not another one after it"),
+        (tracked(memory(incarnation="a")), {"incarnation": "b"}, False, "nor a later one of its id"),
+        (tracked(memory(incarnation="a")), {"incarnation": "a"}, True, "the very same"),
+    ],
+)
+def test_a_deletion_is_bound_to_one_resource(component: Any, seen: Any, expected: bool, reason: str) -> None:
+    assert is_bound_to(component, sighting(**seen)) is expected, reason
