@@ -38,7 +38,7 @@ def filled(api: Api) -> Api:
     api.register()
     api.claim()
     for n, scope in enumerate(sorted({part["scope"] for part in api.work.values()})):
-        known = [{"identity": f"T:{scope}:{n}"}]
+        known = [{"identity": f"T:{scope}:{n}", "resourceId": f"vpc-{n}"}]
         live_system, component = next(key for key, part in api.work.items() if part["scope"] == scope)
         assert api.report(live_system, component, resources=known).status_code == 200
     for n in range(MANY):

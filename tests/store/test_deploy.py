@@ -210,7 +210,7 @@ def test_what_was_left_in_override_begins_in_override_when_it_is_declared_again(
     world.delete("ls-a")
     agent.claim()
     identity = "Test.Net:test/acct/north:net"
-    left = KnownResource(identity=identity, owner="ls-a", resource_id="id-net", left_by="ls-a")
+    left = KnownResource(identity=identity, owner="ls-a", resource_id="id-net", left_by="ls-a", overridden=True)
     agent.report(agent.says("ls-a", "net", status=Status.DELETED, finished=True), resources=[left])
     world.deploy("ls-b", net())
     assert world.component("ls-b", "net")["stance"] == "none"

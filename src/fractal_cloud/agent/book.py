@@ -76,9 +76,11 @@ class Book:
             self._note_owner(tracked, sighting.protocol.owner, sighting.resource_id)
         known = self._held.known_as(tracked.identity.key)
         if judgement.left and judgement.finished:
-            self._note(tracked, replace(known, left_by=tracked.live_system_id, resource_id=sighting.resource_id))
+            left_by, where = tracked.live_system_id, sighting.resource_id
+            overridden = tracked.memory.stance is Stance.OVERRIDE or not sighting.protocol.is_managed
+            self._note(tracked, replace(known, left_by=left_by, resource_id=where, overridden=overridden))
         elif known.left_by == tracked.live_system_id and judgement.stance is Stance.MANAGED:
-            self._note(tracked, replace(known, left_by=None))
+            self._note(tracked, replace(known, left_by=None, overridden=False))
 
     def forget_gone(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """A deletion has ended with nothing left: the control plane forgets the resource, unless others declare it."""

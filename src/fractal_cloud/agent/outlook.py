@@ -191,6 +191,8 @@ class Outlook:
         outside = self.held.outside.get((tracked.live_system_id, parent_name))
         if outside is not None and outside.never_created:
             return self._absent(tracked)
+        if outside is not None and outside.moved and self.id_to_confirm(tracked) is None:
+            return self._absent(tracked)  # its parent stands elsewhere: nothing of it was ever made here (S18)
         return View(error=Unreadable(f"{parent_name!r}, which it is in, is not known to be there or to be gone"))
 
     def parent(self, tracked: Tracked) -> Tracked | None:
@@ -282,11 +284,12 @@ class Outlook:
         other = self._by_id.get((tracked.live_system_id, component_id))
         if other is None:
             outside = self.held.outside.get((tracked.live_system_id, component_id))
-            return outside is not None and outside.status in _USABLE_OUTSIDE
+            return outside is not None and outside.status in _USABLE_OUTSIDE and not outside.moved
         sighting = self.view(other).sighting
         return (
             sighting is not None
             and not other.deleting
+            and other.identity == other.declared_identity  # what cannot move has nothing new put into it (S18)
             and sighting.condition not in (Condition.CREATING, Condition.DYING)
         )
 
@@ -314,7 +317,7 @@ class Outlook:
             now=self.now,
             cycle=self._settings.cycle,
             declared=self.declared(tracked),
-            waits_for=self.waits_for(tracked) if absent else (),
+            waits_for=self.waits_for(tracked) if absent or view.error is not None else (),
             renamed=self._renamed_dependencies(tracked) if absent else {},
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
             hosted=tuple(self.held.lodgers.get(tracked.uid, ())) if tracked.deleting else (),

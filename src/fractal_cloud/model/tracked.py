@@ -79,15 +79,23 @@ class Known:
     owner: str | None = None
     resource_id: str | None = None
     left_by: str | None = None
+    overridden: bool = False
 
     @classmethod
     def from_wire(cls, told: KnownResource, copies: Copies) -> Known:
         """The compact form of what the control plane told."""
-        return cls(copies.optional(told.owner), copies.optional(told.resource_id), copies.optional(told.left_by))
+        own = copies.optional
+        return cls(own(told.owner), own(told.resource_id), own(told.left_by), told.overridden)
 
     def to_wire(self, identity: str) -> KnownResource:
         """The form in which it is published."""
-        return KnownResource(identity=identity, owner=self.owner, resource_id=self.resource_id, left_by=self.left_by)
+        return KnownResource(
+            identity=identity,
+            owner=self.owner,
+            resource_id=self.resource_id,
+            left_by=self.left_by,
+            overridden=self.overridden,
+        )
 
 
 NOTHING_KNOWN: Final = Known()

@@ -217,19 +217,22 @@ class KnownResource(Wire):
     """What is remembered of a resource under its natural identity, whoever declares it.
 
     ``owner``: last seen on the tag, or written in a create intent (the heir, if it still declares it).
-    ``override``: a LiveSystem left it in override when it was deleted (O10); whose, stands in ``left_by``.
+    ``left_by``: the LiveSystem that left it in the cloud when it was deleted (O10); ``overridden``: in override, and
+    not only because something that was left depends on it.
     """
 
     identity: str
     owner: str | None = None
     resource_id: str | None = None
     left_by: str | None = None
+    overridden: bool = False
 
 
 class Outside(Wire):
     """The published state of a component in another scope that some component here refers to.
 
     ``never_created``: no resource was ever published for it, and no creation is open.
+    ``moved``: its declaration says another place than it stands in, and it cannot go there (S18).
     """
 
     live_system_id: str
@@ -237,6 +240,7 @@ class Outside(Wire):
     status: Status
     output_fields: dict[str, Any] = Field(default_factory=dict)
     never_created: bool = False
+    moved: bool = False
 
 
 class ScopeWork(Wire):

@@ -371,11 +371,21 @@ def _standstill(
 ) -> Judgement:
     if decision.rule == "S0":
         assert view.error is not None
-        stuck = view.error.needs_person
-        return Judgement("S0", None, decision.stance, words.unreadable(view.error), answer=answer, stuck=stuck)
+        return Judgement(
+            "S0",
+            None,
+            decision.stance,
+            words.unreadable(view.error),
+            waits_for=around.waits_for,
+            answer=answer,
+            stuck=view.error.needs_person,
+        )
     message = words.explain(decision.rule, tracked, view, around.claims, frozen=around.traits.tags_frozen)
     status = decision.status
     in_progress = False
+    if view.elsewhere is not None:
+        message = words.renamed(tracked, view.elsewhere)
+        status = Status.FAILED if decision.rule == "S4a" else status  # not lost, as S19 of what holds no data
     if decision.rule == "S12":
         sighting = _sighted(view)
         status, message = _standing(tracked, sighting, around, drift, Status.ACTIVE, message)
@@ -389,7 +399,7 @@ def _standstill(
         in_progress=in_progress,
         carried_out=not in_progress and decision.rule != "S14",
         answer=answer,
-        stuck=decision.rule in ("S2", "S14"),
+        stuck=decision.rule in ("S2", "S14") or tracked.identity != tracked.declared_identity,
     )
 
 

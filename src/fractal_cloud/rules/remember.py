@@ -26,7 +26,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     memory = tracked.memory
     status = judgement.status or memory.status
     if view.presence is Presence.UNREADABLE:
-        return replace(memory, message=link_message(judgement.message, memory.links), stuck=judgement.stuck)
+        message = link_message(judgement.message, memory.links)
+        return replace(memory, message=message, waits_for=judgement.waits_for, stuck=judgement.stuck)
     sighting = view.sighting
     present = sighting is not None
     published = sighting if sighting is not None and _is_its_own(tracked, sighting) else None

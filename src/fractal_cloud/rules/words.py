@@ -349,7 +349,8 @@ def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: 
         return _explain_absence(rule, tracked, view, claims)
     if frozen and rule in ("S6", "S6a", "S11", "S11b"):
         return _explain_frozen(rule, tracked, view.sighting)
-    return _explain_presence(rule, tracked, view.sighting, claims)
+    moved = f"; {cannot_change(tracked, {})}" if tracked.identity != tracked.declared_identity else ""
+    return f"{_explain_presence(rule, tracked, view.sighting, claims)}{moved}"
 
 
 def _explain_frozen(rule: str, tracked: Tracked, sighting: Sighting) -> str:
@@ -393,13 +394,12 @@ def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) ->
 
 def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: Claims) -> str:
     tags = sighting.protocol
-    moved = f"; {cannot_change(tracked, {})}" if tracked.identity != tracked.declared_identity else ""
     match rule:
         case "S5":
             why = "importOnly" if tracked.import_only else "this type cannot carry tags"
-            return f"read only: {why}{moved}"
+            return f"read only: {why}"
         case "S6":
-            return f"owned by {tags.owner!r}: read only{moved}"
+            return f"owned by {tags.owner!r}: read only"
         case "S7" if tags.other_manager is not None:
             return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
         case "S7" if is_tagging_lost(tracked):

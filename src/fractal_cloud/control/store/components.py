@@ -76,7 +76,7 @@ def _one(record: ComponentRecord, read_at: Any, unknown: Collection[str]) -> Jso
         "environment": record.environment,
         "status": record.status,
         "stance": record.stance,
-        "message": with_owner(record.message, record.owner, unknown),
+        "message": with_owner(record.message, record, unknown),
         "owner": record.owner,
         "generation": record.generation,
         "observedGeneration": record.observed_generation,

@@ -5,7 +5,7 @@ How the newest is doing is nowhere stored: it is computed from its components wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -148,7 +148,10 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
     ).all()
     standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
     present = _frozen(row, kept) if row.frozen else _present(tx, live_system_id)
-    described = _components([*kept, *standing], unknown_owners(tx, (one.owner for one in standing)))
+    described = _components([*kept, *standing])
+    unknown = unknown_owners(tx, (one.owner for one in standing))
+    for one in standing:
+        described["components"][one.component_id]["message"] = with_owner(one.message, one, unknown)
     return {**_summary(row, present), **described, "reasons": _reasons(present, described["components"])}
 
 
@@ -180,7 +183,7 @@ def _reasons(present: _Present, components: Json) -> list[str]:
 
 
 def _standing(tx: Tx, live_system_id: str) -> list[Any]:
-    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.owner)
+    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.owner, components.c.absent_since)
     return list(
         tx.connection.execute(
             query.where(components.c.live_system_id == live_system_id).order_by(components.c.position)
@@ -201,13 +204,13 @@ def _summary(row: Any, present: _Present) -> Json:
     }
 
 
-def _components(rows: Iterable[Any], unknown: Collection[str]) -> Json:
+def _components(rows: Iterable[Any]) -> Json:
     found = {
         row.component_id: {
             "componentId": row.component_id,
             "type": row.type,
             "status": row.status,
-            "message": with_owner(row.message, getattr(row, "owner", None), unknown),
+            "message": row.message,
             "outputFields": row.output_fields,
             "generation": row.generation,
             "observedGeneration": row.observed_generation,

@@ -6,6 +6,7 @@ Agents do not know which LiveSystems there are, so it is said where components a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from sqlalchemy import select
 
@@ -27,6 +28,10 @@ def unknown_owner(owner: str) -> str:
     return f"this control plane knows no LiveSystem {owner!r}"
 
 
-def with_owner(message: str, owner: str | None, unknown: Collection[str]) -> str:
-    """A component's message, with a remark on its owner where that is unknown."""
-    return f"{message}; {unknown_owner(owner)}" if owner is not None and owner in unknown else message
+def with_owner(message: str, row: Any, unknown: Collection[str]) -> str:
+    """A component's message, with a remark on the owner that the tag names, where that is unknown.
+
+    ``row`` has the columns of ``components``. What is absent has no tag: its owner is only remembered.
+    """
+    is_named = row.owner is not None and row.owner in unknown and row.absent_since is None
+    return f"{message}; {unknown_owner(row.owner)}" if is_named else message

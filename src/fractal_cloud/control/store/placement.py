@@ -117,7 +117,7 @@ def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> list[str]:
     recalled: list[str] = []
     for some in chunks(by_identity):
         query = select(resources.c.identity_key, resources.c.left_by).where(
-            resources.c.identity_key.in_(some), resources.c.left_by.is_not(None)
+            resources.c.identity_key.in_(some), resources.c.left_by.is_not(None), resources.c.overridden
         )
         for row in tx.connection.execute(query):
             record = by_identity[row.identity_key]
@@ -131,7 +131,8 @@ def recall_overrides(tx: Tx, new: Sequence[ComponentRecord]) -> list[str]:
 def forget_left(tx: Tx, identity_keys: Iterable[str]) -> None:
     """What is declared again is no longer left behind: its stance is remembered with the component."""
     for some in chunks(identity_keys):
-        tx.connection.execute(update(resources).where(resources.c.identity_key.in_(some)).values(left_by=None))
+        forgotten = update(resources).where(resources.c.identity_key.in_(some))
+        tx.connection.execute(forgotten.values(left_by=None, overridden=False))
 
 
 def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> None:

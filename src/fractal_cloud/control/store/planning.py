@@ -173,6 +173,7 @@ def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, Comp
                     "componentId": other.component_id,
                     "status": other.status,
                     "outputFields": own_outputs(other.output_fields),
+                    "moved": not other.is_where_declared,
                 }
     return list(found.values())
 

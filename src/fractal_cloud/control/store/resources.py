@@ -30,6 +30,7 @@ def write(tx: Tx, scope_key: str, known: Sequence[KnownResource]) -> None:
             "owner": resource.owner,
             "resource_id": resource.resource_id,
             "left_by": resource.left_by,
+            "overridden": resource.overridden,
             "updated_at": tx.now,
         }
         for resource in known

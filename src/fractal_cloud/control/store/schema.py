@@ -178,6 +178,7 @@ resources: Final = Table(
     _text("owner", nullable=True),
     _text("resource_id", nullable=True),
     _text("left_by", nullable=True),
+    _flag("overridden"),
     _time("updated_at"),
     Index("ix_resources_scope_key", "scope_key"),
 )

@@ -23,6 +23,8 @@ from fractal_cloud.model.host import host_of
 from fractal_cloud.model.link import own_outputs
 
 _UNLINKED = Links()
+_STANDS = ("place", "name", "parent", "realm_name")
+_DECLARED = ("declared_place", "declared_name", "declared_parent", "declared_realm_name")
 _NO_STATES: Json = {"inbound": {}, "outbound": {}}
 
 
@@ -160,6 +162,7 @@ def _known_resource(row: Any) -> Json:
         "owner": row.owner,
         "resourceId": row.resource_id,
         "leftBy": row.left_by,
+        "overridden": row.overridden,
     }
 
 
@@ -177,6 +180,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 target.c.output_fields,
                 target.c.resource_id,
                 target.c.intent,
+                *(target.c[name] for name in (*_STANDS, *_DECLARED)),
             )
             .join(
                 refers,
@@ -204,6 +208,7 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
                 "status": row.status,
                 "outputFields": own_outputs(row.output_fields),
                 "neverCreated": row.resource_id is None and row.intent is None,
+                "moved": any(getattr(row, a) != getattr(row, b) for a, b in zip(_STANDS, _DECLARED, strict=True)),
             }
     return {key: list(outside.values()) for key, outside in found.items()}
 
