@@ -27,7 +27,7 @@ from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchful, moved
 from fractal_cloud.agent.wiring import Wiring
-from fractal_cloud.agent.writing import Outcome, Planned, Writer
+from fractal_cloud.agent.writing import Outcome, Planned, Writer, wanted
 from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Transient
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
@@ -41,6 +41,7 @@ from fractal_cloud.offers.offer import AnyOffer, Recognition
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.setbacks import after_write, given_up, is_timed
 from fractal_cloud.rules.situate import GONE, View, found_elsewhere
 
 _DEEPEST = 8
@@ -126,6 +127,7 @@ class Cycle:
         judgements = self._settle()
         if self._may_write():
             self._wiring.run(judgements)
+        self._name_opponents(judgements)
         changes = self._publish_all(judgements)
         return self._result(judgements, changes)
 
@@ -450,6 +452,21 @@ class Cycle:
                 self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         else:
             self._errors.forget(tracked)
+            self._follow(outcome)
+
+    def _follow(self, outcome: Outcome) -> None:
+        """Follow what was written from now on: somebody may set it back (S27)."""
+        tracked, step, view = outcome.planned.tracked, outcome.planned.step, outcome.view
+        if step.verb is not Verb.UPDATE or not outcome.is_done or view is None or view.sighting is None:
+            return
+        linked = self._around.offers[tracked.type].compared.linked
+        before = {name: difference for name, difference in step.drift.items() if name not in linked}
+        after = self._outlook.judge(tracked, view).drift
+        in_handshake = step.reason == "handshake"
+        known = after_write(tracked.memory.setbacks, before, after, self._outlook.now, in_handshake=in_handshake)
+        if known != tracked.memory.setbacks:
+            tracked.memory = replace(tracked.memory, setbacks=known)
+            self._book.unpublished.add(tracked.uid)
 
     def _take_in_view(self, outcome: Outcome, view: View, picture: Picture) -> None:
         tracked, before = outcome.planned.tracked, outcome.planned.sighting
@@ -486,6 +503,28 @@ class Cycle:
         intent = tracked.memory.intent
         is_named = self._around.offers[tracked.type].offer.recognition is not Recognition.WINDOW
         return isinstance(error, Conflict) and is_named and intent is not None and intent.attempts > 1
+
+    def _name_opponents(self, judgements: dict[str, Judgement]) -> None:
+        """Ask the cloud who set back what was given up just now, where it can tell (S27)."""
+        for uid, judgement in judgements.items():
+            asked = [one for one in given_up(judgement.setbacks) if one.by is None]
+            tracked = self._held.tracked[uid]
+            sighting = self._outlook.view(tracked).sighting
+            if not asked or sighting is None:
+                continue
+            offer = self._around.offers[tracked.type].offer
+            names = frozenset(one.parameter for one in asked)
+            try:
+                found = offer.changed_by(self._held.cloud, sighting, wanted(self._outlook, offer, tracked), names)
+            except CloudError:
+                found = {}  # that it is not known is all that follows
+            named = [
+                one.model_copy(update={"by": found.get(one.parameter, "")}) if one in asked else one
+                for one in judgement.setbacks
+            ]
+            tracked.memory = replace(tracked.memory, setbacks=tuple(named))
+            self._book.unpublished.add(uid)
+            judgements[uid] = self._outlook.judge(tracked)
 
     # --- publishing
 
@@ -563,7 +602,7 @@ class Cycle:
         judgements = {uid: judgement for uid, judgement in judgements.items() if uid in held.tracked}
         living = judgements.values()
         in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
-        noticing = any(judgement.noticing for judgement in living)
+        noticing = any(judgement.noticing or is_timed(judgement.setbacks) for judgement in living)
         unread = bool(self._outlook.picture.errors) or any(v.error for v in self._outlook.traces.values())
         failing = self._errors.exist
         wiring = self._wiring

@@ -59,6 +59,7 @@ class Outlook:
         self.now = now
         self._offers = offers
         self._settings = settings
+        self._limits = settings.limits
         self._views: dict[str, View] = {}
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
         self.rivals: dict[str, str] = {}
@@ -326,6 +327,7 @@ class Outlook:
             rival=self.rivals.get(tracked.uid),
             window_over=self._is_window_over(tracked),
             mark=self._mark(tracked, view),
+            limits=self._limits,
         )
 
     def _mark(self, tracked: Tracked, view: View) -> bool | None:

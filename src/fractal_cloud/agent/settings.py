@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from fractal_cloud.rules.setbacks import Limits
+
 
 def _agent_id() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
@@ -20,7 +22,8 @@ class AgentSettings:
 
     ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
     cloud tells only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
-    waited for (S17). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
+    waited for (S17). ``setback_cycles``: a value of ours that was set back three times within so many cycles is
+    given up (S27). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
     it every agent makes one of its own (L9). ``state_dir``: where it keeps which event of the control plane it has seen
     last (C9); None for nowhere.
     """
@@ -33,6 +36,7 @@ class AgentSettings:
     concurrency: int = 16
     sweep_budget: int = 100
     visibility_seconds: float = 10.0
+    setback_cycles: int = 10
     sealing_key: str = field(default="", repr=False)
     state_dir: Path | None = None
     agent_id: str = field(default_factory=_agent_id)
@@ -46,3 +50,8 @@ class AgentSettings:
     def visibility(self) -> timedelta:
         """How long a creation whose answer was lost may stay invisible: two cycles or ten seconds."""
         return max(2 * self.cycle, timedelta(seconds=self.visibility_seconds))
+
+    @property
+    def limits(self) -> Limits:
+        """When a value that somebody sets back is given up."""
+        return Limits.of(self.setback_cycles, self.cycle, self.visibility)

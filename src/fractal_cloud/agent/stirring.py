@@ -17,6 +17,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules.identify import referenced
 from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.setbacks import is_timed
 from fractal_cloud.rules.situate import View
 
 
@@ -85,6 +86,7 @@ def is_watchful(held: HeldScope, tracked: Tracked, view: View, judgement: Judgem
         or tracked.memory.intent is not None
         or bool(tracked.open_writes)
         or tracked.uid in held.unswept
+        or is_timed(judgement.setbacks)
     )
 
 

@@ -18,7 +18,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.acting import Act
-from fractal_cloud.offers.offer import Wanted
+from fractal_cloud.offers.offer import AnyOffer, Wanted
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 
@@ -114,12 +114,13 @@ class Writer:
     def _create(self, planned: Planned, outcome: Outcome) -> None:
         tracked = planned.tracked
         intent = tracked.memory.intent
-        wanted = self._wanted(tracked, token=intent.id if intent is not None else planned.entry_id)
+        token = intent.id if intent is not None else planned.entry_id
+        made = wanted(self._outlook, self._offer, tracked, token)
         if not self._may_write():
             outcome.abandoned = True
             return
         outcome.written = True
-        outcome.created = self._offer.create(self._held.cloud, wanted, stamp(tracked.live_system_id))
+        outcome.created = self._offer.create(self._held.cloud, made, stamp(tracked.live_system_id))
 
     def _change(self, planned: Planned, outcome: Outcome) -> None:
         fresh, step = self._guard(planned, outcome)
@@ -176,7 +177,7 @@ class Writer:
         cloud = self._held.cloud
         match step.verb:
             case Verb.UPDATE:
-                self._offer.update(cloud, fresh, self._wanted(tracked), frozenset(step.drift))
+                self._offer.update(cloud, fresh, wanted(self._outlook, self._offer, tracked), frozenset(step.drift))
             case Verb.DELETE:
                 self._offer.delete(cloud, fresh)
             case Verb.STAMP | Verb.PUSH | Verb.TAG:
@@ -189,13 +190,14 @@ class Writer:
     def _swept(self, tracked: Tracked) -> frozenset[str]:
         return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignored
 
-    def _wanted(self, tracked: Tracked, token: str = "") -> Wanted[Component]:
-        parameters = {**self._outlook.declared(tracked)}
-        component = self._offer.component.from_parameters(tracked.component_id, parameters)
-        if not tracked.parameters.get("name"):
-            component.name = tracked.identity.name
-        parent_id = self._outlook.parent_id(tracked)
-        return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored))
+
+def wanted(outlook: Outlook, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
+    """What an offer is told to bring about."""
+    component = offer.component.from_parameters(tracked.component_id, {**outlook.declared(tracked)})
+    if not tracked.parameters.get("name"):
+        component.name = tracked.identity.name
+    parent_id = outlook.parent_id(tracked)
+    return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored))
 
 
 def _before_tagging(tracked: Tracked) -> Tracked:

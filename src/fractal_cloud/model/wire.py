@@ -62,10 +62,24 @@ class Bound(Wire):
 
 
 class Setback(Wire):
-    """A parameter whose value of ours was confirmed by a read and then set back by somebody, and when (S27)."""
+    """A parameter that we wrote, and when somebody set it back (S27).
+
+    ``value``: a digest of what was written. ``since``: when a read confirmed it, and it stands; None while it differs.
+    ``written``: when it was written and read back otherwise, until it shows or that counts as set back.
+    ``given_up``: it is no longer corrected; ``by``: who set it back (None: not asked yet, empty: not known).
+    ``calls``: those in a row that changed it, and not to what was written.
+    ``in_handshake``: counted in the handshake that is under way (S9), which began anew.
+    """
 
     parameter: str
     at: list[datetime]
+    value: str = ""
+    since: datetime | None = None
+    written: datetime | None = None
+    given_up: bool = False
+    by: str | None = None
+    calls: int = 0
+    in_handshake: bool = False
 
 
 class Refusal(Wire):

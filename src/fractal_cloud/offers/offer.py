@@ -310,6 +310,11 @@ class Offer(ABC, Generic[C, K]):
         del sighting
         return False
 
+    def changed_by(self, cloud: K, sighting: Sighting, wanted: Wanted[C], names: Collection[str]) -> Mapping[str, str]:
+        """Who changed these parameters last, in words, as far as the cloud tells (S27)."""
+        del cloud, sighting, wanted, names
+        return {}
+
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a plan must say about correcting these parameters («stops the machine»)."""
         del drift

@@ -17,8 +17,8 @@ from fractal_cloud.model.situation import Action, Decision, Fate, Presence
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags, stamp
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import OperatorRequest
-from fractal_cloud.rules import words
+from fractal_cloud.model.wire import OperatorRequest, Setback
+from fractal_cloud.rules import setbacks, words
 from fractal_cloud.rules.decide import decide, decide_deletion
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, mutable
 from fractal_cloud.rules.requests import Answer, answer_request
@@ -62,6 +62,7 @@ class Circumstances:
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``mark``: whether what was seen bears the mark of the component's own creation; None where that does not show yet.
+    ``limits``: when a value that somebody sets back is given up (S27).
     """
 
     compared: ComparedType
@@ -79,6 +80,7 @@ class Circumstances:
     rival: str | None = None
     window_over: bool = True
     mark: bool | None = False
+    limits: setbacks.Limits = field(default_factory=setbacks.Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Judgement:
     ``status`` None: it stays. ``in_progress``: look again soon. ``carried_out``: nothing is left to do for this
     generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended.
     ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
+    ``setbacks``: the values of ours that are followed because somebody may set them back (S27).
     """
 
     rule: str
@@ -104,6 +107,7 @@ class Judgement:
     left: bool = False
     answer: Answer | None = None
     stuck: bool = False
+    setbacks: tuple[Setback, ...] = ()
 
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
@@ -294,8 +298,14 @@ def _readoption(
     held = Stance.OVERRIDE if before in (Stance.NONE, Stance.IMPORTED) else before
     fixed = immutable(around.compared, drift)
 
-    def with_step(step: Step | None, message: str, status: Status | None = decision.status) -> Judgement:
-        return Judgement(decision.rule, status, held, message, drift, step, in_progress=True, answer=answer)
+    known = _followed(tracked, sighting, around, drift, in_handshake=True)
+
+    def with_step(
+        step: Step | None, message: str, status: Status | None = decision.status, *, in_progress: bool = True
+    ) -> Judgement:
+        return Judgement(
+            decision.rule, status, held, message, drift, step, in_progress=in_progress, answer=answer, setbacks=known
+        )
 
     if sighting.protocol.owner is None:
         owner = ProtocolTags(owner=tracked.live_system_id)
@@ -303,8 +313,13 @@ def _readoption(
     if not sighting.takes_changes:
         return with_step(None, words.at_work(sighting))
     changes = mutable(around.compared, drift)
+    writable = setbacks.to_write(known, changes)
+    if writable:
+        return with_step(Step(Verb.UPDATE, "handshake", drift=writable), words.reconciling(changes))
+    if setbacks.is_waiting(known, changes):
+        return with_step(None, words.not_visible(changes))
     if changes:
-        return with_step(Step(Verb.UPDATE, "handshake", drift=changes), words.reconciling(changes))
+        return with_step(None, words.set_back(setbacks.given_up(known)), Status.FAILED, in_progress=False)
     if fixed or tracked.identity != tracked.declared_identity:
         return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
     if not _is_read_whole(tracked, sighting, around):
@@ -320,10 +335,30 @@ def _readoption(
             step,
             in_progress=True,
             answer=answer,
+            setbacks=known,
         )
     return Judgement(
-        decision.rule, Status.ACTIVE, Stance.MANAGED, words.in_step(), drift, carried_out=True, answer=answer
+        decision.rule,
+        Status.ACTIVE,
+        Stance.MANAGED,
+        words.in_step(),
+        drift,
+        carried_out=True,
+        answer=answer,
+        setbacks=known,
     )
+
+
+def _followed(
+    tracked: Tracked, sighting: Sighting, around: Circumstances, drift: Drift, *, in_handshake: bool = False
+) -> tuple[Setback, ...]:
+    """The values of ours that are followed, after this read (S27); what links set is nobody's declaration."""
+    known = tracked.memory.setbacks
+    if not known:
+        return known
+    declared = {n: d for n, d in mutable(around.compared, drift).items() if n not in around.compared.linked}
+    reading = setbacks.Reading(declared, sighting.actual, sighting.takes_changes, in_handshake)
+    return setbacks.after_reading(known, reading, around.now, around.limits)
 
 
 def _is_read_whole(tracked: Tracked, sighting: Sighting, around: Circumstances) -> bool:
@@ -354,16 +389,30 @@ def _reconciliation(
             in_progress=bool(changes),
             carried_out=not changes,
             answer=answer,
+            setbacks=tracked.memory.setbacks,
         )
     reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
     if changes and around.compared.linked.issuperset(changes):
         reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
-    is_open = sighting.takes_changes
-    step = Step(Verb.UPDATE, reason, drift=changes) if is_open else None
-    message = words.reconciling(changes) if is_open else words.at_work(sighting)
+    known = _followed(tracked, sighting, around, drift)
+    writable = setbacks.to_write(known, changes)
+    is_open, is_waiting = sighting.takes_changes, setbacks.is_waiting(known, changes)
+    step = Step(Verb.UPDATE, reason, drift=writable) if is_open and writable else None
+    message = words.not_visible(changes) if is_waiting and not writable else words.reconciling(changes)
+    message = message if is_open else words.at_work(sighting)
     working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
-    status, message = _standing(tracked, sighting, around, drift, working, message)
-    return Judgement(decision.rule, status, decision.stance, message, drift, step, in_progress=True, answer=answer)
+    status, message = _standing(tracked, sighting, around, drift, working, message, known)
+    return Judgement(
+        decision.rule,
+        status,
+        decision.stance,
+        message,
+        drift,
+        step,
+        in_progress=step is not None or is_waiting or not is_open,
+        answer=answer,
+        setbacks=known,
+    )
 
 
 def _standstill(
@@ -386,9 +435,11 @@ def _standstill(
     if view.elsewhere is not None:
         message = words.renamed(tracked, view.elsewhere)
         status = Status.FAILED if decision.rule == "S4a" else status  # not lost, as S19 of what holds no data
+    known: tuple[Setback, ...] = ()
     if decision.rule == "S12":
         sighting = _sighted(view)
-        status, message = _standing(tracked, sighting, around, drift, Status.ACTIVE, message)
+        known = _followed(tracked, sighting, around, drift)
+        status, message = _standing(tracked, sighting, around, drift, Status.ACTIVE, message, known)
         in_progress = sighting.condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING)
     return Judgement(
         decision.rule,
@@ -400,6 +451,7 @@ def _standstill(
         carried_out=not in_progress and decision.rule != "S14",
         answer=answer,
         stuck=decision.rule in ("S2", "S14") or tracked.identity != tracked.declared_identity,
+        setbacks=known,
     )
 
 
@@ -410,11 +462,19 @@ def _standing(
     drift: Drift,
     status: Status | None,
     message: str,
+    known: tuple[Setback, ...] = (),
 ) -> tuple[Status | None, str]:
-    """The status of what is ours, with the cloud's own condition and what cannot be changed counted in (S13, S18)."""
+    """The status of what is ours, with the cloud's own condition and what cannot be changed, or is always set back,
+    counted in (S13, S18, S27).
+    """
     fixed = immutable(around.compared, drift)
+    failures = []
     if fixed or tracked.identity != tracked.declared_identity:
-        return Status.FAILED, words.cannot_change(tracked, fixed)
+        failures.append(words.cannot_change(tracked, fixed))
+    if lost := setbacks.given_up(known):
+        failures.append(words.set_back(lost))
+    if failures:
+        return Status.FAILED, "; ".join(failures)
     match sighting.condition:
         case Condition.BROKEN:
             return Status.FAILED, words.broken(sighting)

@@ -53,7 +53,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         intent=intent,
         override=_override(tracked, view, judgement),
         waits_for=judgement.waits_for,
-        setbacks=memory.setbacks,
+        setbacks=judgement.setbacks,
         stuck=judgement.stuck,
         refusal=memory.refusal,
         restored=memory.restored and not _is_settled(judgement),

@@ -16,7 +16,7 @@ from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import OperatorRequest
+from fractal_cloud.model.wire import OperatorRequest, Setback
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 
@@ -188,6 +188,26 @@ def _command(tracked: Tracked, option: str) -> str:
 def differences(drift: Drift) -> str:
     """Every difference in one line."""
     return ", ".join(f"{name} from {_quoted(d.actual)} to {_quoted(d.declared)}" for name, d in sorted(drift.items()))
+
+
+def not_visible(drift: Drift) -> str:
+    """A write was accepted and reads back otherwise; it may only not show yet (S17, S27)."""
+    return f"{differences(drift)} was written and reads back otherwise: waiting until it would show"
+
+
+def set_back(lost: Iterable[Setback]) -> str:
+    """Values of ours that somebody sets back each time (S27)."""
+    return "; ".join(map(_set_back, lost))
+
+
+def _set_back(one: Setback) -> str:
+    who = one.by or "somebody or something outside Fractal Cloud"
+    stands = f"; it has been as declared since {one.since:%H:%M:%S} UTC" if one.since is not None else ""
+    return (
+        f"{one.parameter} was set back {len(one.at)} times by {who}, the last time at {one.at[-1]:%H:%M:%S} UTC, and "
+        f"is no longer corrected{stands}: declare ignoreDrift: [{one.parameter}], stop what sets it back and deploy "
+        "again, or break the glass"
+    )
 
 
 def cannot_change(tracked: Tracked, fixed: Drift) -> str:

@@ -19,6 +19,7 @@ from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.declared import HOSTS
 from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
+from fractal_cloud.offers.kubernetes.managers import setter
 from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import (
     GUARD,
@@ -187,6 +188,20 @@ class ObjectOffer(Offer[C, Kubernetes]):
         if operations:
             uid = item["metadata"]["uid"]
             cloud.patch(self.object_kind, sighting.name, [*guard(uid, sighting.protocol), *operations])
+
+    def changed_by(
+        self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[C], names: Collection[str]
+    ) -> Mapping[str, str]:
+        """Who owns the fields in which these parameters differ."""
+        item = self._find(cloud, sighting.resource_id)
+        if item is None:
+            return {}
+        found: dict[str, str] = {}
+        for name in names:
+            changed = deepcopy(item)
+            self.apply(changed, wanted, [name])
+            found[name] = setter(item, [op["path"] for op in difference(item, changed) if op["op"] != "test"])
+        return found
 
     def still(self, cloud: Kubernetes, sighting: Sighting) -> Object:
         """The object as it is now, right before a write; raises where its tags are no longer those of the guard."""

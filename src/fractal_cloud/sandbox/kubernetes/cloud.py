@@ -17,6 +17,7 @@ from typing import Any
 from fractal_cloud.sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
 from fractal_cloud.sandbox.knobs import Interference, Knobs
 from fractal_cloud.sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
+from fractal_cloud.sandbox.kubernetes.admission import Admission
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
 from fractal_cloud.sandbox.kubernetes.discovery import describe, is_about_itself
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, PageNotFound, unauthorized
@@ -79,6 +80,7 @@ class KubernetesCloud:
         self._without = frozenset(without)
         self._lock = threading.RLock()
         self._store = Store(self._lock)
+        self.admission = Admission()
         self.reset()
 
     def reset(self) -> None:
@@ -88,6 +90,7 @@ class KubernetesCloud:
                 self.knobs.reset()
                 self.calls.clear()
             self.monitor.reset()
+            self.admission.reset()
             self._empty()
 
     def replace(self) -> None:
@@ -102,7 +105,7 @@ class KubernetesCloud:
         self._kinds = Kinds()
         addresses = Addresses()
         self._controllers = Controllers(self._store, self._kinds, self.knobs, addresses)
-        self._writing = Writing(self._store, self._controllers, addresses)
+        self._writing = Writing(self._store, self._controllers, addresses, self.admission)
         self._reading = Reading(self._store, self._controllers)
         self._watching = Watching(self.monitor, self._writing)
         self._begin(kept)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fractal_cloud.sandbox.kubernetes import errors
+from fractal_cloud.sandbox.kubernetes.admission import Admission, owned
 from fractal_cloud.sandbox.kubernetes.applying import Applying
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
 from fractal_cloud.sandbox.kubernetes.decoding import read_object
@@ -64,7 +65,8 @@ class Plan:
 class Writing:
     """Plans the calls that change something, and carries plans out."""
 
-    def __init__(self, store: Store, controllers: Controllers, addresses: Addresses) -> None:
+    def __init__(self, store: Store, controllers: Controllers, addresses: Addresses, admission: Admission) -> None:
+        self._admission = admission
         self._store = store
         self._controllers = controllers
         self._addresses = addresses
@@ -78,7 +80,11 @@ class Writing:
 
     def plan(self, request: KubeRequest) -> Plan:
         """Return what the call would do; raises ApiError where the server would refuse it."""
-        return self._planners[request.verb](request)
+        plan = self._planners[request.verb](request)
+        if plan.after is None:
+            return plan
+        manager = request.query.get("fieldManager") or request.call.user_agent.split("/")[0]
+        return replace(plan, after=owned(plan.before, plan.after, manager, request.target.subresource, now()))
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""
@@ -141,7 +147,7 @@ class Writing:
         self._check_namespace(target)
         if self._store.get(kind, target.namespace, metadata["name"]) is not None:
             raise errors.already_exists(kind, metadata["name"])
-        item = complete(kind, copy.deepcopy(item), None, self._addresses)
+        item = self._admission.admitted(kind, complete(kind, copy.deepcopy(item), None, self._addresses))
         validate(kind, item)
         return Plan(kind, "create", None, item)
 
@@ -251,7 +257,7 @@ class Writing:
                 metadata[name] = old[name]
         item = {**content, "apiVersion": before["apiVersion"], "kind": before["kind"], "metadata": metadata}
         item = self._kept_apart(target, before, item)
-        item = complete(kind, copy.deepcopy(item), before, self._addresses)
+        item = self._admission.admitted(kind, complete(kind, copy.deepcopy(item), before, self._addresses))
         validate(kind, item, causes)
         if not target.subresource:
             validate_change(kind, before, item)
