@@ -51,7 +51,7 @@ class Auditor:
     people: People
     seen_event: int = 0
     statuses: dict[tuple[str, str], str] = field(default_factory=dict)
-    journalled: set[str] = field(default_factory=set)
+    journalled: dict[str, int] = field(default_factory=dict)
     cycles: list[int] = field(default_factory=list)
     cloud: dict[str, dict[str, Seen]] = field(default_factory=dict)
     shown: dict[str, dict[str, dict[str, Any]] | None] = field(default_factory=dict)
@@ -197,22 +197,22 @@ class Auditor:
                     assert kept == thing.foreign, f"SAFETY: {thing} lost {thing.foreign}: {kept}"
 
     def _check_journal(self) -> None:
-        """Every writing call has an entry of its own; an entry that says done has a call."""
+        """Every writing call has an entry, or is counted in that of an equal refusal; one that says done has a call."""
         made = Counter(
             (call["liveSystem"], call["component"], call["reason"], VERBS.get(call["operation"], "update"))
             for call in self.stage.writes()
         )
         rows = self.stage.rows(
-            "SELECT id, live_system_id, component_id, reason, verb, outcome, request_ids FROM journal"
+            'SELECT id, live_system_id, component_id, reason, verb, outcome, request_ids, "count" AS many FROM journal'
         )
-        new = [row for row in rows if row.id not in self.journalled]
+        new = [row for row in rows for _ in range(row.many - self.journalled.get(row.id, 0))]
         told = Counter(_about(row) for row in new if row.outcome != "abandoned")
         missing = made - told
         assert not missing, f"SAFETY: written, and not in the journal: {missing}; there: {told}"
         answered = Counter(_about(row) for row in new if row.request_ids)
         unseen = answered - made
         assert not unseen, f"SAFETY: answered by the cloud, which has not seen it: {unseen}"
-        self.journalled.update(row.id for row in new)
+        self.journalled.update({row.id: row.many for row in rows})
         self.stage.forget_calls()
 
     def _check_events(self) -> None:

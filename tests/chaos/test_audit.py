@@ -46,7 +46,7 @@ def _event(seq: int, before: str, after: str) -> Any:
 
 def _entry(outcome: str | None, verb: str = "update") -> Any:
     about = {"live_system_id": "ls-a", "component_id": "net", "reason": "drift"}
-    return SimpleNamespace(id=f"{verb}-{outcome}", verb=verb, outcome=outcome, request_ids=["r"], **about)
+    return SimpleNamespace(id=f"{verb}-{outcome}", verb=verb, outcome=outcome, request_ids=["r"], many=1, **about)
 
 
 @pytest.fixture

@@ -26,16 +26,20 @@ MOST_CALLS = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a fight is given up: ``times`` setbacks within ``span``. ``window``: how long a write may stay invisible."""
+    """When a fight is given up: ``times`` setbacks within ``span``. ``window``: how long a write may stay invisible.
+
+    ``stands``: how long a value must stand until its fight is over.
+    """
 
     times: int = 3
     span: timedelta = timedelta(minutes=30)
+    stands: timedelta = timedelta(minutes=30)
     window: timedelta = timedelta(minutes=6)
 
     @classmethod
     def of(cls, cycles: int, cycle: timedelta, window: timedelta) -> Limits:
         """Those many settled cycles; long enough for writes that are only counted after a window each."""
-        return cls(span=max(cycles * cycle, 4 * window), window=window)
+        return cls(span=max(cycles * cycle, 4 * window), stands=cycles * cycle, window=window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def after_reading(known: Setbacks, reading: Reading, now: datetime, limits: Limi
 def _standing(one: Setback, now: datetime, limits: Limits) -> Setback | None:
     if one.since is None:
         return one.model_copy(update={"since": now, "written": None})
-    return None if one.given_up and now - one.since >= limits.span else one
+    return None if one.given_up and now - one.since >= limits.stands else one
 
 
 def _drifted(one: Setback, difference: Difference, now: datetime, limits: Limits) -> Setback | None:
@@ -82,7 +86,7 @@ def _drifted(one: Setback, difference: Difference, now: datetime, limits: Limits
     if one.given_up:
         return one if one.since is None else one.model_copy(update={"since": None})
     if one.since is not None:
-        return None if now - one.since >= limits.span else _set_back(one, now, limits)
+        return None if now - one.since >= limits.stands else _set_back(one, now, limits)
     if one.written is not None and now - one.written >= limits.window:
         return _set_back(one, now, limits)
     return one

@@ -1,0 +1,121 @@
+"""A write that does not stick is not a fight to win: a script that sets a value back each time (S27)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fractal_cloud.sandbox import Sandbox
+from tests.moments import Moments
+from tests.sharing.looking import has_dns
+from tests.world import World, vpc
+from tests.world import world as make_world
+
+pytestmark = pytest.mark.rule("S27")
+MINUTE = 60.0
+
+
+@pytest.fixture
+def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
+    """Time passes when the test says so."""
+    return Moments(monkeypatch)
+
+
+@pytest.fixture
+def world(
+    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: Moments
+) -> Iterator[World]:
+    """A world with a cycle of a minute."""
+    with make_world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=MINUTE) as made:
+        moments.rule(made)
+        yield made
+
+
+def _cycles(world: World, moments: Moments, many: int) -> None:
+    for _ in range(many):
+        moments.pass_by(MINUTE)
+        world.agent.run_once()
+
+
+def _owned(world: World) -> str:
+    world.deploy("ls-a", vpc(enableDnsHostnames=True, enableDnsSupport=True))
+    world.agent.run_once()
+    world.sandbox.aws.calls.clear()
+    return str(world.output("ls-a", "net", "vpcId"))
+
+
+def _script(world: World, vpc_id: str) -> None:
+    """What somebody's cron job does."""
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
+
+
+def _fight(world: World, moments: Moments, vpc_id: str, cycles: int = 8) -> None:
+    for _ in range(cycles):
+        _script(world, vpc_id)
+        _cycles(world, moments, 1)
+
+
+def _corrections(world: World) -> int:
+    return int(world.sandbox.aws.calls.count(operation="ModifyVpcAttribute", actor="agent"))
+
+
+def test_a_script_that_sets_a_value_back_is_given_up_after_three_corrections(world: World, moments: Moments) -> None:
+    vpc_id = _owned(world)
+    _fight(world, moments, vpc_id)
+    told = world.component("ls-a", "net")
+    assert told["status"] == "Failed"
+    assert "enableDnsHostnames was set back" in told["message"]
+    assert "somebody or something outside Fractal Cloud" in told["message"]
+    assert "or break the glass" in told["message"]
+    assert _corrections(world) <= 3
+    before = _corrections(world)
+    world.restart_agent()
+    _fight(world, moments, vpc_id, cycles=15)
+    assert _corrections(world) == before
+    world.person.tag(vpc_id, note="x")
+    _cycles(world, moments, 1)
+    assert world.status("ls-a", "net") == "Failed"
+    world.assert_safe()
+
+
+def test_it_ends_when_the_value_has_stood_for_ten_cycles(world: World, moments: Moments) -> None:
+    vpc_id = _owned(world)
+    _fight(world, moments, vpc_id)
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
+    _cycles(world, moments, 9)
+    told = world.component("ls-a", "net")
+    assert told["status"] == "Failed"
+    assert "it has been as declared since" in told["message"]
+    _cycles(world, moments, 2)
+    assert world.status("ls-a", "net") == "Active"
+    _script(world, vpc_id)
+    _cycles(world, moments, 1)
+    assert has_dns(world, vpc_id), "corrected again"
+
+
+@pytest.mark.parametrize("way", ["deploy", "handshake", "force push"])
+def test_it_ends_with_a_new_declaration_a_handshake_or_a_force_push(world: World, moments: Moments, way: str) -> None:
+    vpc_id = _owned(world)
+    _fight(world, moments, vpc_id)
+    assert world.status("ls-a", "net") == "Failed"
+    match way:
+        case "deploy":
+            world.deploy("ls-a", vpc(enableDnsHostnames=True, enableDnsSupport=True))
+        case "handshake":
+            world.person.hand_back(vpc_id)
+        case _:
+            assert world.force_push("ls-a", "net").status_code == 202
+    _cycles(world, moments, 1)
+    assert has_dns(world, vpc_id)
+    assert world.status("ls-a", "net") == "Active"
+
+
+def test_breaking_the_glass_ends_it_too_and_the_drift_shows(world: World, moments: Moments) -> None:
+    vpc_id = _owned(world)
+    _fight(world, moments, vpc_id)
+    world.person.break_glass(vpc_id)
+    _cycles(world, moments, 1)
+    assert world.status("ls-a", "net") == "ManualOverride"
+    assert world.drift("ls-a", "net") == {"enableDnsHostnames": {"declared": True, "actual": False}}
