@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.kubernetes import CLUSTERS
+from fractal_cloud.sandbox.kubernetes.admission import Admission
 from fractal_cloud.sandbox.kubernetes.cloud import Answer, KubernetesCloud
 from fractal_cloud.sandbox.kubernetes.controllers import Controllers
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, gone, not_found
@@ -60,7 +61,7 @@ class DryRun(Writing):
     """Plans writes by asking the server what they would do."""
 
     def __init__(self, server: Server, store: ServedStore, controllers: Controllers) -> None:
-        super().__init__(store, controllers, Addresses())
+        super().__init__(store, controllers, Addresses(), Admission())
         self._server = server
 
     def plan(self, request: KubeRequest) -> Plan:
