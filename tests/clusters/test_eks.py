@@ -121,8 +121,8 @@ def test_an_imported_cluster_serves_as_well(world: WithClusters) -> None:
     world.assert_safe()
 
 
-@pytest.mark.rule("S0", "S18")
-def test_a_cluster_that_was_made_anew_is_another_realm(world: WithClusters) -> None:
+@pytest.mark.rule("S0", "S18", "S26")
+def test_a_cluster_that_somebody_made_anew_is_another_realm_until_it_is_accepted(world: WithClusters) -> None:
     world.deploy("ls-a", *CLUSTER, web())
     world.settle(20)
     uid = world.output("ls-a", "web", "uid")
@@ -130,12 +130,41 @@ def test_a_cluster_that_was_made_anew_is_another_realm(world: WithClusters) -> N
     world.cycle(6)
     assert world.deployments() == [], "it is not taken for absent because another cluster answers"
     assert world.output("ls-a", "web", "uid") == uid
-    assert "'prod' is" in world.message("web"), world.message("web")
-    world.deploy("ls-a", *CLUSTER)
-    world.until_gone("ls-a/components/web")
+    assert "kubernetes 'prod' is now" in world.message("web"), world.message("web")
+    world.deploy("ls-a", *CLUSTER, service("other", None, cluster="prod"))
+    world.cycle(4)
+    assert "'prod' is now" in world.message("web"), "its deletion waits"
+    assert "'prod' is now" in world.message("other"), "what is new is not made there either"
+    body = {"provider": "kubernetes", "name": "prod", "reason": "rebuilt by hand"}
+    done = world.api.post("/realms/accept", json=body).json()
+    assert (done["components"], done["ended"]) == (1, 1)
+    world.cycle(4)
+    assert world.status("ls-a", "other") == "Missing"
     world.deploy("ls-a", *CLUSTER, web())
     world.settle(20)
-    assert world.deployments() == ["web"], "declared again, it is made in the new one"
+    assert world.deployments() == ["web"], "deployed again, it is made in the new one"
+    world.assert_safe()
+
+
+@pytest.mark.rule("S26")
+def test_a_cluster_that_we_made_anew_is_accepted_by_itself_and_what_was_in_it_is_missing(world: WithClusters) -> None:
+    world.deploy("ls-a", *CLUSTER, web())
+    world.settle(20)
+    world.person.client("eks").delete_cluster(name="prod")
+    world.cycle(5)
+    assert world.status("ls-a", "prod") == "Missing"
+    world.deploy("ls-a", *CLUSTER, web())
+    for _ in range(20):
+        world.cycle()
+        if world.status("ls-a", "web") == "Missing":
+            break
+    assert world.status("ls-a", "prod") == "Active"
+    assert world.status("ls-a", "web") == "Missing", world.message("web")
+    assert world.deployments() == []
+    assert [event["by"] for event in world.events("ls-a") if event["kind"] == "RealmAccepted"] == ["control plane"]
+    world.deploy("ls-a", *CLUSTER, web())
+    world.settle(20)
+    assert world.deployments() == ["web"]
     world.assert_safe()
 
 

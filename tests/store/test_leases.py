@@ -52,8 +52,8 @@ def test_two_environments_that_reach_one_account_share_its_scopes(world: World) 
     assert {part.live_system_id for part in first.work.values()} == {"ls-a", "ls-b"}
 
 
-@pytest.mark.rule("S18")
-def test_what_is_established_stays_in_its_realm_when_the_agent_reaches_another(world: World) -> None:
+@pytest.mark.rule("S18", "S26")
+def test_everything_stays_in_its_realm_when_the_agent_reaches_another(world: World) -> None:
     world.deploy("ls-a", net("old"))
     agent = world.agent(realm="acct")
     agent.settle()
@@ -63,7 +63,8 @@ def test_what_is_established_stays_in_its_realm_when_the_agent_reaches_another(w
     assert old["scope"] == NORTH
     assert "'acct'" in old["message"]
     assert "'elsewhere'" in old["message"]
-    assert new["scope"] == "test/elsewhere/north"
+    assert new["scope"] == NORTH, "nobody accepted the other one: nothing is made there"
+    assert new["message"] == old["message"]
 
 
 def test_a_second_agent_with_another_account_does_not_move_what_the_first_serves(world: World) -> None:

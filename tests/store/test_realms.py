@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from fractal_cloud.control.store import glass, housekeeping, livesystems, planning
+from fractal_cloud.control.store import accepting, events, glass, housekeeping, livesystems, planning
+from fractal_cloud.control.store.accepting import Wanted
+from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
@@ -61,7 +63,7 @@ def test_only_the_same_name_with_another_cluster_is_foreign(world: World) -> Non
     first.register(clusters={"blue": "uid-other", "green": "uid-green"})
     one, two = world.component("ls-a", "one"), world.component("ls-a", "two")
     assert one["scope"] == BLUE
-    assert "now reaches 'uid-other' as 'blue'" in one["message"]
+    assert "many 'blue' is now 'uid-other', it was 'uid-blue'" in one["message"]
     assert two["message"] == ""
 
 
@@ -176,3 +178,148 @@ def test_the_name_of_the_cluster_may_stand_in_the_commands(world: World) -> None
     catalog["Many.Pod"] = CATALOG["Many.Pod"].model_copy(update={"glass": commands})
     with world.store.read() as tx:
         assert glass.commands(tx, "ls-a", "pod", catalog)["break"] == ["untag --context blue -n default"]
+
+
+# --- another realm by the same name (S26)
+
+
+def told(world: World, kind: str) -> list[tuple[str, str | None, str | None]]:
+    """Whom events of a kind concern, with before and after."""
+    with world.store.read() as tx:
+        found = events.list_page(tx, None, 1_000, None)
+    return [(one["liveSystemId"], one["before"], one["after"]) for one in reversed(found) if one["kind"] == kind]
+
+
+def accept(world: World, name: str, **more: str) -> Json:
+    with world.store.write() as tx:
+        wanted = {"environment": "default", "provider": "many", "reason": "rebuilt", "by": "ann", **more}
+        return accepting.accept(tx, Wanted(name=name, **wanted))
+
+
+@pytest.mark.rule("S26")
+def test_first_contact_is_recorded_once_and_with_an_event(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    player.register(clusters={"blue": "uid-blue"})
+    assert ("", None, "uid-blue") in told(world, "RealmReached")
+    assert len([one for one in told(world, "RealmReached") if one[2] == "uid-blue"]) == 1
+    with world.store.read() as tx:
+        [found] = [one for one in accepting.described(tx) if one["provider"] == "many"]
+    assert (found["name"], found["realm"], found["other"]) == ("blue", "uid-blue", None)
+    assert found["firstReached"] is not None
+
+
+@pytest.mark.rule("S26", "C8")
+def test_another_cluster_by_the_same_name_is_an_event_and_a_message_and_moves_nothing(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    before = world.component("ls-a", "pod")
+    answer = player.register(clusters={"blue": "uid-other"})
+    assert [(other.name, other.realm) for other in answer.others] == [("blue", "uid-other")]
+    assert told(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
+    world.deploy("ls-a", pod(cluster="blue"), pod("new", "blue"))
+    assert scope(world, "pod") == scope(world, "new") == BLUE
+    assert not player.claim().leases
+    after = world.component("ls-a", "pod")
+    assert (after["status"], after["resourceId"]) == (before["status"], before["resourceId"])
+    world.clock.advance(8)
+    player.register(clusters={"blue": "uid-other"})
+    housekeeping.tell_unserved(world.store.database, timedelta(seconds=5))
+    for name in ("pod", "new"):
+        assert "`fractal realm accept blue --provider many" in world.component("ls-a", name)["message"]
+    assert len(told(world, "RealmChanged")) == 2, "said once"
+
+
+@pytest.mark.rule("S26")
+def test_what_was_seen_absent_is_not_made_in_another_cluster_either(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    player.claim()
+    player.report(player.says("ls-a", "pod", established=False, absent=True, resource_id=None))
+    player.register(clusters={"blue": "uid-other"})
+    assert scope(world, "pod") == BLUE
+
+
+@pytest.mark.rule("S26")
+def test_a_name_that_nothing_is_in_follows_what_is_reached(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    assert not player.register(clusters={"blue": "uid-other"}).others
+    assert told(world, "RealmReached")[-1] == ("", "uid-blue", "uid-other")
+    world.deploy("ls-a", pod(cluster="blue"))
+    assert scope(world, "pod") == "many/uid-other/default"
+
+
+@pytest.mark.rule("S26")
+def test_the_realm_that_is_reached_again_is_served_again(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    player.register(clusters={"blue": "uid-other"})
+    assert not player.register(clusters={"blue": "uid-blue"}).others
+    assert [lease.scope for lease in player.claim().leases] == [BLUE]
+    assert told(world, "RealmReached")[-1] == ("ls-a", "uid-other", "uid-blue")
+    with pytest.raises(NotFound, match="nothing to accept"):
+        accept(world, "blue")
+
+
+@pytest.mark.rule("S26")
+def test_one_agent_elsewhere_says_nothing_of_what_another_serves(world: World) -> None:
+    first = agent(world, "a1", blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    first.settle()
+    agent(world, "a2", blue="uid-other")
+    assert world.component("ls-a", "pod")["message"] == ""
+    assert told(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
+
+
+@pytest.mark.rule("S26")
+@pytest.mark.parametrize("name", ["blue", "uid-blue", "uid-other"])
+def test_an_accepted_realm_is_entered_with_nothing_remembered_and_deletions_end(world: World, name: str) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"), pod("going", "blue"))
+    player.settle()
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.register(clusters={"blue": "uid-other"})
+    assert "--forget going" in world.component("ls-a", "going")["message"]
+    done = accept(world, name)
+    assert done == {"before": "uid-blue", "after": "uid-other", "components": 1, "ended": 1}
+    player.claim()
+    [part] = player.work.values()
+    assert scope(world, "pod") == "many/uid-other/default"
+    memory = part.memory
+    assert (memory.stance, memory.resource_id, memory.established, memory.stuck) == ("imported", None, False, False)
+    assert memory.output_fields == {}
+    with pytest.raises(Exception, match="going"):
+        world.component("ls-a", "going")
+    assert told(world, "RealmAccepted") == [(whom, "uid-blue", "uid-other") for whom in ("", "ls-a")]
+    with pytest.raises(NotFound, match="nothing to accept"):
+        accept(world, name)
+
+
+@pytest.mark.rule("S26")
+def test_what_is_accepted_must_be_clear(world: World) -> None:
+    player = agent(world, blue="uid-blue", green="uid-green")
+    world.deploy("ls-a", pod(cluster="blue"), pod("two", "green"))
+    player.settle()
+    player.register(clusters={"blue": "uid-other", "green": "uid-other"})
+    with pytest.raises(Refused, match="name the id"):
+        accept(world, "uid-other")
+    with pytest.raises(NotFound, match="reached as 'blue', 'green'"):
+        accept(world, "red")
+    assert accept(world, "uid-green")["components"] == 1
+    assert scope(world, "pod") == BLUE
+
+
+@pytest.mark.rule("S26", "C6")
+def test_a_plan_says_that_another_cluster_is_reached(world: World) -> None:
+    player = agent(world, blue="uid-blue")
+    world.deploy("ls-a", pod(cluster="blue"))
+    player.settle()
+    player.register(clusters={"blue": "uid-other"})
+    wanted = deploying(pod(cluster="blue"), pod("new", "blue"))
+    with world.store.write() as tx:
+        asked = planning.ask(tx, wanted.declaration, wanted.identities)
+    assert not asked.scopes
+    assert all("is now 'uid-other', it was 'uid-blue'" in message for message in asked.unanswered.values())
+    assert len(asked.unanswered) == 2

@@ -144,6 +144,7 @@ class Agent:
         self._search = _Search()
         self._hosts = Hosts(number=0)
         self._unreached: dict[str, str] = {}
+        self._is_elsewhere = False
         self._turns: dict[str, _Turn] = {}
         self._wake = 0
         self._deadline = Deadline()
@@ -237,12 +238,14 @@ class Agent:
             self._register()
         self._beat()
         self._claim()
-        if self._search.is_about_hosts or self._unreached:
+        if self._search.is_about_hosts or self._unreached or self._is_elsewhere:
             self._search.is_about_hosts = False
             if self._take_reach(self._reach()):
                 self._introduce()
             self._claim()
-        return [self._run_cycle(turn) for turn in list(self._turns.values())]
+        results = [self._run_cycle(turn) for turn in list(self._turns.values())]
+        self._is_elsewhere = self._is_elsewhere or any(result.is_elsewhere for result in results)
+        return results
 
     def _register(self) -> None:
         self._take_reach(self._reach())
@@ -272,6 +275,11 @@ class Agent:
             self._lose(key)  # a registration takes all leases back
         self._deadline.renew(asked, answer.lease_seconds)
         self._registered = True
+        self._is_elsewhere = bool(answer.others)
+        for other in answer.others:
+            log.warning("another realm is reached: it must be accepted", provider=other.provider, realm=other.realm)
+        if self._is_elsewhere:
+            self._search_again()
         reaches = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in self._reaches.values()]
         log.info("registered", agent=self.settings.agent_id, reaches=reaches)
 
@@ -327,9 +335,14 @@ class Agent:
             if key in hosts or not reach.realm or not reach.name.startswith(ANY_HOST)
         }
         self._unreached = found.unreached
-        again_in = searching(self.settings.cycle).pause(1).total_seconds()
-        self._search.due = None if found.is_complete else time.monotonic() + again_in
+        self._search.due = None
+        if not found.is_complete or self._is_elsewhere:
+            self._search_again()
         return self._reaches != known
+
+    def _search_again(self) -> None:
+        """Ask once more, some time later, what is reached: it may be there then, or the realm that is meant (S26)."""
+        self._search.due = time.monotonic() + searching(self.settings.cycle).pause(1).total_seconds()
 
     def _search_on(self) -> None:
         """Try again what could not be reached, beside everything else; what is found then is registered.
@@ -482,7 +495,10 @@ class Agent:
             if turn.running is None or not turn.running.done():
                 continue
             running, turn.running = turn.running, None
-            turn.due = time.monotonic() + _result_of(running).again_in
+            result = _result_of(running)
+            turn.due = time.monotonic() + result.again_in
+            if result.is_elsewhere and not self._is_elsewhere:
+                self._is_elsewhere, self._search.due = True, time.monotonic()  # which one it is must be registered
 
     def _wait(self) -> None:
         running = [turn.running for turn in self._turns.values() if turn.running is not None]

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from fractal_cloud import __version__
-from fractal_cloud.cli import absorb, delete, deploy, discover, glass, programs, read, restored, token, up
+from fractal_cloud.cli import absorb, delete, deploy, discover, glass, programs, read, realm, restored, token, up
 from fractal_cloud.cli.errors import CommandError, Exit
 from fractal_cloud.model.errors import RegistrationError
 
@@ -51,6 +51,7 @@ app.command("force-push")(glass.force_push)
 app.command("absorb")(absorb.absorb)
 app.command("delete")(delete.delete)
 app.command("discover")(discover.discover)
+app.add_typer(realm.realm_app, name="realm")
 app.add_typer(token.token_app, name="token")
 app.add_typer(restored.restored_app, name="restored")
 

@@ -19,6 +19,7 @@ from fractal_cloud.control.api import (
     offers,
     plans,
     problems,
+    realms,
     recovery,
     requests,
     resources,
@@ -39,7 +40,7 @@ from fractal_cloud.control.store.tokens import new_secret
 # A path is held against all routes before its own: who asks most often comes first.
 ROUTED = (
     *(agents, livesystems, plans, mutations, components, requests, events, resources),
-    *(offers, scopes, tokens, recovery, health, dashboard),
+    *(offers, realms, scopes, tokens, recovery, health, dashboard),
 )
 
 

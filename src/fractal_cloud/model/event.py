@@ -34,6 +34,9 @@ class EventKind(StrEnum):
     RECOVERY_CONFIRMED = "RecoveryConfirmed"
     REQUEST_VOIDED = "RequestVoided"
     TOKENS_CONFIRMED = "TokensConfirmed"
+    REALM_REACHED = "RealmReached"
+    REALM_CHANGED = "RealmChanged"
+    REALM_ACCEPTED = "RealmAccepted"
 
 
 class Event(Wire):

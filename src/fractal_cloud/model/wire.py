@@ -341,11 +341,12 @@ class Registration(Wire):
 
 
 class Registered(Wire):
-    """The control plane's answer to a registration."""
+    """The control plane's answer to a registration; ``others``: what it reaches that is not the realm first reached."""
 
     now: datetime
     lease_seconds: float
     last_seen: LastSeen
+    others: list[Reach] = Field(default_factory=list)
 
 
 class Claim(Wire):

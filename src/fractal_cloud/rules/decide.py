@@ -85,7 +85,7 @@ def _decide_owned(s: Situation) -> Decision:
         if s.readoption_by_tag and not s.tags_frozen:
             return _readopt("S11a")
         return Decision("S11", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
-    if s.tags_frozen and s.stance is Stance.NONE:
+    if s.tags_frozen and s.stance in (Stance.NONE, Stance.IMPORTED):
         return Decision("S11b", Status.MANUAL_OVERRIDE, Action.NOTHING, Stance.OVERRIDE)
     if needs_notice(s):
         status = Status.MUTATING if s.drifted else Status.ACTIVE

@@ -18,7 +18,7 @@ from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.api.together import Apart, Together
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, agents, claims, plans, recovery, reports, scopes
+from fractal_cloud.control.store import Store, accepting, agents, claims, plans, recovery, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.failures import Unsure, again
 from fractal_cloud.control.store.signals import reach_topic
@@ -76,7 +76,9 @@ def register(registration: Registration, store: TheStore, who: Who, request: Req
     if registration.last_seen is not None:
         _recover_if_restored(store, registration, registration.last_seen, who, request.app.state.authenticator)
     with store.write() as tx:
-        return agents.register(tx, registration, who.id)
+        registered = agents.register(tx, registration, who.id)
+        accepting.accept_recreated(tx, registration.environment)
+        return registered
 
 
 def _recover_if_restored(

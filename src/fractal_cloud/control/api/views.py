@@ -268,6 +268,29 @@ class Agent(Wire):
     alive: bool
 
 
+class Realm(Wire):
+    """What declarations call a realm, the id it is bound to, and another that is reached by that name now."""
+
+    id: str
+    environment: str
+    provider: str
+    name: str
+    realm: str
+    first_reached: datetime | None
+    other: str | None
+    other_since: datetime | None
+    other_by: str | None
+
+
+class RealmAccepted(Wire):
+    """What followed when another realm was accepted: components that moved, and deletions that ended as absent."""
+
+    before: str
+    after: str
+    components: int
+    ended: int
+
+
 class Scope(Wire):
     """A scope with its holder; ``lastRead`` is when its holder last read it."""
 
@@ -378,6 +401,12 @@ class AgentPage(Page):
     """Agents."""
 
     items: list[Agent]
+
+
+class RealmPage(Page):
+    """Realms."""
+
+    items: list[Realm]
 
 
 class ScopePage(Page):

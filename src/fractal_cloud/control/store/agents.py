@@ -13,12 +13,14 @@ from typing import Any, Final
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from fractal_cloud.control.store import hosts, incarnations, scopes, tokens, types
+from fractal_cloud.control.store import realms as realms_of_names
 from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.fixed import Fixed
-from fractal_cloud.control.store.placement import place_newly_reached
+from fractal_cloud.control.store.placement import explain_other, place_newly_reached
+from fractal_cloud.control.store.realms import Name
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, agents, reaches
 from fractal_cloud.control.store.schema import scopes as scope_table
@@ -26,9 +28,6 @@ from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
 
 MIN_LEASE_SECONDS = 7.0
-
-Name = tuple[str, str]
-"""A provider, and what declarations call one of the realms in it; empty for the one meant where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +145,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     types.register(tx, registration.types)
     scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
     reached = {(reach.provider, reach.name): reach.realm for reach in registration.reaches if reach.realm}
-    stayed = _keep_realms(tx, registration, reached)
-    settled = {name: stayed.get(name, realm) for name, realm in reached.items()}
-    place_newly_reached(
-        tx, registration.environment, {**settled, **hosts.names_of(tx, registration.environment, settled)}
-    )
+    bound = enter(tx, registration.agent_id, registration.environment, reached)
     upsert(
         tx.connection,
         agents,
@@ -173,7 +168,29 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
         ],
     )
     note_reaches(tx, registration.agent_id, {(reach.provider, reach.realm) for reach in registration.reaches})
-    return Registered(now=tx.now, lease_seconds=lease, last_seen=incarnations.newest(tx))
+    others = [
+        reach for reach in registration.reaches if bound.get((reach.provider, reach.name), reach.realm) != reach.realm
+    ]
+    return Registered(now=tx.now, lease_seconds=lease, last_seen=incarnations.newest(tx), others=others)
+
+
+def enter(tx: Tx, agent_id: str, environment: str, reached: Mapping[Name, str]) -> dict[Name, str]:
+    """An agent reaches these realms: settle there what belongs there, and say of the rest why nobody tends it.
+
+    Returns the realm that every name is bound to, those of declared clusters too. Bound is the one first reached; what
+    is in it stays in it, whatever is reached now (S26).
+    """
+    agents_own = {key: realm for key, realm in reached.items() if realms_of_names.is_agents_own(key[1])}
+    realms_of_names.note_agents_own(tx, environment, agents_own)
+    named = {key: realm for key, realm in reached.items() if key not in agents_own}
+    named |= hosts.names_of(tx, environment, reached)
+    bound = realms_of_names.contact(tx, agent_id, environment, named)
+    place_newly_reached(tx, environment, bound)
+    for (provider, name), realm in named.items():
+        before = bound[provider, name]
+        if before != realm and not realms_of_names.is_reached(tx, provider, before, but=agent_id):
+            explain_other(tx, environment, (provider, name), before, realm)
+    return bound
 
 
 def note_reaches(tx: Tx, agent_id: str, reached: Iterable[tuple[str, str]]) -> None:
@@ -191,32 +208,10 @@ def _refuse_name_of_another(tx: Tx, agent_id: str, token_id: str) -> None:
         raise Forbidden(f"agent {agent_id!r} is alive and registered with another token: choose another agent id")
 
 
-def _keep_realms(tx: Tx, registration: Registration, reached: Mapping[Name, str]) -> dict[Name, str]:
-    """Where another agent of the environment is alive and reaches another realm by a name, that stays that one's."""
-    environment = registration.environment
-    others = [
-        agent
-        for agent in all_agents(tx)
-        if agent.id != registration.agent_id and agent.environment == environment and agent.deadline > tx.now
-    ]
-    stayed = {
-        (provider, name): realm
-        for (_, provider, name), realm in realms(tx, environment).items()
-        if any(other.realms.get((provider, name)) == realm for other in others)
-    }
-    new = [
-        {"environment": environment, "provider": provider, "name": name, "realm": realm}
-        for (provider, name), realm in reached.items()
-        if stayed.get((provider, name), realm) == realm
-    ]
-    upsert(tx.connection, reaches, new)
-    return stayed
-
-
 def realms(
     tx: Tx, environment: str | None = None, *, also: Iterable[tuple[str, str, str]] = ()
 ) -> dict[tuple[str, str, str], str]:
-    """The realm each (environment, provider, name) reaches, as far as an agent has said.
+    """The realm each (environment, provider, name) is bound to, as far as an agent has reached it.
 
     ``also``: names that may be those of hosts, which are told, too, as far as they are reached.
     """

@@ -105,6 +105,7 @@ def realms(
         for environment, name in pairs:
             known = published[name].name if name in published else None
             realm = reached.get((environment, provider, known)) if known is not None else None
+            realm = realm and reached.get((environment, provider, name), realm)  # what it was first counts (S26)
             if realm is not None:
                 found[environment, provider, name] = realm
     return found

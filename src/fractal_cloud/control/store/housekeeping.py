@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, text, true, update
 
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import hosts, livesystems, plans, scopes
+from fractal_cloud.control.store import realms as realm_store
+from fractal_cloud.control.store.accepting import status_changed
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Happening, Tx
 from fractal_cloud.control.store.due import when_due
-from fractal_cloud.control.store.lodging import BY, end_without_host, status_changed, was_never_dealt_with
+from fractal_cloud.control.store.lodging import BY, end_without_host, was_never_dealt_with
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
 from fractal_cloud.control.store.retention import forget_history
@@ -41,6 +43,7 @@ class _Group:
     """Components that nobody serves, all for the same reason.
 
     ``is_final``: the agents had their time: what was never observed has failed, and the rest waits for a person.
+    ``other``: the other realm that is reached where theirs was (S26).
     """
 
     environment: str
@@ -50,6 +53,11 @@ class _Group:
     type: str
     words: str = ""
     is_final: bool = True
+    other: str | None = None
+
+    def said_of(self, record: ComponentRecord) -> str:
+        """What a component of the group says."""
+        return self.words if self.other is None else foreign_message(record, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +135,20 @@ def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     groups = [_Group(*row) for row in tx.connection.execute(query)]
     realms = agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups})
     entered = {agent.environment for agent in every} | {environment for environment, _, _ in agent_store.realms(tx)}
-    living = _Living.of(alive)
+    living, others = _Living.of(alive), realm_store.others(tx)
     found = []
     for group in groups:
         reaching = living.reaching(group)
-        if not any(group.type in known.get(agent.id, ()) for agent in reaching):
-            realm_now = realms.get((group.environment, group.provider, group.name))
+        name = (group.environment, group.provider, group.name)
+        other = others.get(name) or realms.get(name)
+        if not reaching and group.realm is not None and other is not None and other != group.realm:
+            found.append(replace(group, other=other))
+        elif not any(group.type in known.get(agent.id, ()) for agent in reaching):
             serving = living.by_provider[group.environment, group.provider]
-            words = _words(group, reaching, realm_now, is_served=bool(serving))
+            words = _words(group, reaching, is_served=bool(serving))
             if host_of(group.name) is not None and not reaching:
                 can_be_told = any(group.provider in agent.hosted for agent in serving)
-                words = _words_of_host(tx, group, realm_now, can_be_told=can_be_told)
+                words = _words_of_host(tx, group, can_be_told=can_be_told)
             if words and group.environment not in entered:
                 words = livesystems.never_served_message(group.provider, group.environment)
                 found.append(replace(group, words=words, is_final=False))
@@ -147,27 +158,23 @@ def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     return found
 
 
-def _words(group: _Group, reaching: Sequence[Agent], realm_now: str | None, *, is_served: bool) -> str:
+def _words(group: _Group, reaching: Sequence[Agent], *, is_served: bool) -> str:
     if reaching:
         names = ", ".join(agent.id for agent in reaching)
         return (
             f"no running agent knows the type {group.type!r} ({names} serve {group.provider!r}): "
             "install its package where an agent runs"
         )
-    if group.realm is not None and realm_now is not None and realm_now != group.realm:
-        return foreign_message(group.environment, group.provider, group.realm, realm_now, group.name)
     return livesystems.unserved_message(group.provider, group.environment, group.name if is_served else "")
 
 
-def _words_of_host(tx: Tx, group: _Group, realm_now: str | None, *, can_be_told: bool) -> str:
+def _words_of_host(tx: Tx, group: _Group, *, can_be_told: bool) -> str:
     """Why nobody tends what is in a host; empty where it only waits for it, or an agent says itself what is wrong."""
     host = host_of(group.name)
     if host is None or not can_be_told:
         return livesystems.unserved_message(group.provider, group.environment)
     if group.realm is None:
         return ""
-    if realm_now is not None and realm_now != group.realm:
-        return foreign_message(group.environment, group.provider, group.realm, realm_now, group.name)
     known = hosts.standing(tx, group.provider, [group.name]).get(group.name)
     if known is None or known.is_absent:
         return f"it is in {host.component_id!r}, which is gone: nothing is read or written until that is there again"
@@ -186,15 +193,16 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.type == group.type,
             c.realm_name == group.name,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
-            or_(c.message != group.words, c.stuck != group.is_final),
+            or_(c.message != group.words, c.stuck != group.is_final) if group.other is None else true(),
             ~live_systems.c.in_recovery,
             live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,
         )
     )
-    unsaid = records(tx, query)
-    for record in unsaid:
-        record.message, record.stuck = group.words, group.is_final
-    return unsaid
+    found = [(record, group.said_of(record)) for record in records(tx, query)]
+    unsaid = [(record, said) for record, said in found if (record.message, record.stuck) != (said, group.is_final)]
+    for record, said in unsaid:
+        record.message, record.stuck = said, group.is_final
+    return [record for record, _ in unsaid]
 
 
 def _tell(tx: Tx, unsaid: Sequence[ComponentRecord], *, is_final: bool) -> None:

@@ -9,13 +9,14 @@ from typing import Any, Final
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from fractal_cloud.control.store import hosts, links, mutations, scopes
+from fractal_cloud.control.store import realms as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.bulk import among, insert_missing
 from fractal_cloud.control.store.database import Happening, Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
-from fractal_cloud.control.store.placement import forget_left, lock_live_systems, recall_overrides
+from fractal_cloud.control.store.placement import foreign_message, forget_left, lock_live_systems, recall_overrides
 from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
@@ -72,6 +73,7 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     forget_left(tx, recall_overrides(tx, merged.added))
     _write_live_system(tx, declaration, generation)
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
+    _explain_others(tx, merged)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
     tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
@@ -230,6 +232,17 @@ def _write_references(tx: Tx, rows: Sequence[ComponentRecord]) -> None:
         tx.connection.execute(insert(refers), found)
 
 
+def _explain_others(tx: Tx, merged: Merge) -> None:
+    """Say at once of what is in a realm that another one is reached for that nobody can tend it (S26)."""
+    others = realm_store.others(tx)
+    if not others:
+        return
+    for record in merged.all:
+        other = others.get((record.environment, record.provider, record.realm_name))
+        if other and record.realm and not realm_store.is_reached(tx, record.provider, record.realm):
+            record.message, record.stuck = foreign_message(record, other), True
+
+
 def _record_voided(tx: Tx, merged: Merge) -> None:
     for record in merged.voided:
         tx.record(
@@ -255,6 +268,7 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
     rows = records_of(tx, live_system_id)
     merged = take_out_all(rows, generation, tx.now)
     mutation_id = mutations.begin(tx, live_system_id, "delete", generation, by)
+    _explain_others(tx, merged)
     _write(tx, rows, merged)
     tx.connection.execute(
         update(live_systems)

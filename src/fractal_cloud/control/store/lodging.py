@@ -1,7 +1,7 @@
 """What becomes of those who live in a host (a cluster) when agents reach it, cannot reach it, or it is gone.
 
-Gone with its host is only what is being deleted, and only where the host was seen to be gone, or to be another one:
-never because nobody reaches it (S0).
+Gone with its host is only what is being deleted, and only where the host was seen to be gone: never because nobody
+reaches it (S0), nor because another one answers in its place, before that is accepted (S26).
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import Final
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store import agents, hosts, livesystems, mutations, resources, scopes
+from fractal_cloud.control.store import accepting, agents, hosts
+from fractal_cloud.control.store.accepting import status_changed
 from fractal_cloud.control.store.agents import Agent
-from fractal_cloud.control.store.database import Database, Happening, Tx
+from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.due import when_due
-from fractal_cloud.control.store.placement import lock_live_systems, place_newly_reached
+from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import (
     ComponentRecord,
-    delete_records,
     records,
     select_records,
     update_records,
 )
 from fractal_cloud.control.store.schema import components, live_systems
-from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import HOST_NAMES, host_of
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.rules.words import waits_for
@@ -39,8 +38,8 @@ PATIENCE: Final = 1.5
 def place(database: Database, agent: Agent) -> None:
     """Settle those whose host an agent reaches already: another LiveSystem named the same one before."""
     with database.write() as tx:
-        reached = {name: realm for name, realm in agent.realms.items() if realm}
-        place_newly_reached(tx, agent.environment, hosts.names_of(tx, agent.environment, reached))
+        agents.enter(tx, agent.id, agent.environment, {name: realm for name, realm in agent.realms.items() if realm})
+        accepting.accept_recreated(tx, agent.environment)
         for provider in agent.hosted:
             _let_wait(tx, agent, provider)
 
@@ -63,19 +62,6 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
         record.last_updated = tx.now
         tx.record(status_changed(record, agent.id, Status.FAILED.value))
     update_records(tx, found, ("status", "message", "waits_for", "stuck", "last_updated"))
-
-
-def status_changed(record: ComponentRecord, by: str, before: str) -> Happening:
-    """The event that tells of a component's new status."""
-    return Happening(
-        record.live_system_id,
-        EventKind.STATUS_CHANGED,
-        by,
-        record.component_id,
-        record.message,
-        before,
-        record.status,
-    )
 
 
 # --- an agent cannot reach it
@@ -159,18 +145,7 @@ def end_without_host(database: Database) -> None:
 
 def _end(tx: Tx) -> None:
     lock_live_systems(tx, (record.live_system_id for record in _without_host(tx)))
-    ended = _without_host(tx)
-    left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
-    versions = scopes.renew_work(tx, {key for key, _ in left})
-    scopes.depart(tx, left, versions)
-    newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
-    for record in ended:
-        before, record.status = record.status, Status.DELETED.value
-        tx.record(status_changed(record, BY, before))
-        mutations.keep(tx, newest[record.live_system_id], [record])
-    delete_records(tx, (record.uid for record in ended))
-    resources.forget_gone(tx, (record.identity_key for record in ended if record.identity_key is not None))
-    livesystems.end_if_gone(tx, newest.keys())
+    accepting.end_deletions(tx, _without_host(tx), BY)
 
 
 def _without_host(tx: Tx) -> list[ComponentRecord]:
@@ -189,13 +164,13 @@ def _without_host(tx: Tx) -> list[ComponentRecord]:
         of_it = [record for record in going if record.provider == provider]
         known = hosts.standing(tx, provider, {record.realm_name for record in of_it})
         for record in of_it:
-            why = _why_gone(tx, record, known.get(record.realm_name))
+            why = _why_gone(record, known.get(record.realm_name))
             if why and (provider, record.realm) not in alive:
                 found.append(replace(record, message=why))
     return found
 
 
-def _why_gone(tx: Tx, record: ComponentRecord, host: hosts.Standing | None) -> str:
+def _why_gone(record: ComponentRecord, host: hosts.Standing | None) -> str:
     """Why nothing of it can be there any more; empty where that is not certain."""
     named = host_of(record.realm_name)
     called = repr(named.component_id) if named is not None else "its host"
@@ -203,8 +178,4 @@ def _why_gone(tx: Tx, record: ComponentRecord, host: hosts.Standing | None) -> s
         return f"it was never made: {called} was not there"
     if host is None or host.is_absent:
         return f"it is gone with {called}, in which it was"
-    name = (record.environment, record.provider, record.realm_name)
-    realm = agents.realms(tx, record.environment, also=[name]).get(name)
-    if realm is not None and record.realm is not None and realm != record.realm:
-        return f"it is gone with {record.realm!r}, in which it was: {called} is {realm!r} now"
     return ""

@@ -17,8 +17,9 @@ from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
-from fractal_cloud.model.host import host_of
+from fractal_cloud.model.host import called
 from fractal_cloud.model.status import Stance
+from fractal_cloud.rules import words
 
 _PLACED = (
     "place",
@@ -62,7 +63,7 @@ _HOLD_OF: Final = Fixed(
 
 
 def place_newly_reached(tx: Tx, environment: str, realms: Mapping[tuple[str, str], str]) -> None:
-    """An agent said which realm each (provider, name) reaches: settle there what is not established elsewhere."""
+    """Settle in the realm that each (provider, name) is bound to what nobody has observed elsewhere."""
     c = components.c
     for (provider, name), realm in realms.items():
         here = and_(c.environment == environment, c.provider == provider)
@@ -72,10 +73,29 @@ def place_newly_reached(tx: Tx, environment: str, realms: Mapping[tuple[str, str
         if not found:
             continue
         lock_live_systems(tx, (record.live_system_id for record in found))
-        movable = [r for r in found if r.realm is None or (r.realm != realm and not r.established)]
-        move(tx, movable, dict.fromkeys((r.uid for r in movable), realm))
-        _take_new_name(tx, [r for r in found if r.realm == realm and r.realm_name != name], name)
-        _explain_foreign(tx, [r for r in found if r.realm not in (None, realm) and r.established], realm)
+        movable = [r for r in found if r.realm is None or (r.realm != realm and _was_never_observed(r))]
+        moving = {record.uid for record in movable}
+        move(tx, movable, dict.fromkeys(moving, realm))
+        _take_new_name(
+            tx, [r for r in found if r.realm == realm and r.realm_name != name and r.uid not in moving], name
+        )
+        foreign = [r for r in found if r.realm not in (None, realm) and r.uid not in moving]
+        _explain_foreign(tx, foreign, realm)
+
+
+def _was_never_observed(record: ComponentRecord) -> bool:
+    """Whether nothing was ever made or seen of it: it may be looked for anywhere."""
+    return record.stance == Stance.NONE.value and not record.established and record.intent is None
+
+
+def explain_other(tx: Tx, environment: str, name: tuple[str, str], before: str, now: str) -> None:
+    """Say of everything in the realm that a name is bound to that another one is reached by it (S26)."""
+    c = components.c
+    provider, called_so = name
+    here = and_(c.environment == environment, c.provider == provider, c.realm_name == called_so, c.realm == before)
+    found = records(tx, select_records().where(here))
+    lock_live_systems(tx, (record.live_system_id for record in found))
+    _explain_foreign(tx, records(tx, select_records().where(here)), now)
 
 
 def _take_new_name(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> None:
@@ -138,23 +158,15 @@ def forget_left(tx: Tx, identity_keys: Iterable[str]) -> None:
 def _explain_foreign(tx: Tx, foreign: Sequence[ComponentRecord], realm: str) -> None:
     """Say of what stays in another realm why nobody tends it any more."""
     for record in foreign:
-        record.message = foreign_message(
-            record.environment, record.provider, str(record.realm), realm, record.realm_name
-        )
-        record.stuck = True
-    update_records(tx, foreign, ("message", "stuck"))
+        record.message = foreign_message(record, realm)
+        record.stuck, record.last_updated = True, tx.now
+    update_records(tx, foreign, ("message", "stuck", "last_updated"))
 
 
-def foreign_message(environment: str, provider: str, realm: str, realm_now: str, name: str = "") -> str:
-    """Why what is established in one realm is not touched by an agent that reaches another by that name (S18)."""
-    host = host_of(name)
-    if host is not None:
-        return (
-            f"it is in {provider} {realm!r}, but {host.component_id!r} is {realm_now!r} now: nothing is read "
-            "or written there for it; take it out of the declaration, deploy, and declare it again"
-        )
-    now = f"{realm_now!r}" + (f" as {name!r}" if name else "")
-    return (
-        f"it is in {provider} {realm!r}, but the agent of environment {environment!r} now reaches {now}: "
-        f"run an agent that reaches {realm!r}, or declare it in another environment"
-    )
+def foreign_message(record: ComponentRecord, realm_now: str) -> str:
+    """Why what is in one realm is not touched by an agent that reaches another by that name (S26)."""
+    realm = words.Realm(record.provider, called(record.realm_name), record.environment)
+    message = words.other_realm(realm, str(record.realm), realm_now)
+    if not record.deleting:
+        return message
+    return f"{message}; {words.forget(record.live_system_id, record.component_id)}"

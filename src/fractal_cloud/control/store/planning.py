@@ -6,7 +6,7 @@ The tasks hold the scope's work as it would be after the deploy; nothing of it i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,7 +15,9 @@ from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import Refused
 from fractal_cloud.control.store.merge import Merge, Target, merge
-from fractal_cloud.control.store.placement import recall_overrides
+from fractal_cloud.control.store.placement import foreign_message, recall_overrides
+from fractal_cloud.control.store.realms import Name
+from fractal_cloud.control.store.realms import others as all_others
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
@@ -83,20 +85,27 @@ def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
 def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
     """Put one task before the agents of every scope that is asked about."""
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
+    others = all_others(tx)
     for row in asked.rows:
         host = host_of(row.realm_name)
         if row.realm is None and host is not None and (row.provider, "") in served:
             asked.guests[row.uid] = host.component_id
             asked.unanswered[row.uid] = ""
         elif row.realm is None or (row.provider, row.realm) not in served:
-            served_here = {name for name, _ in served}
-            asked.unanswered[row.uid] = livesystems.unserved_message(
-                row.provider, row.environment, row.realm_name if row.provider in served_here else ""
-            )
+            asked.unanswered[row.uid] = _why_unserved(row, served, others)
     tasks = _tasks(tx, asked, readoption, deployed_at)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plans.store_tasks(tx, asked.plan_id, tasks)
     return asked
+
+
+def _why_unserved(row: ComponentRecord, served: Collection[Name], others: Mapping[tuple[str, str, str], str]) -> str:
+    """Why no agent can be asked about a component: nobody reaches its realm, or another one in its place (S26)."""
+    other = others.get((row.environment, row.provider, row.realm_name))
+    if row.realm is not None and other is not None:
+        return foreign_message(row, other)
+    is_served = any(row.provider == provider for provider, _ in served)
+    return livesystems.unserved_message(row.provider, row.environment, row.realm_name if is_served else "")
 
 
 def _links(

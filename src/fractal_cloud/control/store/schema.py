@@ -237,6 +237,7 @@ agent_reaches: Final = Table(
     Index("ix_agent_reaches_provider_realm", "provider", "realm"),
 )
 
+# Which realm each name is bound to, since when, and the other one that was reached by it last, by which agent (S26).
 reaches: Final = Table(
     "reaches",
     metadata,
@@ -244,6 +245,10 @@ reaches: Final = Table(
     Column("provider", Text, primary_key=True),
     Column("name", Text, primary_key=True),
     _text("realm"),
+    _time("first_at", nullable=True),
+    _text("other", nullable=True),
+    _text("other_by", nullable=True),
+    _time("other_at", nullable=True),
 )
 
 # ``linked``: of the facts, what every report needs: the parameters that only links set.

@@ -93,11 +93,22 @@ class KubernetesCloud:
             self.admission.reset()
             self._empty()
 
-    def replace(self) -> None:
-        """Have another cluster answer at this address, as empty as a new one; calls, knobs and judgements stay."""
+    def replace(self) -> Callable[[], None]:
+        """Have another cluster answer at this address, as empty as a new one; returns what brings the old one back.
+
+        Calls, knobs and judgements stay.
+        """
+        parts = ("_store", "_kinds", "_controllers", "_writing", "_reading", "_watching")
         with self._lock:
-            self._store.reset()  # its namespaces first, whose uids tell it from others
+            before = {name: getattr(self, name) for name in parts}
+            self._store = Store(self._lock)
             self._empty()
+
+        def bring_back() -> None:
+            with self._lock:
+                vars(self).update(before)
+
+        return bring_back
 
     def _empty(self) -> None:
         kept = {name: self._store.get(NAMESPACE, "", name) for name in _NAMESPACES}

@@ -1,0 +1,190 @@
+"""Another realm is accepted in the place of the one that a name was bound to (S26).
+
+An operator does that, or it follows by itself where the realm is a cluster that we made anew. Everything in it is then
+as after a lost memory: looked for by its name, judged by its tags, and, where it is absent, ``Missing`` until the
+LiveSystem is deployed again. What an agent does about it stands in the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlalchemy import and_, exists, or_, select
+
+from fractal_cloud.control.store import livesystems, mutations, realms, resources, scopes
+from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.errors import NotFound, Refused
+from fractal_cloud.control.store.placement import lock_live_systems, move
+from fractal_cloud.control.store.realms import Bound
+from fractal_cloud.control.store.records import (
+    ComponentRecord,
+    Json,
+    delete_records,
+    iso,
+    records,
+    select_records,
+    update_records,
+)
+from fractal_cloud.control.store.schema import components, journal
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.host import called, host_of
+from fractal_cloud.model.status import Stance, Status
+
+BY: Final = "control plane"
+_FORGOTTEN: Final = (
+    *("stance", "message", "owner", "resource_id", "incarnation", "output_fields", "established", "absent_since"),
+    *("noticed_since", "intent", "override", "overdue", "waits_for", "setbacks", "stuck", "links", "request"),
+    "last_updated",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an operator accepts: ``name`` is what declarations call it, a declared cluster, or either realm's id."""
+
+    environment: str
+    provider: str
+    name: str
+    reason: str
+    by: str
+
+
+def accept(tx: Tx, wanted: Wanted) -> Json:
+    """Bind the names that lead to another realm to that one; what is in them is as after a lost memory."""
+    waiting = [
+        bound
+        for bound in realms.every(tx, wanted.environment)
+        if bound.provider == wanted.provider and bound.other is not None
+    ]
+    meant = [bound for bound in waiting if wanted.name in _names(bound)]
+    pairs = {(bound.realm, str(bound.other)) for bound in meant}
+    if not pairs:
+        known = ", ".join(sorted(repr(_shown(bound)) for bound in waiting))
+        raise NotFound(
+            f"no other realm is reached as {wanted.name!r} of {wanted.provider!r} in environment "
+            f"{wanted.environment!r}: nothing to accept" + (f"; other realms are reached as {known}" if known else "")
+        )
+    if len(pairs) > 1:
+        raise Refused(f"{wanted.name!r} may mean {sorted(pairs)}: name the id of the realm that is accepted")
+    [(before, after)] = pairs
+    same = [bound for bound in waiting if (bound.realm, bound.other) == (before, after)]
+    return _take_over(tx, same, wanted.by, wanted.reason)
+
+
+def accept_recreated(tx: Tx, environment: str) -> None:
+    """Accept, by itself, the realms of declared clusters that we made anew after the old one was first reached."""
+    for bound in realms.every(tx, environment):
+        if bound.other is not None and _was_recreated(tx, bound):
+            _take_over(tx, [bound], BY, f"{called(bound.name)!r} was created again")
+
+
+def described(tx: Tx) -> list[Json]:
+    """Every name with the realm it is bound to, and the other one that is reached by it, where there is one."""
+    return [
+        {
+            "id": f"{bound.environment}/{bound.provider}/{_shown(bound)}",
+            "environment": bound.environment,
+            "provider": bound.provider,
+            "name": _shown(bound),
+            "realm": bound.realm,
+            "firstReached": None if bound.first_at is None else iso(bound.first_at),
+            "other": bound.other,
+            "otherSince": None if bound.other_at is None else iso(bound.other_at),
+            "otherBy": bound.other_by,
+        }
+        for bound in realms.every(tx)
+    ]
+
+
+def _shown(bound: Bound) -> str:
+    host = host_of(bound.name)
+    return bound.name if host is None else f"{host.live_system_id}/{host.component_id}"
+
+
+def _names(bound: Bound) -> set[str]:
+    """By what a person may mean it."""
+    host = host_of(bound.name)
+    names = {bound.name, _shown(bound), bound.realm, str(bound.other)}
+    return names | ({host.component_id, called(bound.name)} if host is not None else set())
+
+
+def _was_recreated(tx: Tx, bound: Bound) -> bool:
+    """Whether a declared cluster was made by us, once more, after the one before it had been reached."""
+    host = host_of(bound.name)
+    if host is None or bound.first_at is None:
+        return False
+    c = journal.c
+    ours = and_(c.live_system_id == host.live_system_id, c.component_id == host.component_id)
+    created = and_(c.verb == "create", c.outcome == "done", c.at > bound.first_at)
+    return bool(tx.connection.execute(select(exists().where(ours, created))).scalar())
+
+
+def _take_over(tx: Tx, same: Sequence[Bound], by: str, reason: str) -> Json:
+    before, after = same[0].realm, str(same[0].other)
+    c = components.c
+    first = same[0]
+    names = [bound.name for bound in same]
+    inside = and_(
+        *(c.environment == first.environment, c.provider == first.provider, c.realm == before),
+        or_(c.realm_name.in_(names), c.declared_realm_name.in_(names)),
+    )
+    lock_live_systems(tx, {record.live_system_id for record in records(tx, select_records().where(inside))})
+    found = records(tx, select_records().where(inside))
+    for bound in same:
+        realms.bind(tx, Bound(bound.environment, bound.provider, bound.name, after, tx.now))
+    why = f"it is gone with {before!r}, in which it was: {first.title} is {after!r} now"
+    ended = [replace(record, message=why) for record in found if record.deleting]
+    kept = [record for record in found if not record.deleting]
+    live_systems = sorted({record.live_system_id for record in found})
+    end_deletions(tx, ended, by)
+    _forget(tx, kept, f"{first.title} is {after!r} now: not read there yet")
+    old = [record.identity_key for record in kept if record.identity_key is not None]
+    move(tx, kept, dict.fromkeys((record.uid for record in kept), after))
+    resources.forget_gone(tx, old)
+    message = f"{first.title} is {after!r} from now on, it was {before!r}: {reason}"
+    realms.tell(tx, EventKind.REALM_ACCEPTED, by, message, (before, after), live_systems)
+    return {"before": before, "after": after, "components": len(kept), "ended": len(ended)}
+
+
+def _forget(tx: Tx, kept: Sequence[ComponentRecord], message: str) -> None:
+    """Forget all that was known of what is in another realm now: what is there says its tags.
+
+    As an import it is judged by them, shown before anything is written, and not created while nobody deploys it again.
+    """
+    for record in kept:
+        record.stance, record.message, record.last_updated = Stance.IMPORTED.value, message, tx.now
+        record.owner = record.resource_id = record.absent_since = record.noticed_since = None
+        record.intent = record.override = record.request = record.setbacks = None
+        record.incarnation, record.output_fields, record.links, record.waits_for = "", {}, {}, []
+        record.established = record.overdue = record.stuck = False
+    update_records(tx, kept, _FORGOTTEN)
+
+
+def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:
+    """End deletions of what can be nowhere any more; each says why in its message."""
+    left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
+    versions = scopes.renew_work(tx, {key for key, _ in left})
+    scopes.depart(tx, left, versions)
+    newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
+    for record in ended:
+        before, record.status = record.status, Status.DELETED.value
+        tx.record(status_changed(record, by, before))
+        mutations.keep(tx, newest[record.live_system_id], [record])
+    delete_records(tx, (record.uid for record in ended))
+    resources.forget_gone(tx, (record.identity_key for record in ended if record.identity_key is not None))
+    livesystems.end_if_gone(tx, newest.keys())
+
+
+def status_changed(record: ComponentRecord, by: str, before: str) -> Happening:
+    """The event that tells of a component's new status."""
+    return Happening(
+        record.live_system_id,
+        EventKind.STATUS_CHANGED,
+        by,
+        record.component_id,
+        record.message,
+        before,
+        record.status,
+    )
