@@ -132,7 +132,7 @@ def test_confirming_is_one_call_in_a_cycle_that_decides_and_none_in_one_that_doe
 
 
 @pytest.mark.rule("S26", "C6")
-def test_a_plan_against_another_cluster_is_unknown_with_the_reason(world: KubernetesWorld) -> None:
+def test_a_plan_against_another_cluster_foretells_nothing_and_says_why(world: KubernetesWorld) -> None:
     world.deploy("ls-a", workload())
     world.settle()
     world.cloud.replace()
@@ -150,7 +150,8 @@ def planned(world: KubernetesWorld) -> set[str]:
         answer = asked.result()
     assert answer.status_code == 200, answer.text
     found = answer.json()["components"]
-    assert [one["action"] for one in found] == ["unknown", "unknown"]
+    assert answer.json()["verdict"] == "Failed", "as the deploy would: it waits for a person"
+    assert [one["action"] for one in found] == ["fail", "fail"]
     assert all(" is now " in one["message"] for one in found), found
     return {one["componentId"] for one in found}
 

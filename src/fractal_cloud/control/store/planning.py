@@ -35,6 +35,7 @@ class Asked:
     """A plan under way: the components asked about, and why some of them will get no answer.
 
     ``guests``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
+    ``elsewhere``: those in whose place another realm is reached, by uid: a deploy would wait for a person (S26, C8).
     ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
     ``warnings``: what the deploy would warn of.
     """
@@ -45,6 +46,7 @@ class Asked:
     unanswered: dict[str, str] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
     guests: dict[str, str] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
     links: dict[str, list[PlannedLink]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -93,6 +95,8 @@ def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
             asked.unanswered[row.uid] = ""
         elif row.realm is None or (row.provider, row.realm) not in served:
             asked.unanswered[row.uid] = _why_unserved(row, served, others)
+            if row.realm is not None and (row.environment, row.provider, row.realm_name) in others:
+                asked.elsewhere.add(row.uid)
     tasks = _tasks(tx, asked, readoption, deployed_at)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plans.store_tasks(tx, asked.plan_id, tasks)
@@ -247,7 +251,7 @@ def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:
         "uid": row.uid,
         "componentId": row.component_id,
         "type": row.type,
-        "action": PlannedAction.UNKNOWN.value,
+        "action": (PlannedAction.FAIL if row.uid in asked.elsewhere else PlannedAction.UNKNOWN).value,
         "rule": "",
         "message": asked.unanswered.get(row.uid, silent),
         "changes": {},
