@@ -16,6 +16,7 @@ FractalError
     │   └── Protected       it is protected from deletion: a person must switch that off
     ├── Denied              the credentials may not do this
     ├── Invalid             the cloud will never accept this request as it is
+    │   └── LimitReached    a quota or limit is used up: a person must raise it, or free something
     ├── NotFound            the thing named is not there
     └── Transient           no answer, or a server fault: the effect is unknown
 """
@@ -124,6 +125,10 @@ class Invalid(CloudError):
     """The cloud will never accept this request as it is."""
 
     needs_person = True
+
+
+class LimitReached(Invalid):
+    """A quota or a limit is used up: the same request is refused until a person raises it, or frees something (S21)."""
 
 
 class NotFound(CloudError):

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.errors import Conflict, Denied, Invalid, NotFound, Overtaken, Throttled, Transient, Unreadable
+from fractal_cloud.model.errors import (
+    Conflict,
+    Denied,
+    Invalid,
+    LimitReached,
+    NotFound,
+    Overtaken,
+    Throttled,
+    Transient,
+    Unreadable,
+)
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.acting import Act, acting
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucketOffer
@@ -177,7 +187,7 @@ def test_a_page_that_is_merely_empty_is_whole() -> None:
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [("ZONE_RESOURCE_POOL_EXHAUSTED", Throttled), ("QUOTA_EXCEEDED", Throttled), ("INVALID_USAGE", Invalid)],
+    [("ZONE_RESOURCE_POOL_EXHAUSTED", Throttled), ("QUOTA_EXCEEDED", LimitReached), ("INVALID_USAGE", Invalid)],
 )
 def test_an_operation_that_came_to_nothing_is_told(code: str, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="no room"):

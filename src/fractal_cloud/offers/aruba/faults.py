@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from fractal_cloud.model.errors import CloudError, Conflict
+from fractal_cloud.model.errors import CloudError, Conflict, LimitReached
 from fractal_cloud.offers.rest import Answer, Dialect
+
+# Aruba has no code for it: only the words of the problem say that a limit is reached.
+_LIMIT: Final = re.compile(
+    r"\bquota|\blimits? (?:is |was |has been )?(?:reached|exceeded)|\bexceed\w* the (?:\w+ )*limit", re.IGNORECASE
+)
 
 
 class ArubaDialect(Dialect):
@@ -35,6 +41,8 @@ class ArubaDialect(Dialect):
         """A 400 that names no field means «not yet»: something it depends on is not ready, or still in use."""
         if answer.status == 401:
             self._forget(self._token())
+        if 400 <= answer.status < 500 and _LIMIT.search(self.said(answer)[1]) and answer.status != 429:
+            return LimitReached
         is_for_now = answer.call.method == "DELETE" or not _problem(answer).get("errors")
         if answer.status == 400 and is_for_now and not answer.call.is_read:
             return Conflict

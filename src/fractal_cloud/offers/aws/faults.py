@@ -13,6 +13,7 @@ from fractal_cloud.model.errors import (
     Conflict,
     Denied,
     Invalid,
+    LimitReached,
     NotFound,
     Throttled,
     Transient,
@@ -76,6 +77,7 @@ _INVALID: Final = frozenset(
         "PlatformUnknownException",
     }
 )
+_LIMIT: Final = frozenset({"ResourceLimitExceeded", "TooManyBuckets"})
 _NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchEntity", "NoSuchTagSet", "NotFoundException"})
 _CONFLICT: Final = frozenset(
     {
@@ -97,7 +99,6 @@ _CONFLICT: Final = frozenset(
         "InvalidGroup.InUse",
         "InvalidPermission.Duplicate",
         "InvalidSubnet.Conflict",
-        "LimitExceededException",
         "OperationAborted",
         "OperationNotPermitted",
         "PreconditionFailed",
@@ -115,6 +116,7 @@ _BY_CODE: Final[dict[str, type[CloudError]]] = {
         (Throttled, _THROTTLED),
         (Denied, _DENIED),
         (Invalid, _INVALID),
+        (LimitReached, _LIMIT),
         (NotFound, _NOT_FOUND),
         (Conflict, _CONFLICT),
     )
@@ -122,7 +124,13 @@ _BY_CODE: Final[dict[str, type[CloudError]]] = {
 }
 _BY_SUFFIX: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
     (("NotFound", "NotFoundFault", "NotFoundException", "NotFoundError"), NotFound),
-    (("LimitExceeded", "QuotaExceeded", "QuotaExceededFault"), Conflict),
+    (
+        (
+            *("LimitExceeded", "LimitExceededException", "LimitExceededFault", "CountExceeded"),
+            *("QuotaExceeded", "QuotaExceededException", "QuotaExceededFault"),
+        ),
+        LimitReached,
+    ),
 )
 _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     403: Denied,

@@ -51,7 +51,7 @@ class ArmDialect(Dialect):
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """By its code, where that says more than the status."""
-        return kind_of(answer.status, code, answer.call.method)
+        return kind_of(answer.status, code, answer.call.method, self.said(answer)[1])
 
 
 class AzureSession(Session):

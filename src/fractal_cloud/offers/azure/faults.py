@@ -10,6 +10,7 @@ from fractal_cloud.model.errors import (
     Conflict,
     Denied,
     Invalid,
+    LimitReached,
     NotFound,
     Overtaken,
     Protected,
@@ -21,6 +22,9 @@ from fractal_cloud.model.errors import (
 NO_GROUP: Final = "ResourceGroupNotFound"
 # What a read that is answered with 404 proves something by.
 _ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceNotFound", NO_GROUP})
+_NOT_ALLOWED: Final = "OperationNotAllowed"
+_QUOTA: Final = "quota"
+_LIMITS: Final = ("CountExceeded", "CountLimitReached", "LimitExceeded", "LimitReached", "PerSubscriptionExceeded")
 # Azure answers these with a status that says less, or something else.
 _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     # busy, full, or in use: it may go later
@@ -29,8 +33,7 @@ _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     "InUseNetworkSecurityGroupCannotBeDeleted": Conflict,
     "InUseSubnetCannotBeDeleted": Conflict,
     "InUseSubnetCannotBeUpdated": Conflict,
-    "OperationNotAllowed": Conflict,
-    "QuotaExceeded": Conflict,
+    _NOT_ALLOWED: Conflict,
     "RetryableErrorDueToAnotherOperation": Conflict,
     "SkuNotAvailable": Conflict,
     # the name or the value will never do
@@ -56,8 +59,11 @@ _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
 }
 
 
-def kind_of(status: int, code: str, method: str) -> type[CloudError]:
-    """The error of the closed set that a refusal is."""
+def kind_of(status: int, code: str, method: str, words: str = "") -> type[CloudError]:
+    """The error of the closed set that a refusal is. Azure says «OperationNotAllowed» of quotas too: the words tell."""
+    is_quota = "Quota" in code or code.endswith(_LIMITS) or (code == _NOT_ALLOWED and _QUOTA in words.lower())
+    if is_quota and status != 429:
+        return LimitReached
     if code == NO_GROUP and method in ("PUT", "PATCH", "POST"):
         return Conflict  # somebody makes the group, and it goes on
     if code in _BY_CODE:

@@ -8,20 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Overtaken, Throttled, Unreadable
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    LimitReached,
+    Overtaken,
+    Throttled,
+    Unreadable,
+)
 from fractal_cloud.offers.refusals import refusal
 from fractal_cloud.offers.rest import Answer, Dialect
 
 PROVIDER: Final = "gcp"
 UPLOAD_ID: Final = "x-guploader-uploadid"
 
+_EXHAUSTED: Final = "RESOURCE_EXHAUSTED"  # said of calls and of quotas
 # Whatever their status: some services throttle with 403, and refuse what is merely busy with 400.
 _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     "rateLimitExceeded": Throttled,
     "userRateLimitExceeded": Throttled,
-    "quotaExceeded": Throttled,
+    "quotaExceeded": LimitReached,
+    "QUOTA_EXCEEDED": LimitReached,
     "RATE_LIMIT_EXCEEDED": Throttled,
-    "RESOURCE_EXHAUSTED": Throttled,
+    _EXHAUSTED: Throttled,
     "conditionNotMet": Overtaken,
     "ABORTED": Overtaken,
     "resourceInUseByAnotherResource": Conflict,
@@ -30,7 +41,10 @@ _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     "FAILED_PRECONDITION": Conflict,
 }
 # An operation that was begun and came to nothing: what is short today may be there tomorrow.
-_SHORT: Final = ("EXHAUSTED", "QUOTA", "STOCKOUT", "RESOURCE_POOL", "TIMEOUT")
+_SHORT: Final = ("EXHAUSTED", "STOCKOUT", "RESOURCE_POOL", "TIMEOUT")
+# Quotas of calls, which are full again after their time; all others are limits of what may be there.
+_RATES: Final = ("per minute", "per second", "per 100 seconds", "per day", "rate limit")
+_QUOTA: Final = "QUOTA"
 _HARMLESS: Final = frozenset({"NO_RESULTS_ON_PAGE"})
 
 
@@ -60,9 +74,14 @@ class GoogleDialect(Dialect):
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """What the code says, else what the status says."""
-        if 400 <= answer.status < 500 and code in _BY_CODE:
-            return _BY_CODE[code]
-        return super().kind_of(answer, code)
+        if not 400 <= answer.status < 500:
+            return super().kind_of(answer, code)
+        kind = _BY_CODE.get(code)
+        words = self.said(answer)[1].lower()
+        is_open = kind in (None, LimitReached) or code == _EXHAUSTED
+        if is_open and answer.status != 404 and "quota" in words:
+            return Throttled if any(rate in words for rate in _RATES) else LimitReached
+        return kind or super().kind_of(answer, code)
 
     def request_id(self, answer: Answer) -> str:
         """The operation that a write began, under whose name the audit log has it; Cloud Storage's own id there."""
@@ -96,6 +115,8 @@ def check_operation(operation: Mapping[str, Any], call: str) -> None:
         code = str(error.get("code") or "")
         if code == "PERMISSIONS_ERROR":
             kind: type[CloudError] = Denied
+        elif _QUOTA in code:
+            kind = LimitReached
         else:
             kind = Throttled if any(word in code for word in _SHORT) else Invalid
         words = str(error.get("message") or code)

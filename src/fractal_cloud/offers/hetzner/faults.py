@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, NotFound, Protected, Throttled, Transient
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    LimitReached,
+    NotFound,
+    Protected,
+    Throttled,
+    Transient,
+)
 from fractal_cloud.offers.rest import Answer, Dialect
 
 REQUEST_ID: Final = "X-Correlation-Id"
@@ -23,7 +33,6 @@ _KINDS: Final[Mapping[str, type[CloudError]]] = {
     "uniqueness_error": Conflict,
     "resource_in_use": Conflict,
     "resource_unavailable": Conflict,
-    "resource_limit_exceeded": Conflict,
     "placement_error": Conflict,
     "maintenance": Conflict,
     "no_space_left_in_location": Conflict,
@@ -39,6 +48,7 @@ _KINDS: Final[Mapping[str, type[CloudError]]] = {
     "target_already_defined": Conflict,
     "targets_without_use_private_ip": Conflict,
     "protected": Protected,
+    "resource_limit_exceeded": LimitReached,
     # nobody can say what came of it
     "service_error": Transient,
     "server_error": Transient,

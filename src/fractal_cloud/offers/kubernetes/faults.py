@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from fractal_cloud.model.errors import (
     Conflict,
     Denied,
     Invalid,
+    LimitReached,
     NotFound,
     Overtaken,
     Throttled,
@@ -27,6 +29,7 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     429: Throttled,
 }
 GONE: Final = 410
+_WEBHOOK: Final = re.compile(r'admission webhook "[^"]*" denied the request')
 NO_SUCH_KIND: Final = "NoSuchKind"
 
 
@@ -101,8 +104,24 @@ def _kind_of(answer: Answer, reason: str) -> type[CloudError]:
         return Unreadable
     if answer.status == 0 or answer.status >= 500:
         kind: type[CloudError] = Transient
+    elif answer.status == 403:
+        kind = _kind_of_forbidden(answer)
     elif answer.status == 409 and reason != "AlreadyExists":
         kind = Overtaken
     else:
         kind = _BY_STATUS.get(answer.status, Invalid)
     return when_read(kind) if answer.is_read else kind
+
+
+def _kind_of_forbidden(answer: Answer) -> type[CloudError]:
+    """Admission refuses with the same status as access control: only the words, or a cause, tell them apart."""
+    said = answer.said or {}
+    words = str(said.get("message") or "")
+    causes = (said.get("details") or {}).get("causes") or ()
+    if any(isinstance(one, dict) and one.get("reason") == "NamespaceTerminating" for one in causes):
+        return Conflict
+    if "being terminated" in words:
+        return Conflict
+    if "exceeded quota" in words:
+        return LimitReached
+    return Invalid if _WEBHOOK.search(words) else Denied

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, NotFound, Overtaken, Throttled
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Invalid,
+    LimitReached,
+    NotFound,
+    Overtaken,
+    Throttled,
+)
 from fractal_cloud.offers.oci.credentials import Caller
 from fractal_cloud.offers.oci.signing import sign
 from fractal_cloud.offers.rest import Answer, Dialect
@@ -15,11 +24,11 @@ HIDDEN: Final = frozenset({"NotAuthorizedOrNotFound", "BucketNotFound", "Namespa
 _BY_CODE: Final[dict[str, type[CloudError]]] = {
     "BucketAlreadyExists": Invalid,
     "IfMatchFailed": Overtaken,
-    "LimitExceeded": Conflict,
+    "LimitExceeded": LimitReached,
     "NoEtagMatch": Overtaken,
     "NotAuthenticated": Denied,
     "OutOfHostCapacity": Conflict,
-    "QuotaExceeded": Conflict,
+    "QuotaExceeded": LimitReached,
     "SignUpRequired": Denied,
     "TooManyRequests": Throttled,
 }
