@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_STYLES = {"deleted": "red", "left": "yellow"}
+_STYLES = {"deleted": "red", "left": "yellow", "unknown": "bold red"}
 
 
 def delete(
