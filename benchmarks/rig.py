@@ -21,6 +21,7 @@ from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
 from fractal_cloud.offers.offer import Session
@@ -149,7 +150,8 @@ def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memor
 
 def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
     settings, registry = AgentSettings(providers=("aws",)), installed("aws")
-    offers = {offer.type: OfferFacts(offer) for offer in registry.of_provider("aws")}
+    watchdog = Watchdog(settings.call_seconds)
+    offers = {offer.type: OfferFacts(offer, watchdog) for offer in registry.of_provider("aws")}
     reader = Reader(
         {name: facts.offer for name, facts in offers.items()},
         {name: facts.compared for name, facts in offers.items()},
@@ -158,6 +160,7 @@ def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
     )
     return Surroundings(
         settings=settings,
+        watchdog=watchdog,
         offers=offers,
         reader=reader,
         pool=pool,

@@ -9,7 +9,7 @@ import pytest
 
 from fractal_cloud.agent.outlook import Outlook
 from fractal_cloud.agent.scope import HeldScope
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.recall import Recall, fingerprint
 from fractal_cloud.rules.judge import Judgement
@@ -49,7 +49,7 @@ def at_rest(world: World, *more: dict[str, object]) -> dict[str, str]:
     return {name: world.output("ls-a", name, "vpcId") for name in NAMES}
 
 
-def pages(world: World) -> dict[bytes, tuple[Sighting, ...]]:
+def pages(world: World) -> dict[bytes, tuple[Sighting | UnreadItem, ...]]:
     """The pages of VPCs of the last look."""
     return dict(held(world).pages[VPC])
 

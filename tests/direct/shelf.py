@@ -10,6 +10,7 @@ from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.reading import Picture
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.identity import Identity
 from fractal_cloud.model.sighting import Sighting
@@ -128,7 +129,7 @@ class Room:
 
     def __post_init__(self) -> None:
         self.held = HeldScope(SCOPE, self.shelf, confirm_realm=lambda: None)
-        self.facts = OfferFacts(self.offer)
+        self.facts = OfferFacts(self.offer, Watchdog(120.0))
         self.settings = AgentSettings()
         self.outlook = Outlook(self.held, Picture(), {KIND: self.facts}, self.settings, NOW)
 

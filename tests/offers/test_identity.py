@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.offer import AnyOffer, Look
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
@@ -37,7 +38,9 @@ class Reads:
     def named(self, name: str) -> Sighting:
         """The one resource of that name, in a list made anew and in a direct read, which must say the same of it."""
         cloud, look = self.asked[-1]
-        [listed] = [one for one in self.offer.sightings(cloud, Look(look.names, look.parent_ids)) if one.name == name]
+        [listed] = [
+            one for one in all_read(self.offer.sightings(cloud, Look(look.names, look.parent_ids))) if one.name == name
+        ]
         read = self.offer.read(cloud, listed.resource_id)
         assert read is not None
         assert pair(listed) == pair(read), "a list and a direct read tell it differently"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, find_drift
@@ -80,7 +81,9 @@ class Trial:
         """The resource as it is, with everything that is told one by one."""
         cloud, look = self.reads.asked[-1]
         [listed] = [
-            one for one in self.offer.sightings(cloud, Look(look.names, look.parent_ids)) if one.name == self.name
+            one
+            for one in all_read(self.offer.sightings(cloud, Look(look.names, look.parent_ids)))
+            if one.name == self.name
         ]
         swept = self.compared.swept & set(self.declaration["parameters"])
         read = self.offer.read(cloud, listed.resource_id, swept)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Unexpected
 
 PERMANENT: Final = (Denied, Invalid, Protected)
 """What no time cures: a person must change something (S21)."""
@@ -68,7 +68,7 @@ def searching(cycle: timedelta) -> Backoff:
 
 def after_error(error: CloudError, cycle: timedelta) -> Backoff:
     """How a write that failed is tried again."""
-    if isinstance(error, PERMANENT):
+    if isinstance(error, (*PERMANENT, Unexpected)):
         return refused(cycle)
     if isinstance(error, Throttled):
         return THROTTLED

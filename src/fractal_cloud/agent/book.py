@@ -44,6 +44,14 @@ class Book:
         """Something happened that only the agent can know."""
         self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=message))
 
+    def tell_once(self, tracked: Tracked, kind: EventKind, message: str) -> None:
+        """The same, unless it was said before and the component has not been without an error since (S24)."""
+        said = self._held.said.setdefault(tracked.uid, set())
+        is_known = message in said or tracked.memory.message.endswith(message)
+        said.add(message)
+        if not is_known:
+            self.tell(tracked, kind, message)
+
     def note_creator(self, tracked: Tracked) -> None:
         """Whoever publishes the intent to create a resource is its heir from then on."""
         identity = tracked.identity.key

@@ -57,7 +57,8 @@ class Checks:
         assert handler.verify is not None, "only handlers that can verify are asked"
         try:
             links = [self._halves.link_of(task) for task in tasks]
-            intact = {id(link) for link in handler.verify(links)}
+            verify = handler.verify
+            intact = {id(link) for link in self._halves.check(handler, lambda: list(verify(links)))}
         except LinkError:
             return tasks  # the contract is another one than it was: the half itself says what is wrong
         except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
@@ -79,7 +80,8 @@ class Checks:
     def _is_intact(self, handler: Handler, task: Task) -> bool:
         assert handler.inspect is not None, "only handlers that can inspect are asked"
         try:
-            return handler.inspect(self._halves.link_of(task))
+            inspect, link = handler.inspect, self._halves.link_of(task)
+            return self._halves.check(handler, lambda: inspect(link))
         except Exception as error:  # noqa: BLE001  # as above
             _tell(handler, [task], error)
             return True

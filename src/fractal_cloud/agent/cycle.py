@@ -15,20 +15,23 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import structlog
+
 from fractal_cloud.agent.backoff import unsettled
 from fractal_cloud.agent.book import Book, Publisher
 from fractal_cloud.agent.deadline import steady
 from fractal_cloud.agent.errors import WriteErrors, was_taken_over
 from fractal_cloud.agent.halves import Halves
 from fractal_cloud.agent.journal import Noted
-from fractal_cloud.agent.outlook import OfferFacts, Outlook
+from fractal_cloud.agent.outlook import OfferFacts, Outlook, unjudged
 from fractal_cloud.agent.reading import Picture, Reader, back_off
 from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchful, moved
+from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer, wanted
-from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Transient
+from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Unexpected, Unreadable
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence, Trace
@@ -38,12 +41,17 @@ from fractal_cloud.model.tracked import Remembered, Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange, Intent
 from fractal_cloud.offers.link import Handlers
 from fractal_cloud.offers.offer import AnyOffer, Recognition
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
 from fractal_cloud.rules.setbacks import after_write, given_up, is_timed
 from fractal_cloud.rules.situate import GONE, View, found_elsewhere
 
+log = structlog.get_logger()
+
+UNUSABLE = View(error=Unreadable("what was read of it cannot be used"))
+"""Stands for what was seen of a component that could not be judged: nothing follows from it."""
 _DEEPEST = 8
 """Deeper than any resource lies in others."""
 MAX_WAVES = 40
@@ -55,6 +63,7 @@ class Surroundings:
     """What cycles share: offers, threads, the right to write, and two clocks: the control plane's, and a steady one."""
 
     settings: AgentSettings
+    watchdog: Watchdog
     offers: dict[str, OfferFacts]
     reader: Reader
     pool: Executor
@@ -89,12 +98,13 @@ class Cycle:
         self._tried: set[str] = set()
         self._found_out = False
         self._changed: frozenset[str] = frozenset()
+        self._told: set[tuple[str, str, str]] = set()
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._unconfirmed: CloudError | None = None
         self._effects = 0
         self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
-        halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write)
+        halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write, around.watchdog)
         self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
 
     def _may_write(self) -> bool:
@@ -187,6 +197,8 @@ class Cycle:
     def _count_absent_reads(self) -> None:
         counts, at = self._held.absent_reads, self._around.steadily()
         for tracked in self._held.tracked.values():
+            if tracked.given_up and self._outlook.view(tracked).error is None:
+                self._held.reads_since.setdefault(tracked.uid, AbsentReads()).count_one(at)
             is_counted = tracked.memory.intent is not None or self._offer(tracked).denial_looks_absent
             if is_counted and self._outlook.view(tracked).presence is Presence.ABSENT:
                 counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
@@ -327,6 +339,8 @@ class Cycle:
             return self._offer(tracked).read(self._held.cloud, self._outlook.id_to_confirm(tracked) or "")
         except CloudError as error:
             return error
+        except Exception as error:  # noqa: BLE001  # what could not be read is not gone (S0)
+            return Unreadable(surprise(error))
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
         """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
@@ -382,7 +396,13 @@ class Cycle:
             if self._errors.is_tried_again(tracked):
                 memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
             if step.verb is Verb.CREATE:
-                memory = self._with_intent(tracked, memory, entry_id, now)
+                try:
+                    memory = self._with_intent(tracked, memory, entry_id, now)
+                except Exception as error:  # noqa: BLE001  # one component's trouble stays its own (S24)
+                    self._book.journal.withdraw(entry_id)
+                    failed = Outcome(Planned(tracked, step, entry_id, None), error=Unexpected(surprise(error)))
+                    self._errors.add(failed, Noted(), now)
+                    continue
             elif step.add != NO_TAGS:
                 memory = _with_tagging(memory)
             used = step.request.id if step.request is not None and step.verb is Verb.PUSH else None
@@ -437,6 +457,11 @@ class Cycle:
         if outcome.race_lost:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
             self._book.tell(tracked, EventKind.RACE_LOST, message)
+        if outcome.is_given_up and outcome.error is not None:
+            self._held.reads_since.pop(tracked.uid, None)
+            self._book.tell_once(tracked, EventKind.CALL_GIVEN_UP, outcome.error.message)
+        elif isinstance(outcome.error, Unexpected):
+            self._book.tell_once(tracked, EventKind.OFFER_FAILED, outcome.error.message)
         if outcome.view is not None and outcome.view.error is None:
             self._take_in_view(outcome, outcome.view, picture)
         if step.verb is Verb.CREATE:
@@ -490,7 +515,7 @@ class Cycle:
             self._book.unpublished.add(tracked.uid)
             return
         error = outcome.error
-        if not (isinstance(error, Transient) or self._may_be_its_own_rival(tracked, error)):
+        if outcome.had_no_effect and not self._may_be_its_own_rival(tracked, error):
             self._book.take_back_intent(tracked)
         if error is not None:
             self._errors.add(outcome, noted, self._outlook.now)
@@ -534,14 +559,14 @@ class Cycle:
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
         for tracked in [self._held.tracked[uid] for uid in judgements]:
-            judgement = self._errors.explain(tracked, judgements[tracked.uid], self._outlook.now)
-            judgement = self._hold_the_left(tracked, judgement, judgements)
-            judgement = self._hold_the_wired(tracked, judgement)
-            view = self._outlook.view(tracked)
-            memory = remember(tracked, view, judgement)
+            judgement, view, memory = self._conclude(tracked, judgements)
             used = self._used_request(tracked, judgement)
+            self._tell_errors(tracked, view, judgement)
             self._book.note_resource(tracked, view, judgement)
-            self._book.journal.close_open_writes(tracked, view, judgement)
+            window_over = self._is_effect_known(tracked)
+            self._book.journal.close_open_writes(tracked, view, judgement, window_over=window_over)
+            if not tracked.given_up:
+                self._held.reads_since.pop(tracked.uid, None)
             if memory != tracked.memory or used or judgement.finished or tracked.uid in self._book.unpublished:
                 is_left = judgement.finished and judgement.left
                 changes.append(
@@ -563,6 +588,39 @@ class Cycle:
             )
             self._held.forget(uid)
         return len(changes)
+
+    def _conclude(self, tracked: Tracked, judgements: dict[str, Judgement]) -> tuple[Judgement, View, Remembered]:
+        """What is published of one component in the end; what goes wrong here goes wrong for it alone (S24)."""
+        try:
+            judgement = self._errors.explain(tracked, judgements[tracked.uid], self._outlook.now)
+            judgement = self._hold_the_left(tracked, judgement, judgements)
+            judgement = self._hold_the_wired(tracked, judgement)
+            view = self._outlook.view(tracked)
+            return judgement, view, remember(tracked, view, judgement)
+        except Exception as error:
+            log.exception("component cannot be published", live_system=tracked.live_system_id, id=tracked.component_id)
+            judgement = unjudged(tracked, error)
+            return judgement, UNUSABLE, remember(tracked, UNUSABLE, judgement)
+
+    def _tell_errors(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+        """Have each error said in an event once; of many components with the same one, by the first of them (S24)."""
+        if judgement.rule == "S24":
+            self._book.tell_once(tracked, EventKind.OFFER_FAILED, judgement.message)
+        elif view.error is not None:
+            key = (tracked.live_system_id, tracked.type, view.error.message)
+            outlook, uid = self._outlook, tracked.uid
+            traced = outlook.traces[uid].error if uid in outlook.traces else None
+            is_its_own = view.error in (outlook.picture.error_of(tracked), traced, outlook.failed_views.get(uid))
+            if is_its_own and key not in self._told and not isinstance(view.error, Throttled):
+                self._told.add(key)
+                self._book.tell_once(tracked, EventKind.UNREADABLE, view.error.message)
+        elif judgement.status is not Status.FAILED and not tracked.given_up:
+            self._held.said.pop(tracked.uid, None)
+
+    def _is_effect_known(self, tracked: Tracked) -> bool:
+        """Whether a write that was given up would have shown by now, had it taken effect (S17, S24)."""
+        reads = self._held.reads_since.get(tracked.uid)
+        return reads is not None and reads.count >= 2 and reads.span >= self._around.settings.visibility
 
     def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
         answer = judgement.answer
@@ -603,8 +661,8 @@ class Cycle:
         living = judgements.values()
         in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
         noticing = any(judgement.noticing or is_timed(judgement.setbacks) for judgement in living)
-        unread = bool(self._outlook.picture.errors) or any(v.error for v in self._outlook.traces.values())
-        failing = self._errors.exist
+        unread = not self._outlook.picture.is_complete or any(v.error for v in self._outlook.traces.values())
+        failing = self._errors.exist or any(judgement.rule == "S24" for judgement in living)
         wiring = self._wiring
         settled = not (in_progress or noticing or unread or failing or wiring.is_unfinished)
         held.is_quiet = settled and not changes and not self._writes and not wiring.writes

@@ -12,10 +12,21 @@ from fractal_cloud.agent.journal import Noted
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Overtaken, Protected, Throttled, Transient
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    Overtaken,
+    Protected,
+    Throttled,
+    Transient,
+    Unexpected,
+    Unreadable,
+)
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import Refusal
+from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement, Verb
 
 
@@ -40,7 +51,7 @@ class WriteErrors:
 
     def allow(self, tracked: Tracked, verb: Verb, now: datetime) -> bool:
         """Whether a write may be tried: not after an error in this cycle, not while backing off."""
-        if tracked.uid in self._failed:
+        if tracked.uid in self._failed or tracked.given_up:
             return False
         until = self._held.throttled_until.get(tracked.type)
         if until is not None and now < until:
@@ -116,9 +127,12 @@ class WriteErrors:
 
     def _explain(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         refusal = tracked.memory.refusal
+        step = judgement.step
+        if tracked.given_up and step is not None and tracked.uid not in self._failed:
+            stance, message = tracked.memory.stance, words.given_up(tracked.given_up[-1])
+            return replace(judgement, stance=stance, message=message, carried_out=False, finished=False)
         if refusal is None:
             return judgement
-        step = judgement.step
         if tracked.uid in self._failed or (step is not None and step.verb.value == refusal.verb):
             status = Status.FAILED if refusal.failed else judgement.status
             return replace(
@@ -139,7 +153,9 @@ class WriteErrors:
 
 def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: bool) -> bool:
     """Whether the component is Failed by it; else its status is what it would be without."""
-    if isinstance(error, Throttled | Transient | Overtaken) or verb in (Verb.UNTAG, Verb.PUSH):
+    if isinstance(error, Unexpected):
+        return True
+    if isinstance(error, Throttled | Transient | Overtaken | Unreadable) or verb in (Verb.UNTAG, Verb.PUSH):
         return False
     if isinstance(error, Conflict) and tracked.deleting:
         return isinstance(error, Protected) or holds_data

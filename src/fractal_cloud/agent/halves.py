@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 import structlog
 
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.watchdog import NoReturn, StillOut, Watchdog
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import CloudError, LinkError, LinkNotReady
+from fractal_cloud.model.errors import CloudError, GivenUp, LinkError, LinkNotReady, Unreadable
 from fractal_cloud.model.link import Half, LinkSettings, LinkState, LinkWork
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
@@ -23,6 +25,7 @@ from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.situate import ABSENT, View
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +87,9 @@ class Halves:
         offers: Mapping[str, OfferFacts],
         sealing: SealingKey,
         may_write: Callable[[], bool],
+        watchdog: Watchdog,
     ) -> None:
+        self._watchdog = watchdog
         self._held = held
         self._outlook = outlook
         self._offers = offers
@@ -165,20 +170,45 @@ class Halves:
         if task.tracked.in_recovery or not self._may_write():
             done.abandoned = True
         elif task.verb == "revoke":
-            _revoke(task.handler, link)
+            self._call(task, lambda: _revoke(task.handler, link))
             self._take_back_tried(task, link)
         else:
             self._take_back_tried(task, link)
-            done.published = task.handler(link)
+            done.published = self._call(task, lambda: task.handler(link))
             if done.published is None and task.state.fields:
-                _revoke(task.handler, link)
+                self._call(task, lambda: _revoke(task.handler, link))
+
+    def _call(self, task: Task, run: Callable[[], T]) -> T:
+        """Run what a package wrote; what does not return is given up, and may still take effect (S24)."""
+        what = f"the handler {task.handler.where}"
+        try:
+            return self._watchdog.call(self.key_of(task.handler), lambda _: run())
+        except NoReturn as error:
+            text = f"{what} did not return within {error.seconds:g} s and was given up: it may still take effect"
+            raise GivenUp(text, code="NoReturn") from error
+        except StillOut as error:
+            raise Unreadable(f"{what} was not called: an earlier call has not returned", code="NoReturn") from error
+
+    def check(self, handler: Handler, run: Callable[[], T]) -> T:
+        """Ask a handler something; raises what it raises, and ``Unreadable`` where it does not return."""
+        try:
+            return self._watchdog.call(self.key_of(handler), lambda _: run())
+        except NoReturn as error:
+            raise Unreadable(f"it did not return within {error.seconds:g} s", code="NoReturn") from error
+        except StillOut as error:
+            raise Unreadable("an earlier call has not returned", code="NoReturn") from error
+
+    def key_of(self, handler: Handler) -> tuple[str, str]:
+        """What is not called again until it has returned: one handler in one scope."""
+        return self._held.scope.key, handler.where
 
     def _take_back_tried(self, task: Task, link: Link[Any]) -> None:
         """Take back what may have been made under settings that stand no more, and whose end nobody knows (S17)."""
         standing = (task.state.settings, task.work.settings if task.work is not None else None)
         for settings in task.state.tried:
             if settings not in standing:
-                _revoke(task.handler, replace(link, settings=_read_leniently(task.handler, settings), previous=None))
+                tried = replace(link, settings=_read_leniently(task.handler, settings), previous=None)
+                self._call(task, partial(_revoke, task.handler, tried))
 
     def _guard(self, task: Task, done: Done) -> Sighting | None:
         """Read the own resource once more: only what is still ours is wired, or unwired (S16)."""

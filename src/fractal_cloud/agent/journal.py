@@ -11,7 +11,7 @@ from typing import Literal
 from fractal_cloud.agent.halves import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
-from fractal_cloud.model.errors import Transient
+from fractal_cloud.model.errors import CloudError, GivenUp, Transient
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import JournalEntry
@@ -62,6 +62,10 @@ class Journal:
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
 
+    def withdraw(self, entry_id: str) -> None:
+        """What was about to be written is not: nobody was told of it yet."""
+        del self._entries[entry_id], self._intended[entry_id]
+
     def intended(self, entry_id: str) -> JournalEntry:
         """What is about to be written."""
         return self._intended[entry_id]
@@ -70,6 +74,8 @@ class Journal:
         """Write down what came of it; returns where."""
         intended = self._intended.pop(outcome.planned.entry_id)
         created = outcome.created
+        if outcome.is_given_up:
+            return self._leave_open(outcome.planned.tracked, intended, outcome.error, outcome.request_ids)
         self._entries[intended.id] = intended.model_copy(
             update={
                 "outcome": _outcome(outcome),
@@ -90,6 +96,16 @@ class Journal:
             return Noted(entry_id, digest)
         self._entries[entry_id] = entry.model_copy(update={"repeats": before.entry})
         return before
+
+    def _leave_open(
+        self, tracked: Tracked, intended: JournalEntry, error: CloudError | None, request_ids: list[str]
+    ) -> Noted:
+        """A call that was given up counts as sent: its intent stays open, and holds the next write back (S24)."""
+        told = error.message if error is not None else "it did not return in time"
+        entry = intended.model_copy(update={"error": told, "request_ids": request_ids})
+        self._entries[entry.id] = entry
+        tracked.open_writes = (*tracked.open_writes, entry)
+        return Noted(entry.id)
 
     def intend_link(self, task: Task, sighting: Sighting | None) -> str:
         """Write down that one half of a link is about to run; returns the entry's id."""
@@ -112,8 +128,10 @@ class Journal:
     def close_link(self, done: Done) -> Noted:
         """Write down what came of one half of a link; returns where."""
         intended = self._intended.pop(done.task.entry_id)
+        if isinstance(done.error, GivenUp):
+            return self._leave_open(done.task.tracked, intended, done.error, done.request_ids)
         outcome = "abandoned" if done.abandoned else "failed" if done.trouble else "done"
-        if isinstance(done.error, Transient):
+        if isinstance(done.error, Transient) or done.is_faulty:
             outcome = "unknown"
         self._entries[intended.id] = intended.model_copy(
             update={
@@ -126,12 +144,20 @@ class Journal:
         pause = self._held.pauses.get(done.task.key)
         return self._count(intended.id, Noted(pause.entry, pause.digest) if pause is not None else None)
 
-    def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
-        """Close what an agent that died left open, now that the resource was read again."""
-        if not tracked.open_writes or view.error is not None:
+    def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement, *, window_over: bool) -> None:
+        """Close what an agent that died left open, now that the resource was read again.
+
+        What was given up may take effect after that reading: it stays open until it shows, or its window is over.
+        """
+        if not tracked.open_writes or view.error is not None or judgement.rule == "S24":
             return
+        kept: list[JournalEntry] = []
         for entry in tracked.open_writes:
-            if entry.reason == "link" and "link" in entry.before:
+            is_link = entry.reason == "link" and "link" in entry.before
+            if entry.is_given_up and not window_over and (is_link or not _shows(entry, view, judgement)):
+                kept.append(entry)
+                continue
+            if is_link:
                 told = "the agent died meanwhile: it is done once more"
                 self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": told})
                 continue
@@ -139,7 +165,7 @@ class Journal:
             outcome = "done" if done else "failed"
             error = "" if done else "its answer was lost, and the next reading did not show it"
             self._entries[entry.id] = entry.model_copy(update={"outcome": outcome, "error": error})
-        tracked.open_writes = ()
+        tracked.open_writes = tuple(kept)
 
     def take(self) -> list[JournalEntry]:
         """Everything the next report must say; intents already told are told again only with their outcome."""

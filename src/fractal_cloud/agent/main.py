@@ -9,9 +9,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
@@ -20,6 +23,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, Contro
 from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
 from fractal_cloud.agent.deadline import Deadline, Moment, moment
 from fractal_cloud.agent.heap import Heap
+from fractal_cloud.agent.isolation import read_safely
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
@@ -27,7 +31,8 @@ from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.model.errors import CloudError, RegistrationError
+from fractal_cloud.agent.watchdog import Beat, Crew, Watchdog
+from fractal_cloud.model.errors import CloudError, RegistrationError, Unreadable
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import (
@@ -44,19 +49,32 @@ from fractal_cloud.model.wire import (
     Wait,
     Woken,
 )
-from fractal_cloud.offers.offer import Session
+from fractal_cloud.offers.offer import Cloud, Session
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.offers.soundness import type_faults
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
 SCOPES_AT_ONCE = 8
+PLANS_AT_ONCE = 4
 LONGEST_WAIT = 45.0
 WATCH_PAUSE = 2.0
 """The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
 SEARCH_PAUSE = 0.2
 """How long, in seconds, an agent sleeps at most while it tries to reach something."""
+
+
+REACH_SECONDS = 30.0
+"""How long, in seconds, a provider may take at most to say what can be reached there."""
+WATCH_SECONDS = 2.0
+"""How long, in seconds, a session may take at most to begin or to end watching: the agent's own loop waits for it."""
+STOP_SECONDS = 8.0
+"""How long, in seconds, an agent that was told to stop waits for its cycles; what hangs is left behind (S24)."""
+LAST_CALL_SECONDS = 5.0
+"""How long, in seconds, a call may make no progress once the agent was told to stop."""
 
 
 class Clock:
@@ -76,6 +94,17 @@ class Clock:
         return datetime.fromtimestamp(self._offset + self._here().steady, UTC)
 
 
+class NotConnected(Cloud):
+    """Stands for the cloud of a scope to which a session could not connect: nothing of it can be read (S24)."""
+
+    def __init__(self, scope: Scope, why: str = "it is not connected to yet") -> None:
+        self.scope = scope
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unreadable(f"the scope cannot be reached: {self._why}")
+
+
 @dataclass(slots=True)
 class _Turn:
     """When a scope is due, the cycle that is running for it, if any, and who watches it between two cycles.
@@ -90,12 +119,6 @@ class _Turn:
     woken: threading.Event = field(default_factory=threading.Event)
     watched: frozenset[str] = frozenset()
     unwatch: Callable[[], None] | None = None
-
-    def stop_watching(self) -> None:
-        """Nobody has to be woken any more."""
-        if self.unwatch is not None:
-            self.unwatch()
-        self.unwatch, self.watched = None, frozenset()
 
 
 @dataclass(slots=True)
@@ -139,6 +162,7 @@ class Agent:
         self._clock = Clock()
         self._sealing = SealingKey.from_text(settings.sealing_key) if settings.sealing_key else SealingKey()
         self._stopping = threading.Event()
+        self._is_gone = threading.Event()
         self._sessions: dict[str, Session] = {}
         self._reaches: dict[tuple[str, str], Reach] = {}
         self._search = _Search()
@@ -154,9 +178,11 @@ class Agent:
         self._last_beat = 0.0
         self._alarm = threading.Event()
         self._poll: Future[Woken] | None = None
-        self._polls = ThreadPoolExecutor(1, thread_name_prefix="news")
-        self._calls = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="cloud")
-        self._cycles = ThreadPoolExecutor(SCOPES_AT_ONCE, thread_name_prefix="scope")
+        self._watchdog = Watchdog(settings.call_seconds)
+        self._polls = Crew(1, "news")
+        self._calls = Crew(settings.concurrency, "cloud")
+        self._cycles = Crew(SCOPES_AT_ONCE, "scope")
+        self._plans = Crew(PLANS_AT_ONCE, "plan")
         self._around = self._surroundings()
         self._heap = heap
 
@@ -165,7 +191,7 @@ class Agent:
         faults = type_faults([offer.facts() for offer in found], {})
         if faults:
             raise RegistrationError("; ".join(map(str, faults)))
-        offers = {offer.type: OfferFacts(offer) for offer in found}
+        offers = {offer.type: OfferFacts(offer, self._watchdog) for offer in found}
         reader = Reader(
             {name: facts.offer for name, facts in offers.items()},
             {name: facts.compared for name, facts in offers.items()},
@@ -174,6 +200,7 @@ class Agent:
         )
         return Surroundings(
             settings=self.settings,
+            watchdog=self._watchdog,
             offers=offers,
             reader=reader,
             pool=self._calls,
@@ -213,13 +240,32 @@ class Agent:
         """End without a word to anybody: threads are let go, leases run out by themselves."""
         self._stopping.set()
         self._stop_watching()
+        self._watchdog.hurry(LAST_CALL_SECONDS)
         self._cycles.shutdown(wait=True, cancel_futures=True)
         self._calls.shutdown(wait=True, cancel_futures=True)
         self._polls.shutdown(wait=False, cancel_futures=True)
+        self._plans.shutdown(wait=False, cancel_futures=True)
+        self._watchdog.close()
 
     def _stop_watching(self) -> None:
         for turn in self._turns.values():
-            turn.stop_watching()
+            self._unwatch(turn)
+
+    def _unwatch(self, turn: _Turn) -> None:
+        """Nobody has to be woken any more; a session that fails or hangs at it keeps nobody waiting (S24)."""
+        unwatch, turn.unwatch, turn.watched = turn.unwatch, None, frozenset()
+        if unwatch is not None:
+            self._try_session("unwatch", turn.held.scope.provider, unwatch)
+
+    def _try_session(
+        self, verb: str, provider: str, run: Callable[[], T], late: Callable[[T], None] | None = None
+    ) -> T | None:
+        """Have a session do something on which nothing depends; None, and a line in the log, where it cannot."""
+        try:
+            return self._watchdog.call((verb, provider), lambda _: run(), seconds=WATCH_SECONDS, late=late)
+        except Exception as error:  # noqa: BLE001  # somebody else's code
+            log.warning("session failed", verb=verb, provider=provider, error=surprise(error))
+            return None
 
     def step(self) -> None:
         """One round: register if need be, say that it lives, claim, start what is due, wait."""
@@ -302,24 +348,38 @@ class Agent:
     def _reach(self) -> _Reached:
         """Ask every provider what can be reached now; what cannot is named in the log, and keeps nobody waiting."""
         found = _Reached()
-        for name in self.settings.providers:
+        names = list(self.settings.providers)
+        asked = [self._calls.submit(self._reach_one, name) for name in names]
+        for name, one in zip(names, asked, strict=True):
             try:
-                session = self._sessions.get(name) or self._registry.provider(name).connect()
-                realms = session.realms()
+                session, reaches, missing = one.result()
             except CloudError as error:
                 log.warning("provider cannot be reached", provider=name, error=error.message)
                 found.is_complete = False
                 continue
             self._sessions[name] = session
-            if session.takes_hosts:
-                found.reaches[name, ANY_HOST] = Reach(provider=name, name=ANY_HOST, realm="")
-            found.reaches.update({(name, c): Reach(provider=name, name=c, realm=r) for c, r in sorted(realms.items())})
-            for called, why in sorted(session.missing().items()):
+            found.reaches.update(reaches)
+            for called, why in sorted(missing.items()):
                 log.warning("realm cannot be reached: trying again", provider=name, realm=called, error=why)
                 found.is_complete = False
                 if called.startswith(ANY_HOST):
                     found.unreached[called] = why
         return found
+
+    def _reach_one(self, name: str) -> tuple[Session, dict[tuple[str, str], Reach], dict[str, str]]:
+        """What one provider's session reaches and what it does not; raises ``CloudError``, whatever goes wrong."""
+        known = self._sessions.get(name)
+
+        def ask(_: Beat) -> tuple[Session, dict[tuple[str, str], Reach], dict[str, str]]:
+            session = known or self._registry.provider(name).connect()
+            realms = dict(session.realms())
+            reaches: dict[tuple[str, str], Reach] = {}
+            if session.takes_hosts:
+                reaches[name, ANY_HOST] = Reach(provider=name, name=ANY_HOST, realm="")
+            reaches.update({(name, c): Reach(provider=name, name=c, realm=r) for c, r in sorted(realms.items())})
+            return session, reaches, dict(session.missing())
+
+        return read_safely(self._watchdog, ("reach", name), f"the session of {name!r}", ask, seconds=REACH_SECONDS)
 
     def _take_reach(self, found: _Reached) -> bool:
         """Take in what can be reached; True if that is not what it was. What is down for the moment stays known.
@@ -352,7 +412,7 @@ class Agent:
         search = self._search
         if search.found is None and search.due is not None and time.monotonic() >= search.due:
             search.is_about_hosts = False
-            search.found = self._calls.submit(self._reach)
+            search.found = self._plans.submit(self._reach)
             search.found.add_done_callback(lambda _: self._alarm.set())
         if search.found is not None and search.found.done():
             found, search.found = search.found, None
@@ -381,7 +441,7 @@ class Agent:
         self._take_leases(claimed)
         self._give_back(claimed.asked_back)
         for task in claimed.plans:
-            self._calls.submit(self._answer_plan, task)
+            self._plans.submit(self._answer_plan, task)
 
     def _take_hosts(self, told: Hosts) -> None:
         """Hosts were published, or are gone: what is new of them is looked for beside everything else."""
@@ -390,7 +450,8 @@ class Agent:
         if not is_news:
             return
         for name, session in self._sessions.items():
-            session.take_hosts([host for host in told.hosts if host.provider == name])
+            hosts = [host for host in told.hosts if host.provider == name]
+            self._try_session("take hosts", name, partial(session.take_hosts, hosts))
         self._search.due = time.monotonic()
         self._search.is_about_hosts = True
 
@@ -422,13 +483,17 @@ class Agent:
         session = self._sessions[scope.provider]
         names = [r.name for r in self._reaches.values() if (r.provider, r.realm) == (scope.provider, scope.realm)]
         name = next((name for name in sorted(names) if name and not name.startswith(ANY_HOST)), "")
-        return HeldScope(scope, session.at(scope), confirmation(session, scope, name, self.settings.environment))
+        confirm = confirmation(session, scope, name, self.settings.environment)
+        key, what = ("realm", scope.key), f"the session of {scope.provider!r}"
+        return HeldScope(
+            scope, NotConnected(scope), lambda: read_safely(self._watchdog, key, what, lambda _: confirm())
+        )
 
     def _lose(self, key: str) -> None:
         """A scope is no longer this agent's: a cycle that still runs in it writes nothing any more."""
         turn = self._turns.pop(key)
         turn.held.is_lost = True
-        turn.stop_watching()
+        self._unwatch(turn)
 
     def _give_back(self, asked_back: list[str]) -> None:
         """Give scopes beyond the share back, those in which no cycle runs; the others are asked for again."""
@@ -445,15 +510,20 @@ class Agent:
         types = frozenset(tracked.type for tracked in turn.held.tracked.values())
         if types == turn.watched:
             return
-        turn.stop_watching()
+        self._unwatch(turn)
         turn.watched = types
-        offers = [self._around.offers[component_type].offer for component_type in sorted(types)]
+        offers = [self._around.offers[component_type].own for component_type in sorted(types)]
 
         def wake() -> None:
             turn.woken.set()
             self._alarm.set()
 
-        turn.unwatch = self._sessions[turn.held.scope.provider].watch(turn.held.scope, offers, wake)
+        def end(unwatch: Callable[[], None] | None) -> None:
+            if unwatch is not None:
+                unwatch()  # it was begun too late: nobody waits for it any more
+
+        session, scope = self._sessions[turn.held.scope.provider], turn.held.scope
+        turn.unwatch = self._try_session("watch", scope.provider, lambda: session.watch(scope, offers, wake), late=end)
 
     def _start_due(self) -> None:
         if self._search.is_news:
@@ -472,6 +542,8 @@ class Agent:
     def _run_cycle(self, turn: _Turn) -> CycleResult:
         held = turn.held
         started = time.monotonic()
+        if isinstance(held.cloud, NotConnected):
+            held.cloud = self._cloud_of(held.scope)
         try:
             result = Cycle(held, self._around).run()
         except (ControlPlaneUnreachable, LeaseLost) as error:
@@ -575,7 +647,9 @@ class Agent:
     # --- publishing and planning
 
     def publish(self, report: ScopeReport) -> datetime:
-        """Publish what changed in a scope."""
+        """Publish what changed in a scope; a cycle that was left behind publishes nothing."""
+        if self._is_gone.is_set():
+            raise LeaseLost("this agent has let its scopes go")
         sent = Report(agent_id=self.settings.agent_id, last_seen=self._known_event(), scopes=[report])
         return self._control.report(sent).at
 
@@ -584,15 +658,38 @@ class Agent:
         if scope.provider not in self._sessions:
             return
         try:
-            self._control.answer_plan(task.id, plan(task, self._hold(scope), self._around))
+            held = self._hold(scope)
+            held.cloud = self._cloud_of(scope)
+            self._control.answer_plan(task.id, plan(task, held, self._around))
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             log.warning("plan not answered", plan=task.id, error=str(error))
+        except Exception:
+            log.exception("plan failed: an error of the agent itself", plan=task.id)
+
+    def _cloud_of(self, scope: Scope) -> Cloud:
+        """The cloud of one scope; where its session fails at it, one of which nothing can be read (S24)."""
+        session = self._sessions[scope.provider]
+        what = f"the session of {scope.provider!r}"
+        try:
+            return read_safely(self._watchdog, ("at", scope.key), what, lambda _: session.at(scope))
+        except CloudError as error:
+            log.warning("scope cannot be connected to", scope=scope.key, error=error.message)
+            return NotConnected(scope, error.message)
 
     def _let_go(self) -> None:
-        self._stop_watching()
+        self._watchdog.hurry(LAST_CALL_SECONDS)
         self._polls.shutdown(wait=False, cancel_futures=True)
-        self._cycles.shutdown(wait=True)
-        self._calls.shutdown(wait=True)
+        running = [turn.running for turn in self._turns.values() if turn.running is not None]
+        left_behind = wait_for(running, STOP_SECONDS).not_done
+        self._is_gone.set()  # before the scopes are given back: who takes them is alone
+        if left_behind:
+            log.warning("cycles left behind: a call did not return", count=len(left_behind))
+        for turn in self._turns.values():
+            turn.held.is_lost = True
+        self._stop_watching()
+        for crew in (self._cycles, self._calls, self._plans):
+            crew.shutdown(wait=False, cancel_futures=True)
+        self._watchdog.close()
         try:
             self._control.release(self.settings.agent_id)
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:

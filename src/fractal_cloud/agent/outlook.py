@@ -12,29 +12,41 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+import structlog
+
+from fractal_cloud.agent.isolation import isolated
 from fractal_cloud.agent.reading import Picture
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.model.errors import AwaitsPerson, Unreadable
+from fractal_cloud.agent.watchdog import Watchdog
+from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Recognition, Wired
+from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, judge
 from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere, pick
+
+log = structlog.get_logger()
 
 _USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTERNALLY_MANAGED, Status.MUTATING})
 
 
 class OfferFacts:
-    """What an outlook must know of one offer, drawn once."""
+    """What an outlook must know of one offer, drawn once. ``offer``: its verbs always end, and raise ``CloudError``.
 
-    def __init__(self, offer: AnyOffer) -> None:
+    ``own``: the offer itself, for the session of its provider.
+    """
+
+    def __init__(self, offer: AnyOffer, watchdog: Watchdog) -> None:
         facts = offer.facts()
-        self.offer = offer
+        self.own = offer
+        self.offer = isolated(offer, watchdog)
         self.compared = ComparedType(facts)
         self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen)
         self.references = facts.references()
@@ -64,6 +76,7 @@ class Outlook:
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
         self.rivals: dict[str, str] = {}
         self.traces: dict[str, View] = {}
+        self.failed_views: dict[str, CloudError] = {}
         self.left: set[str] = set()
         self.finished: set[str] = set()
 
@@ -110,10 +123,14 @@ class Outlook:
         """What the picture says of one component."""
         view = self._views.get(tracked.uid)
         if view is None:
-            view = self._look_at(tracked)
-            if view.sighting is not None:
-                seen = self.as_declared(tracked, view.sighting)
-                view = view if seen is view.sighting else replace(view, sighting=seen)
+            try:
+                view = self._look_at(tracked)
+                if view.sighting is not None:
+                    seen = self.as_declared(tracked, view.sighting)
+                    view = view if seen is view.sighting else replace(view, sighting=seen)
+            except Exception as error:  # noqa: BLE001  # one component's trouble stays its own (S24)
+                failed = self.failed_views[tracked.uid] = Unreadable(f"its offer failed: {surprise(error)}")
+                view = View(error=failed)
             self._views[tracked.uid] = view
         return view
 
@@ -123,7 +140,7 @@ class Outlook:
         return offer.as_declared(sighting, tracked.parameters, tracked.memory.output_fields)
 
     def _look_at(self, tracked: Tracked) -> View:
-        error = self.picture.errors.get(tracked.type)
+        error = self.picture.error_of(tracked)
         if error is not None:
             return View(error=error)
         if tracked.identity is not tracked.declared_identity and tracked.memory.resource_id is not None:
@@ -298,8 +315,12 @@ class Outlook:
 
     def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
         """What follows for one component, from the picture or from a fresher view of it."""
-        view = view if view is not None else self.view(tracked)
-        judgement = judge(tracked, view, self.circumstances(tracked, view))
+        try:
+            view = view if view is not None else self.view(tracked)
+            judgement = judge(tracked, view, self.circumstances(tracked, view))
+        except Exception as error:  # one component's trouble stays its own (S24)
+            log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
+            return unjudged(tracked, error)
         unswept = self.held.unswept.get(tracked.uid)
         if unswept is None or view.sighting is None or tracked.deleting:
             return judgement
@@ -398,6 +419,13 @@ class Outlook:
             for sighting in of_type.values():
                 if sighting.protocol.owner in live_systems and sighting.resource_id not in named:
                     yield sighting
+
+
+def unjudged(tracked: Tracked, error: Exception) -> Judgement:
+    """What follows for a component that could not be judged: it fails alone, and nothing of it is written (S24)."""
+    stance = tracked.memory.stance
+    status = None if stance.hands_off else Status.FAILED
+    return Judgement("S24", status, stance, words.unjudged(surprise(error)))
 
 
 def _wired(tracked: Tracked) -> list[Wired]:

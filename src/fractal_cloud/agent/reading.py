@@ -15,7 +15,7 @@ from typing import Any
 from fractal_cloud.agent.backoff import THROTTLED
 from fractal_cloud.agent.scope import HeldScope, Swept
 from fractal_cloud.model.errors import CloudError, Throttled
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Look
@@ -28,11 +28,29 @@ Key = tuple[str, str | None, str]
 
 @dataclass(slots=True)
 class Picture:
-    """What one look at a scope showed: sightings by type and id, and errors by type."""
+    """What one look at a scope showed: sightings by type and id, and errors by type.
+
+    ``unread``: by type, items of lists that cannot be understood (S24).
+    """
 
     sightings: dict[str, dict[str, Sighting]] = field(default_factory=dict)
     errors: dict[str, CloudError] = field(default_factory=dict)
+    unread: dict[str, list[UnreadItem]] = field(default_factory=dict)
     _index: dict[Key, list[Sighting]] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was read, and understood."""
+        return not self.errors and not self.unread
+
+    def error_of(self, tracked: Tracked) -> CloudError | None:
+        """Why nothing can be said of a component, if so: its type was not read, or an item that may be it."""
+        error = self.errors.get(tracked.type)
+        if error is not None or tracked.type not in self.unread:
+            return error
+        name, resource_id = tracked.identity.name, tracked.memory.resource_id
+        items = (item for item in self.unread[tracked.type] if item.may_be(name, resource_id))
+        return next((item.error for item in items), None)
 
     def fitting(self, component_type: str, parent_id: str | None, name: str) -> list[Sighting]:
         """All resources that fit an identity."""
@@ -61,6 +79,14 @@ class Picture:
         """A single resource was looked at again, and is gone."""
         self.sightings.get(component_type, {}).pop(resource_id, None)
         self.forget_index()
+
+
+@dataclass(slots=True)
+class _Listed:
+    """What one list showed, and what of it could not be understood."""
+
+    found: dict[str, Sighting] = field(default_factory=dict)
+    unread: list[UnreadItem] = field(default_factory=list)
 
 
 ParentIds = Callable[[AnyOffer, Picture], frozenset[str]]
@@ -101,16 +127,18 @@ class Reader:
     ) -> None:
         looks = {offer.type: self._look_for(held, offer, picture, parent_ids) for offer in offers}
         if len(offers) == 1:
-            results: Iterable[dict[str, Sighting] | CloudError] = [self._list(held, offers[0], looks, now)]
+            results: Iterable[_Listed | CloudError] = [self._list(held, offers[0], looks, now)]
         else:
             results = self._pool.map(lambda offer: self._list(held, offer, looks, now), offers)
         for offer, result in zip(offers, results, strict=True):
+            for known in (picture.errors, picture.unread, picture.sightings):
+                known.pop(offer.type, None)
             if isinstance(result, CloudError):
                 picture.errors[offer.type] = result
-                picture.sightings.pop(offer.type, None)
-            else:
-                picture.errors.pop(offer.type, None)
-                picture.sightings[offer.type] = result
+                continue
+            picture.sightings[offer.type] = result.found
+            if result.unread:
+                picture.unread[offer.type] = result.unread
         picture.forget_index()
 
     def _look_for(self, held: HeldScope, offer: AnyOffer, picture: Picture, parent_ids: ParentIds) -> Look:
@@ -120,28 +148,28 @@ class Reader:
         live_systems = frozenset(tracked.live_system_id for tracked in held.tracked.values())
         return Look(names, parents, recall, live_systems)
 
-    def _list(
-        self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime
-    ) -> dict[str, Sighting] | CloudError:
+    def _list(self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime) -> _Listed | CloudError:
         until = held.throttled_until.get(offer.type)
         if until is not None and now < until:
             return Throttled(f"the cloud asked for fewer calls: reading again at {until:%H:%M:%S}")
         look = looks[offer.type]
         known = held.seen.get(offer.type, {})
         held.pages.pop(offer.type, None)  # what is known of a list that is not read to its end stands for nothing
-        found: dict[str, Sighting] = {}
+        listed = _Listed()
         try:
-            for sighting in offer.sightings(held.cloud, look):
-                resource_id = sighting.resource_id
-                is_known = known.get(resource_id) is sighting
-                found[resource_id] = sighting if is_known else look.recall.same(sighting)
+            for item in offer.sightings(held.cloud, look):
+                if isinstance(item, UnreadItem):
+                    listed.unread.append(item)
+                    continue
+                is_known = known.get(item.resource_id) is item
+                listed.found[item.resource_id] = item if is_known else look.recall.same(item)
         except CloudError as error:
             if isinstance(error, Throttled):
                 back_off(held, offer.type, now, error.after_seconds)
             return error
         held.throttles.pop(offer.type, None)
         held.pages[offer.type] = look.recall.pages
-        return found
+        return listed
 
     def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture, now: datetime) -> bool:
         """Read swept parameters of components that declare some, within the budget per type; True if any value is new.

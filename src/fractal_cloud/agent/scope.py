@@ -69,8 +69,10 @@ class HeldScope:
     anything changed, also where nothing of them did; None for all.
     ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
     ``blocked``: since when the cloud refuses a deletion because of something else (C8).
-    ``unswept``: what a component says of parameters that the last sweep could not read. ``is_lost``: the lease is gone,
-    and nothing may be written in the scope any more; set from another thread than that of the cycle.
+    ``reads_since``: looks since a write was given up (S24). ``said``: what events have said of a component's errors
+    since it was last without one. ``unswept``: what a component says of parameters that the last sweep could not read.
+    ``is_lost``: the lease is gone, and nothing may be written in the scope any more; set from another thread than that
+    of the cycle.
     ``confirm_realm`` raises where the realm that is reached now is not, or may not be, that of the scope (S26).
     """
 
@@ -91,6 +93,8 @@ class HeldScope:
     unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
     absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
+    reads_since: dict[str, AbsentReads] = field(default_factory=dict)
+    said: dict[str, set[str]] = field(default_factory=dict)
     pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
     throttled_until: dict[str, datetime] = field(default_factory=dict)
     throttles: dict[str, int] = field(default_factory=dict)
@@ -146,7 +150,7 @@ class HeldScope:
         """A component is no longer this scope's business."""
         by_uid = (
             *(self.tracked, self.swept, self.unswept, self.absent_reads),
-            *(self.held_by, self.lodgers, self.left_inside),
+            *(self.held_by, self.lodgers, self.left_inside, self.reads_since, self.said),
         )
         for table in by_uid:
             table.pop(uid, None)

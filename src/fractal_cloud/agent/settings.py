@@ -25,7 +25,8 @@ class AgentSettings:
     waited for (S17). ``setback_cycles``: a value of ours that was set back three times within so many cycles is
     given up (S27). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
     it every agent makes one of its own (L9). ``state_dir``: where it keeps which event of the control plane it has seen
-    last (C9); None for nowhere.
+    last (C9); None for nowhere. ``call_seconds``: after how long a call to a cloud that makes no progress is given up
+    (S24).
     """
 
     url: str = "http://127.0.0.1:8600"
@@ -37,6 +38,7 @@ class AgentSettings:
     sweep_budget: int = 100
     visibility_seconds: float = 10.0
     setback_cycles: int = 10
+    call_seconds: float = 120.0
     sealing_key: str = field(default="", repr=False)
     state_dir: Path | None = None
     agent_id: str = field(default_factory=_agent_id)

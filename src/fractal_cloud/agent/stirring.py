@@ -26,7 +26,7 @@ def moved(held: HeldScope, picture: Picture) -> list[Sighting] | None:
 
     Unchanged sightings are the same objects.
     """
-    if picture.errors or not picture.sightings.keys() <= held.seen.keys():
+    if not picture.is_complete or not picture.sightings.keys() <= held.seen.keys():
         return None
     found: list[Sighting] = []
     for component_type, after in picture.sightings.items():
@@ -82,6 +82,7 @@ def is_watchful(held: HeldScope, tracked: Tracked, view: View, judgement: Judgem
         or judgement.in_progress
         or judgement.noticing
         or judgement.step is not None
+        or judgement.rule == "S24"
         or tracked.request is not None
         or tracked.memory.intent is not None
         or bool(tracked.open_writes)

@@ -17,6 +17,8 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+import structlog
+
 from fractal_cloud.agent.book import Book
 from fractal_cloud.agent.checking import Checks
 from fractal_cloud.agent.halves import Done, Halves, Task
@@ -25,15 +27,19 @@ from fractal_cloud.agent.link_backoff import LinkBackoff
 from fractal_cloud.agent.outlook import Outlook
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.declaration import Scalar
-from fractal_cloud.model.errors import LinkError, Throttled, Transient, Unreadable
+from fractal_cloud.model.errors import GivenUp, LinkError, Throttled, Transient, Unreadable
+from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, LinkWork
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.offers.link import Handler, Handlers
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.offers.secret import is_sealed
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.links import digest
+
+log = structlog.get_logger()
 
 _NOT_THERE = frozenset({Condition.CREATING, Condition.DYING, Condition.BROKEN})
 
@@ -83,7 +89,7 @@ class Wiring:
         if not held.is_wired:
             return
         wired = [tracked for tracked in held.tracked.values() if tracked.is_wired]
-        planned = [task for tracked in wired for task in self._plan(tracked, judgements[tracked.uid])]
+        planned = [task for tracked in wired for task in self._planned(tracked, judgements[tracked.uid])]
         self._backoff.keep_only({task.key for task in planned})
         tasks = [task for task in planned if not task.silent and self._is_due(task)]
         settled = [task for task in planned if task.silent and not task.state.waits]
@@ -138,6 +144,19 @@ class Wiring:
         if judgement.noticing or not (is_imported or judgement.stance is Stance.MANAGED):
             return Phase.HOLD, f"{name} is shown for one cycle before anything of it is written"
         return Phase.ACT, ""
+
+    def _planned(self, tracked: Tracked, judgement: Judgement) -> list[Task]:
+        """The halves of one component that have something to do; what goes wrong here goes wrong for it alone (S24)."""
+        if tracked.given_up:
+            self.is_held_up = True
+            return []
+        try:
+            return list(self._plan(tracked, judgement))
+        except Exception as error:
+            log.exception("links cannot be planned", live_system=tracked.live_system_id, id=tracked.component_id)
+            self._book.tell_once(tracked, EventKind.OFFER_FAILED, f"its links cannot be planned: {surprise(error)}")
+            self.is_held_up = True
+            return []
 
     def _plan(self, tracked: Tracked, judgement: Judgement) -> Iterator[Task]:
         phase, reason = self._phase(tracked, judgement)
@@ -298,6 +317,9 @@ class Wiring:
     def _take_in_trouble(self, done: Done, noted: Noted) -> None:
         """It is tried again when something changes; later, where it was refused; soon, where a cloud did not answer."""
         task = done.task
+        if isinstance(done.error, GivenUp):
+            self._held.reads_since.pop(task.tracked.uid, None)
+            self._book.tell_once(task.tracked, EventKind.CALL_GIVEN_UP, done.trouble)
         is_over = (done.failed or done.waits) and task.verb == "provide"
         told = done.trouble
         if not is_over:

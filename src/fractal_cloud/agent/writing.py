@@ -10,17 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import structlog
+
 from fractal_cloud.agent.outlook import OfferFacts, Outlook
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import CloudError, Transient
+from fractal_cloud.model.errors import CloudError, GivenUp, Transient, Unexpected, Unreadable
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.offer import AnyOffer, Wanted
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
+
+log = structlog.get_logger()
 
 # What an offer calls the call that a verb is made by.
 _CALLS: Final[Mapping[Verb, str]] = {
@@ -64,6 +69,11 @@ class Outcome:
     tags: dict[str, str] = field(default_factory=dict)
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether the call did not return in time: it counts as sent, and may take effect at any moment (S24)."""
+        return isinstance(self.error, GivenUp)
+
+    @property
     def had_no_effect(self) -> bool:
         """Whether certainly nothing was written: it was not sent, or the cloud refused it."""
         is_refused = self.error is not None and not isinstance(self.error, Transient)
@@ -92,7 +102,7 @@ class Writer:
         self._may_write = may_write
 
     def carry_out(self, planned: Planned) -> Outcome:
-        """One step, guarded. The cloud's errors are part of the outcome; anything else is our own fault, and raised."""
+        """One step, guarded. Whatever goes wrong is part of the outcome: it is this component's alone (S24)."""
         tracked, step = planned.tracked, planned.step
         outcome = Outcome(planned)
         if tracked.in_recovery:  # judged so before: whatever led here all the same, nothing is written (C9)
@@ -106,6 +116,9 @@ class Writer:
                     self._change(planned, outcome)
             except CloudError as error:
                 outcome.error = error
+            except Exception as error:
+                log.exception("write failed", live_system=tracked.live_system_id, id=tracked.component_id)
+                outcome.error = Unexpected(surprise(error), code=type(error).__name__)
             if outcome.error is not None and step.verb is not Verb.CREATE:
                 self._look_after(planned, outcome)
         outcome.request_ids = list(act.request_ids)
@@ -172,6 +185,8 @@ class Writer:
             outcome.view = self._read(planned)
         except CloudError as error:
             outcome.view = View(error=error)
+        except Exception as error:  # noqa: BLE001  # what could not be read is not gone (S0)
+            outcome.view = View(error=Unreadable(surprise(error)))
 
     def _write(self, tracked: Tracked, fresh: Sighting, step: Step) -> None:
         cloud = self._held.cloud

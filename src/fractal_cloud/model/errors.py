@@ -19,6 +19,8 @@ FractalError
     │   └── LimitReached    a quota or limit is used up: a person must raise it, or free something
     ├── NotFound            the thing named is not there
     └── Transient           no answer, or a server fault: the effect is unknown
+        ├── GivenUp         the call did not return in time: it may still take effect (S24)
+        └── Unexpected      the code that made the call failed in a way nobody foresaw (S24)
 """
 
 from __future__ import annotations
@@ -137,3 +139,11 @@ class NotFound(CloudError):
 
 class Transient(CloudError):
     """No answer or a server fault: the call may or may not have had its effect."""
+
+
+class GivenUp(Transient):
+    """A write did not return in time and was given up: it counts as sent, and may take effect at any moment (S24)."""
+
+
+class Unexpected(Transient):
+    """The code that made a call raised something it never should: whether the call was sent is unknown (S24)."""

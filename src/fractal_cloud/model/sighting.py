@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 
 
@@ -18,6 +19,26 @@ class Condition(StrEnum):
     CHANGING = "changing"
     DYING = "dying"
     BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadItem:
+    """One item of a list that cannot be understood; ``resource_id`` and ``name`` where it shows them.
+
+    Nothing is decided for the components it may be (S24).
+    """
+
+    error: CloudError
+    resource_id: str | None = None
+    name: str | None = None
+
+    def may_be(self, name: str, resource_id: str | None) -> bool:
+        """Whether it may be what a component names, whose last published id is ``resource_id``."""
+        if self.resource_id is not None and self.resource_id == resource_id:
+            return True
+        if self.name is not None:
+            return self.name == name
+        return self.resource_id is None or resource_id is None
 
 
 @dataclass(frozen=True, slots=True)

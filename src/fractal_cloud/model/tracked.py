@@ -218,6 +218,11 @@ class Tracked:
         )
 
     @property
+    def given_up(self) -> tuple[JournalEntry, ...]:
+        """Writes that did not return in time, and whose effect has not shown yet (S24)."""
+        return tuple(entry for entry in self.open_writes if entry.is_given_up) if self.open_writes else ()
+
+    @property
     def is_wired(self) -> bool:
         """Whether links lead here or start here, or something of one is left."""
         return bool(self.links_in or self.links_out) or self.memory.links is not NO_LINKS

@@ -164,6 +164,7 @@ class OperatorRequest(Wire):
 class JournalEntry(Wire):
     """One write to a cloud: its intent (outcome None), later its outcome (C7).
 
+    An open intent with an error was given up: it counts as sent, and holds the next write back (S24).
     ``repeats``: the entry of an equal refusal of the same step before it, in which this one is counted (S21).
     """
 
@@ -180,6 +181,11 @@ class JournalEntry(Wire):
     outcome: Literal["done", "failed", "unknown", "abandoned"] | None = None
     error: str = ""
     repeats: str = ""
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the call did not return in time: it may take effect at any moment (S24)."""
+        return self.outcome is None and bool(self.error)
 
 
 class WorkComponent(Wire):

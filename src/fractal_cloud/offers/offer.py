@@ -20,7 +20,7 @@ from fractal_cloud.model.catalog import Entry, GlassCommands, TypeFacts
 from fractal_cloud.model.component import COMPONENT_FIELDS, Component
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.acting import Act, acting
@@ -224,11 +224,12 @@ class Offer(ABC, Generic[C, K]):
         return self.component.provider
 
     @abstractmethod
-    def sightings(self, cloud: K, look: Look) -> Iterable[Sighting]:
+    def sightings(self, cloud: K, look: Look) -> Iterable[Sighting | UnreadItem]:
         """Everything of this type in the cloud's scope: in bulk, paged, with tags and actual parameters.
 
         Swept parameters are left out of ``actual``. Dead remains are left out. Raises ``Unreadable`` (or another
-        error of the closed set) rather than end early.
+        error of the closed set) rather than end early. One item that cannot be understood is an ``UnreadItem``:
+        ``offers.items.read_each`` makes it; what is raised here makes the whole type unreadable (S24).
         """
 
     def sweep(self, cloud: K, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:

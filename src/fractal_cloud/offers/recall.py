@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 
-Pages = Mapping[bytes, tuple[Sighting, ...]]
+Pages = Mapping[bytes, tuple[Sighting | UnreadItem, ...]]
 
 _NOTHING: Final[Mapping[str, Sighting]] = {}
 _NO_PAGES: Final[Pages] = {}
@@ -36,23 +36,29 @@ class Recall:
     def __init__(self, seen: Mapping[str, Sighting] = _NOTHING, pages: Pages = _NO_PAGES) -> None:
         self._seen = seen
         self._known = pages
-        self.pages: dict[bytes, tuple[Sighting, ...]] = {}
+        self.pages: dict[bytes, tuple[Sighting | UnreadItem, ...]] = {}
 
     def knows(self, print_of_page: bytes) -> bool:
         """Whether the last look showed this very page."""
         return print_of_page in self._known
 
-    def sightings(self, print_of_page: bytes | None, read: Callable[[], Iterable[Sighting]]) -> Iterable[Sighting]:
+    def sightings(
+        self, print_of_page: bytes | None, read: Callable[[], Iterable[Sighting | UnreadItem]]
+    ) -> Iterable[Sighting | UnreadItem]:
         """What a page shows: as last time if it is the very same page, else read from it.
 
         What is equal to what was seen last time is the very same object. Without a fingerprint it is always read.
         """
         shown = self._known.get(print_of_page) if print_of_page is not None else None
         if shown is None:
-            shown = tuple(map(self.same, read()))
+            shown = tuple(item if isinstance(item, UnreadItem) else self.same(item) for item in read())
         if print_of_page is not None:
             self.pages[print_of_page] = shown
         return shown
+
+    def has_shown(self, item: object) -> bool:
+        """Whether this very object is a sighting of the last look."""
+        return isinstance(item, Sighting) and self._seen.get(item.resource_id) is item
 
     def same(self, sighting: Sighting) -> Sighting:
         """The sighting of the last look in the place of an equal one."""

@@ -36,6 +36,16 @@ _FOLLOWS: Final[dict[type[CloudError], str]] = {
 _READABLE: Final = (Throttled, Denied, NotFound, Unreadable)
 
 
+_LONGEST_SURPRISE: Final = 300
+
+
+def surprise(error: BaseException) -> str:
+    """What nobody foresaw, in one short line that any program can show."""
+    words = "".join(char if char.isprintable() else " " for char in str(error))
+    told = f"{type(error).__name__}: {' '.join(words.split())}".removesuffix(": ")
+    return told if len(told) <= _LONGEST_SURPRISE else f"{told[:_LONGEST_SURPRISE]}…"
+
+
 def when_read(kind: type[CloudError]) -> type[CloudError]:
     """What a refusal means to a read: never anything from which absence could be concluded (S0)."""
     return kind if issubclass(kind, _READABLE) else Unreadable

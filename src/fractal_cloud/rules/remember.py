@@ -28,6 +28,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     if view.presence is Presence.UNREADABLE:
         message = link_message(judgement.message, memory.links)
         return replace(memory, message=message, waits_for=judgement.waits_for, stuck=judgement.stuck)
+    if judgement.rule == "S24":
+        return replace(memory, status=status, message=link_message(judgement.message, memory.links))
     sighting = view.sighting
     present = sighting is not None
     published = sighting if sighting is not None and _is_its_own(tracked, sighting) else None

@@ -16,7 +16,7 @@ from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import OperatorRequest, Setback
+from fractal_cloud.model.wire import JournalEntry, OperatorRequest, Setback
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 
@@ -99,6 +99,16 @@ def in_recovery(live_system_id: str, error: CloudError | None = None) -> str:
         f"confirmed: run `fractal restored confirm {live_system_id}`"
     )
     return told if error is None else f"{told}; it cannot be read now: {error.message}"
+
+
+def unjudged(reason: str) -> str:
+    """Something went wrong while one component was judged, and nobody foresaw it (S24)."""
+    return f"it cannot be judged, and nothing is written to it: {reason}; report this to whoever maintains its offer"
+
+
+def given_up(entry: JournalEntry) -> str:
+    """A write that did not return may still take effect: nothing else is written meanwhile (S24)."""
+    return f"{entry.verb} was given up: {entry.error}; nothing is written to it until that would have shown"
 
 
 def unswept(names: Iterable[str], error: CloudError, *, seen_before: bool) -> str:

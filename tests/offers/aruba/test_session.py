@@ -14,6 +14,7 @@ from fractal_cloud.offers import aruba_login as credentials
 from fractal_cloud.offers.aruba.cloud import ArubaSession
 from fractal_cloud.offers.aruba.policy import policy
 from fractal_cloud.offers.aruba.vpc import ArubaVpcOffer
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.sandbox.aruba.cloud import PROJECTS
@@ -36,7 +37,7 @@ def sandbox(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def names(session: ArubaSession) -> list[str]:
     cloud = session.at(Scope("aruba", PROJECTS["team"], LOCATION))
-    return [one.name for one in ArubaVpcOffer().sightings(cloud, Look())]
+    return [one.name for one in all_read(ArubaVpcOffer().sightings(cloud, Look()))]
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -8,6 +8,7 @@ from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, whole
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService, _sightings
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
@@ -62,7 +63,7 @@ def test_services_are_described_by_ten(world: World, sandbox: Sandbox) -> None:
             cluster="jobs", serviceName=f"s{number}", taskDefinition="web:1", desiredCount=0
         )
     sandbox.aws.calls.clear()
-    found = list(SERVICES.sightings(world.cloud(), Look(parent_ids=frozenset({cluster.resource_id}))))
+    found = all_read(SERVICES.sightings(world.cloud(), Look(parent_ids=frozenset({cluster.resource_id}))))
     assert len(found) == 12
     assert {one.parent_id for one in found} == {cluster.resource_id}
     assert [call.operation for call in sandbox.aws.calls] == ["ListServices", *["DescribeServices"] * 2]

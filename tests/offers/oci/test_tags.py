@@ -7,6 +7,7 @@ import pytest
 from fractal_cloud.model.errors import Overtaken, Unreadable
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.oci.bucket import OciBucketOffer
 from fractal_cloud.offers.oci.calls import Oci
 from fractal_cloud.offers.oci.tags import protocol_of, rewritten
@@ -56,7 +57,7 @@ def test_a_tag_write_is_refused_if_anything_changed_since_it_was_read(cloud: Oci
 def test_no_write_goes_out_without_an_etag(cloud: Oci, person: OciPerson) -> None:
     person.create(BUCKETS, name="objects", freeformTags=MANAGED)
     offer = OciBucketOffer()
-    [listed] = list(offer.sightings(cloud, Look()))
+    [listed] = all_read(offer.sightings(cloud, Look()))
     assert listed.revision is None, "a list tells no etag that could be relied on"
     with cloud.acting(ACT), pytest.raises(Unreadable, match="without an etag"):
         offer.delete(cloud, listed)

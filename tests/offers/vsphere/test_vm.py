@@ -10,6 +10,7 @@ import pytest
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.offers.acting import Act, acting
+from fractal_cloud.offers.items import all_read
 from fractal_cloud.offers.offer import Look, Wanted
 from fractal_cloud.offers.vsphere import policy
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
@@ -116,7 +117,7 @@ def test_a_machine_that_was_moved_and_renamed_is_found_by_its_id_and_says_where_
     cloud: Vsphere, person: VspherePerson
 ) -> None:
     machine = person.create("box")
-    [seen] = VsphereVmOffer().sightings(cloud, Look())
+    [seen] = all_read(VsphereVmOffer().sightings(cloud, Look()))
     archive = person.at("DC0/vm").CreateFolder("archive").CreateFolder("2026")
     person.done(archive.MoveIntoFolder_Task([machine]))
     person.done(machine.Rename_Task("old box"))
@@ -150,7 +151,7 @@ def test_two_values_of_one_key_are_neither(cloud: Vsphere, person: VspherePerson
     machine = person.create("theirs")
     person.attach(machine, "fractal-cloud", "managed-by:fractal-cloud")
     person.attach(machine, "fractal-cloud", "managed-by:somebody")
-    [seen] = VsphereVmOffer().sightings(cloud, Look())
+    [seen] = all_read(VsphereVmOffer().sightings(cloud, Look()))
     assert not seen.protocol.is_managed
 
 

@@ -10,12 +10,14 @@ from itertools import groupby
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.offers.offer import AnyOffer, Look, Session
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.rules.drift import ComparedType
 
 CALLS_AT_ONCE = 16
 REGION = "region"
+Listing = list[Sighting | UnreadItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,11 @@ def survey(session: Session, offers: Sequence[AnyOffer], places: Sequence[Mappin
             for (offer, place), listing in zip(asked, list(listings), strict=True):
                 if isinstance(listing, CloudError):
                     found.unread.append(f"{offer.type} in {place}: {listing.message}")
-                else:
-                    found.seen += [Seen(offer, place, one) for one in listing if _is_wanted(one, places)]
+                    continue
+                unread = [one for one in listing if isinstance(one, UnreadItem)]
+                found.unread += [f"{offer.type} in {place}: {one.error.message}" for one in unread]
+                seen = [one for one in listing if not isinstance(one, UnreadItem)]
+                found.seen += [Seen(offer, place, one) for one in seen if _is_wanted(one, places)]
         found.seen = list(pool.map(lambda one: _sweep(session, realm, one), found.seen))
     return found
 
@@ -82,7 +87,7 @@ def places_of(offer: AnyOffer, places: Sequence[Mapping[str, str]]) -> list[str]
     return ["/".join(words[word] for word in offer.place) for words in places if set(offer.place) <= set(words)]
 
 
-def _list(session: Session, realm: str, asked: tuple[AnyOffer, str], before: Survey) -> list[Sighting] | CloudError:
+def _list(session: Session, realm: str, asked: tuple[AnyOffer, str], before: Survey) -> Listing | CloudError:
     offer, place = asked
     cloud = session.at(Scope(offer.provider, realm, place))
     parents: frozenset[str] = frozenset()
@@ -94,6 +99,8 @@ def _list(session: Session, realm: str, asked: tuple[AnyOffer, str], before: Sur
         return list(offer.sightings(cloud, Look(parent_ids=parents)))
     except CloudError as error:
         return error
+    except Exception as error:  # noqa: BLE001  # one type's trouble stays its own (S24)
+        return Unreadable(f"its offer failed: {surprise(error)}")
 
 
 def _is_wanted(sighting: Sighting, places: Sequence[Mapping[str, str]]) -> bool:

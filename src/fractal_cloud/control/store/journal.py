@@ -36,6 +36,9 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
         if entry.outcome is not None
     ]
     update_rows(tx.connection, journal, outcomes)
+    # What was given up stays open, and says so to whoever takes the scope over (S24).
+    given_up = [{"id": entry.id, "error": entry.error} for entry in entries if entry.is_given_up]
+    update_rows(tx.connection, journal, given_up)
     _count_repeated(tx, [entry for entry in entries if entry.repeats and entry.outcome is not None])
 
 

@@ -197,7 +197,7 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
     Nothing must be written for them: a component that was taken out and put back again is not deleted.
     """
     for scope in sent:
-        about_to = {entry.uid for entry in scope.journal if entry.outcome is None}
+        about_to = {entry.uid for entry in scope.journal if entry.outcome is None and not entry.is_given_up}
         about_to |= {change.uid for change in scope.changes if change.intent is not None}
         for uid in about_to:
             if uid not in known or known[uid].scope_key != scope.scope:
@@ -218,7 +218,8 @@ def _check_is_confirmed(sent: Sequence[ScopeReport], standing: Standing) -> None
 
 def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
     """Tell of writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
-    entries = [entry for scope in sent for entry in scope.journal if entry.outcome in ("done", "unknown")]
+    told = [entry for scope in sent for entry in scope.journal]
+    entries = [entry for entry in told if entry.outcome in ("done", "unknown") or entry.is_given_up]
     raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]
     frozen = types.frozen(tx, {record.type for _, record in raced})
     for entry, record in raced:

@@ -300,4 +300,5 @@ def _journal_entry(row: Any) -> Json:
         "after": row.after,
         "tags": row.tags,
         "requestIds": row.request_ids,
+        "error": row.error,
     }

@@ -10,11 +10,12 @@ from pydantic import field_validator
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.aruba.calls import VERSION, Aruba, Item, address
 from fractal_cloud.offers.aruba.kinds import Location, Project, resource_name
 from fractal_cloud.offers.aruba.tags import GUARD, mapping, protocol_of, rewritten, written
+from fractal_cloud.offers.items import Shown, read_each, text_at
 from fractal_cloud.offers.offer import C, Look, Offer, Recognition, Wanted
 
 GONE: Final = "Deleted"
@@ -110,13 +111,15 @@ class ArubaOffer(Offer[C, Aruba]):
 
     # --- reading
 
-    def sightings(self, cloud: Aruba, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aruba, look: Look) -> Iterator[Sighting | UnreadItem]:
         """Everything of the kind in the location; of what lies in others, in those that are declared."""
         cloud.meet(look.live_systems)
         for path in self._paths(cloud, look):
-            for item in self._listed(cloud, path):
-                if item["status"]["state"] != GONE and self._is_here(cloud, item):
-                    yield self.sighting(cloud, item)
+            yield from read_each(self._listed(cloud, path), lambda item: self._seen(cloud, item), _shown)
+
+    def _seen(self, cloud: Aruba, item: Item) -> Sighting | None:
+        is_there = item["status"]["state"] != GONE and self._is_here(cloud, item)
+        return self.sighting(cloud, item) if is_there else None
 
     def _paths(self, cloud: Aruba, look: Look) -> list[str]:
         if self.parent is None:
@@ -233,6 +236,11 @@ class ArubaOffer(Offer[C, Aruba]):
             return refusal
         told = f"{', '.join(sorted(names))} still needs it ({refusal.message})"
         return Conflict(told, code=refusal.code, request_id=refusal.request_id)
+
+
+def _shown(item: Item) -> Shown:
+    uri = text_at(item, "metadata", "uri") or text_at(item, "metadata", "id")
+    return uri, text_at(item, "metadata", "name")
 
 
 def _location(item: Item) -> str:

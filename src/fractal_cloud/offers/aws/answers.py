@@ -1,4 +1,7 @@
-"""How an answer of AWS is cut into what it lists and the rest, before the SDK takes it apart.
+"""What an answer of AWS is, before the SDK takes it apart: whether it is one at all, what it lists, and the rest.
+
+The SDK finds nothing in an answer of another format (a page of HTML, an empty body) and calls that an empty result. So
+every answer is checked first: the root element, or that it is a JSON object.
 
 The SDK's parser is nine tenths of what reading costs. What an answer lists is the same, byte for byte, until something
 of it changes; request ids and cursors stand outside of it, and are parsed from every answer. Where an answer cannot be
@@ -15,11 +18,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from fractal_cloud.model.errors import Transient, Unreadable
 from fractal_cloud.offers.recall import Recall, fingerprint
 
 _XML: Final = frozenset({"query", "rest-xml", "ec2"})
 _JSON: Final = frozenset({"json", "rest-json"})
 _LONGEST_CURSOR: Final = 8192
+_PROLOG: Final = rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)*"
+_ROOT: Final = re.compile(_PROLOG + rb"<(?:[\w.-]+:)?([\w.-]+)", re.DOTALL)
+_HTML: Final = re.compile(_PROLOG + rb"<(?:!doctype\s+html|html)\b", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -44,6 +51,59 @@ def expecting(answer: Expected) -> Iterator[None]:
         yield
     finally:
         _expected.reset(token)
+
+
+def check_read(*, operation_model: Any, response_dict: dict[str, Any], **_: Any) -> None:
+    """Raise ``Unreadable`` where the answer to a read is none of AWS. Bound to the SDK's event ``before-parse``."""
+    problem = _foreign(operation_model, response_dict)
+    if problem:
+        raise Unreadable(f"{problem}: nothing is decided from it, and it is read again", code="ForeignAnswer")
+
+
+def check_write(*, operation_model: Any, response_dict: dict[str, Any], **_: Any) -> None:
+    """Raise ``Transient`` where the answer to a write is none of AWS: whether AWS ever got it is unknown."""
+    problem = _foreign(operation_model, response_dict)
+    if problem:
+        raise Transient(f"{problem}: whether it took effect is unknown until the next look", code="ForeignAnswer")
+
+
+def _foreign(operation_model: Any, response_dict: Mapping[str, Any]) -> str:
+    """What came instead of an answer of AWS, in a few words; empty where it is one, as far as can be seen from here."""
+    status, body = int(response_dict["status_code"]), response_dict["body"]
+    if not isinstance(body, bytes) or (status >= 300 and status != 404):  # a stream; a refusal, told by its status
+        return ""
+    # Of a 404: somebody else's page, so that it is not AWS who says that something is not there.
+    is_own = _HTML.match(body) is None if status == 404 else _is_expected(operation_model, body)
+    if is_own:
+        return ""
+    headers = {str(name).lower(): str(value) for name, value in dict(response_dict["headers"]).items()}
+    kind = headers.get("content-type", "no content type")
+    return f"{operation_model.name} was answered by something that is not AWS (status {status}, {kind}, {_begin(body)})"
+
+
+def _is_expected(operation_model: Any, body: bytes) -> bool:
+    protocol, name = operation_model.service_model.resolved_protocol, operation_model.name
+    shape = operation_model.output_shape
+    if protocol in ("ec2", "query"):
+        root = _ROOT.match(body)
+        return root is not None and root[1].decode() == f"{name}Response"
+    if shape is None or not any(_is_in_body(member) for member in shape.members.values()):
+        return True  # nothing is read from it
+    if protocol in _JSON:
+        return body.lstrip()[:1] == b"{"
+    if protocol == "rest-xml":
+        return not body.strip() or (_ROOT.match(body) is not None and _HTML.match(body) is None)
+    return True
+
+
+def _is_in_body(member: Any) -> bool:
+    return "location" not in member.serialization
+
+
+def _begin(body: bytes) -> str:
+    text = body[:80].decode("utf-8", "replace")
+    shown = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return f"beginning with {shown!r}" if shown else "empty"
 
 
 def leave_out_known(*, operation_model: Any, response_dict: dict[str, Any], **_: Any) -> None:

@@ -16,11 +16,12 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.acting import note_request, purpose
-from fractal_cloud.offers.aws.answers import Expected, expecting, leave_out_known
+from fractal_cloud.offers.aws.answers import Expected, check_read, check_write, expecting, leave_out_known
 from fractal_cloud.offers.aws.faults import Answer, error_of
 from fractal_cloud.offers.aws.models import Models
+from fractal_cloud.offers.items import read_each, text_at
 from fractal_cloud.offers.offer import Cloud, Look, Session
 from fractal_cloud.offers.recall import Recall
 
@@ -153,6 +154,7 @@ class AwsSession(Session):
         # last of all: the SDK writes its own user agent anew when a request is made, and does not sign it
         client.meta.events.register_last("request-created", _sign_with_purpose)
         client.meta.events.register("before-call", _encode_once)
+        client.meta.events.register_first("before-parse", check_read if reads else check_write)
         if reads:
             client.meta.events.register("before-parse", leave_out_known)
         if service == "s3control":
@@ -192,7 +194,7 @@ class Aws(Cloud):
     def pages(self, service: str, operation: str, key: str, /, **parameters: Any) -> Iterator[list[Any]]:
         """The pages of a list, each as the list under ``key``. Raises rather than end early."""
         for answer, _ in self._answers(service, operation, key, Recall(), parameters):
-            yield answer.get(key, [])
+            yield answer[key]
 
     def sightings(
         self,
@@ -203,14 +205,14 @@ class Aws(Cloud):
         key: str,
         /,
         **parameters: Any,
-    ) -> Iterator[Sighting]:
+    ) -> Iterator[Sighting | UnreadItem]:
         """Everything a list shows, page by page; ``read`` takes one answer apart. Raises rather than end early.
 
         A page that lists under ``key`` the very same as at the last look is recognised instead: ``read`` must depend on
         nothing but the answer and this cloud.
         """
         for answer, print_of_page in self._answers(service, operation, key, look.recall, parameters):
-            yield from look.recall.sightings(print_of_page, partial(read, answer))
+            yield from look.recall.sightings(print_of_page, partial(_read_page, read, answer, key))
 
     def _answers(
         self, service: str, operation: str, key: str, recall: Recall, parameters: Mapping[str, Any]
@@ -223,6 +225,9 @@ class Aws(Cloud):
             expected = Expected(recall, about, key, answered)
             with expecting(expected):
                 answer = self.call(service, operation, **parameters, **({asked: cursor} if cursor else {}))
+            is_known = expected.print_of_page is not None and recall.knows(expected.print_of_page)
+            if not is_known and not isinstance(answer.get(key), list):
+                raise Unreadable(f"the answer to {operation} has no list {key!r}: nothing is decided from it")
             yield answer, expected.print_of_page
             following = answer.get(answered) or ""
             if not following:
@@ -232,6 +237,51 @@ class Aws(Cloud):
                     f"{operation} answers the same page again and again: the list cannot be read to its end"
                 )
             cursor = following
+
+
+def _read_page(
+    read: Callable[[dict[str, Any]], Iterable[Sighting]], answer: dict[str, Any], key: str
+) -> Iterable[Sighting | UnreadItem]:
+    """What a page shows; where it cannot be taken apart as a whole, item by item (S24)."""
+    try:
+        return list(read(answer))
+    except CloudError:
+        raise
+    except Exception:  # noqa: BLE001  # which item it is shows below
+        items = answer[key]
+        if key == "Reservations":  # machines are listed in groups that mean nothing here
+            items = [{**group, "Instances": [one]} for group in items for one in group["Instances"]]
+        return list(read_each(items, lambda item: read({**answer, key: [item]}), partial(_shown, key)))
+
+
+_IDS: Final[Mapping[str, str]] = {
+    "Vpcs": "VpcId",
+    "Reservations": "InstanceId",
+    "Subnets": "SubnetId",
+    "SecurityGroups": "GroupId",
+    "DBInstances": "DBInstanceIdentifier",
+    "clusters": "clusterArn",
+    "services": "serviceArn",
+}
+_NAMES: Final[Mapping[str, str]] = {
+    "SecurityGroups": "GroupName",
+    "DBInstances": "DBInstanceIdentifier",
+    "clusters": "clusterName",
+    "services": "serviceName",
+}
+"""What the offers call the name of what is listed; of all others it is the tag ``Name``."""
+
+
+def _shown(key: str, item: Any) -> tuple[str | None, str | None]:
+    """The id and the name an item shows, as its sighting would have them (S24)."""
+    if key == "Reservations":
+        [item] = item["Instances"]
+    resource_id = text_at(item, _IDS[key]) if key in _IDS else None
+    if key in _NAMES:
+        return resource_id, text_at(item, _NAMES[key])
+    tags = item.get("Tags")
+    names = [tag["Value"] for tag in tags if tag["Key"] == "Name"] if isinstance(tags, list) else [None]
+    return resource_id, (str(names[0]) if names[0] is not None else None) if names else ""
 
 
 def _refusal(error: Any, *, reads: bool) -> CloudError:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict, Protected
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region
@@ -114,11 +114,11 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All living instances of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer.get("Reservations", ()))
+            return _sightings(cloud, answer["Reservations"])
 
         return cloud.sightings(
             look, read, "ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000

@@ -10,7 +10,7 @@ from pydantic import field_validator
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Unreadable
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
@@ -105,7 +105,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
     glass = ecs_glass("clusterArn")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All clusters of the region: two calls for a hundred."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, field_validator, model_validator
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, ecs_glass, tag_ecs, whole
@@ -116,7 +116,7 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
     glass = ecs_glass("serviceArn")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All services of the clusters named: a call for a hundred, and one for every ten of them."""
         for cluster in sorted(look.parent_ids):
             try:
@@ -186,7 +186,7 @@ def _cluster_of(service_arn: str) -> str:
     return service_arn.rpartition(":service/")[2].partition("/")[0]
 
 
-def _in_cluster(cloud: Aws, look: Look, cluster: str) -> Iterator[Sighting]:
+def _in_cluster(cloud: Aws, look: Look, cluster: str) -> Iterator[Sighting | UnreadItem]:
     def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
         return _sightings(cloud, whole(answer, "services"))
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, field_validator
 from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Protected
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
@@ -124,7 +124,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
     entry = Entry(commands=["aws eks update-kubeconfig --region {region} --name {clusterName}"], context="{clusterArn}")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """The clusters named, a call each after a list of all names; all of them where none is named."""
         for page in cloud.pages("eks", "list_clusters", "clusters", maxResults=100):
             for name in page:

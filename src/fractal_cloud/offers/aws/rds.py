@@ -14,7 +14,7 @@ from pydantic import field_validator
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid, Protected
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, database_name
@@ -128,11 +128,11 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
     )
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All PostgreSQL instances of the region, a hundred a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer.get("DBInstances", ()))
+            return _sightings(cloud, answer["DBInstances"])
 
         return cloud.sightings(
             look, read, "rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100

@@ -17,7 +17,7 @@ from pydantic import field_validator
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import CloudError, Conflict, NotFound
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
@@ -82,7 +82,7 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
     )
     guard = f"{GUARD}, on buckets with ABAC switched on"
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All buckets of the regions in which there are declared ones; of all regions where none is named."""
         buckets = list(_buckets(cloud))
         regions = {one.region for one in buckets if not look.names or one.name in look.names}

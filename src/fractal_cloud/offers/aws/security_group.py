@@ -9,7 +9,7 @@ from pydantic import Field, field_serializer, field_validator
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import of_group
 from fractal_cloud.offers.aws.cloud import Aws
@@ -91,11 +91,11 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All security groups of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer.get("SecurityGroups", ()))
+            return _sightings(cloud, answer["SecurityGroups"])
 
         return cloud.sightings(look, read, "ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_subnet
 from fractal_cloud.offers.aws.cloud import Aws
@@ -64,11 +64,11 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All subnets of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer.get("Subnets", ()))
+            return _sightings(cloud, answer["Subnets"])
 
         return cloud.sightings(look, read, "ec2", "describe_subnets", "Subnets", MaxResults=1000)
 

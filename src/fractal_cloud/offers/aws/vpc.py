@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.blockers import in_vpc
 from fractal_cloud.offers.aws.cloud import Aws
@@ -59,11 +59,11 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All VPCs of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer.get("Vpcs", ()))
+            return _sightings(cloud, answer["Vpcs"])
 
         return cloud.sightings(look, read, "ec2", "describe_vpcs", "Vpcs", MaxResults=1000)
 

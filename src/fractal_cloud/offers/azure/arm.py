@@ -53,7 +53,10 @@ class Azure(Cloud):
     def children(self, path: str, version: str, **query: str) -> Iterator[Item]:
         """Everything in a collection; raises rather than end early."""
         for page in self._door.pages(path, {VERSION: version, **query}, next_page):
-            yield from page.item().get("value") or ()
+            found = page.item().get("value")
+            if not isinstance(found, list):
+                raise Unreadable(f"the answer to {page.call} has no list: {page.content[:80]!r}")
+            yield from found
 
     def find(self, resource_id: str, version: str, **query: str) -> Item | None:
         """One resource; None where Azure says that it is not there."""

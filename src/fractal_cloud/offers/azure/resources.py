@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Final
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, NotFound, Overtaken
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import Item, Location, ResourceKind, canonical_id, group_in, name_in, same_place
 from fractal_cloud.offers.azure.tags import GUARDED, glass, protocol_of, write_tags
+from fractal_cloud.offers.items import Shown, read_each, text_at
 from fractal_cloud.offers.offer import C, Look, Offer, Wanted
 
 OUTPUTS: Final[Mapping[str, str]] = {
@@ -108,11 +109,10 @@ class ResourceOffer(Offer[C, Azure]):
         """One of them, fresh."""
         return cloud.find(resource_id, self.kind.version)
 
-    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All resources of the kind, a page a call."""
         del look
-        for item in self.items(cloud):
-            yield self.sighting(cloud, item)
+        yield from read_each(self.items(cloud), lambda item: self.sighting(cloud, item), shown_id)
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its id."""
@@ -192,6 +192,12 @@ class ResourceOffer(Offer[C, Azure]):
     def tag(self, cloud: Azure, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change protocol tags."""
         write_tags(cloud, sighting.resource_id, add, remove)
+
+
+def shown_id(item: Item) -> Shown:
+    """The id that a resource shows, and the name, which is the last part of it."""
+    told = text_at(item, "id")
+    return (canonical_id(told), name_in(canonical_id(told))) if told else (None, None)
 
 
 def state_of(text: str | None) -> State:

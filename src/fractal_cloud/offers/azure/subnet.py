@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
 from fractal_cloud.model.component import Reference, parameter
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import VNET, Block, Item, ResourceGroup, canonical_id, group_in, name_in
-from fractal_cloud.offers.azure.resources import AzureComponent, state_of
+from fractal_cloud.offers.azure.resources import AzureComponent, shown_id, state_of
 from fractal_cloud.offers.azure.vnet import AzureVnet, prefix_of
+from fractal_cloud.offers.items import read_each
 from fractal_cloud.offers.offer import Look
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
@@ -54,12 +55,12 @@ class AzureSubnetOffer(ReadOnlyOffer[AzureSubnet, Azure]):
         "provisioningState": "Succeeded, Updating, Deleting or Failed",
     }
 
-    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting | UnreadItem]:
         """The subnets of all networks of the group, which come with them."""
         del look
         for network in cloud.list(VNET):
-            for subnet in (network.get("properties") or {}).get("subnets") or ():
-                yield self._sighting(subnet)
+            # A network that shows no list of subnets cannot be understood, and so can none of them.
+            yield from read_each(network["properties"]["subnets"] or (), self._sighting, shown_id)
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One subnet by its id."""

@@ -34,6 +34,10 @@ _SERVICES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+# Google leaves an empty list out. These say even then what they are; the others answer with an empty object.
+_SAYS_KIND: Final = frozenset({"compute", "storage", "sql"})
+
+
 class GcpSession(Session):
     """The projects these credentials are meant for. Safe to share by threads."""
 
@@ -144,7 +148,12 @@ class Gcp(Cloud):
         for answer in self._session.door(service).pages(path, query, following):
             page = answer.item()
             check_whole(page, str(answer.call))
-            yield page.get(key) or []
+            found = page.get(key)
+            if found is None and service in _SAYS_KIND and "kind" not in page:
+                raise Unreadable(f"the answer to {answer.call} is no list: {answer.content[:80]!r}")
+            if found is not None and not isinstance(found, list):
+                raise Unreadable(f"the answer to {answer.call} has no list of {key}: {answer.content[:80]!r}")
+            yield found or []
 
     def write(
         self, service: str, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None

@@ -12,8 +12,9 @@ from typing import Any
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import NotFound
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.items import Shown, read_each, text_at
 from fractal_cloud.offers.offer import C, Look, Offer
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
@@ -53,19 +54,21 @@ class GcpOffer(Offer[C, Gcp]):
             raise NotFound(f"{name!r} is gone: it is looked for again")
         return raw
 
-    def sightings(self, cloud: Gcp, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Gcp, look: Look) -> Iterator[Sighting | UnreadItem]:
         """Everything of this type in the scope."""
         del look
-        for raw in self.listed(cloud):
-            found = self.sighting(cloud, raw)
-            if found is not None:
-                yield found
+        yield from read_each(self.listed(cloud), lambda raw: self.sighting(cloud, raw), _shown)
 
     def read(self, cloud: Gcp, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its name."""
         del sweep
         raw = self.raw(cloud, resource_id)
         return None if raw is None else self.sighting(cloud, raw)
+
+
+def _shown(raw: Raw) -> Shown:
+    name = text_at(raw, "name")
+    return (name.rpartition("/")[2],) * 2 if name else (None, None)
 
 
 class UnlabelledOffer(ReadOnlyOffer[C, Gcp], GcpOffer[C]):

@@ -107,7 +107,9 @@ class Kubernetes(Cloud):
             if answer.status == GONE:
                 raise Expired("the list expired")
             body = self._good(answer, kind).body()
-            yield body.get("items") or []  # some versions say null where there are none
+            if not isinstance(body.get("items", 0), list | None):
+                raise Unreadable(f"the answer to {answer.call} is no list of {kind.plural}: {answer.text[:80]!r}")
+            yield body["items"] or []  # some versions say null where there are none
             following = str(body.get("metadata", {}).get("continue") or "")
             if not following:
                 return

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 from fractal_cloud.model.component import Component, Reference, parameter
 from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.items import Shown, read_each, text_at
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.declared import HOSTS
 from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
@@ -113,13 +114,12 @@ class ObjectOffer(Offer[C, Kubernetes]):
 
     # --- what is the same for all
 
-    def sightings(self, cloud: Kubernetes, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Kubernetes, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All objects of the kind in the namespace, 500 a call."""
         del look
         items = cloud.list(self.object_kind)
         beside = self.beside(cloud, items)
-        for item in items:
-            yield self.sighting(cloud, item, beside)
+        yield from read_each(items, lambda item: self.sighting(cloud, item, beside), _shown)
 
     def read(self, cloud: Kubernetes, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One object by name; one of that name that was made anew is another one."""
@@ -248,6 +248,11 @@ def split_id(resource_id: str) -> tuple[str, str]:
     """The name and the uid in a resource id."""
     name, _, uid = resource_id.partition("/")
     return name, uid
+
+
+def _shown(item: Object) -> Shown:
+    name, uid = text_at(item, "metadata", "name"), text_at(item, "metadata", "uid")
+    return f"{name}/{uid}" if name and uid else None, name
 
 
 def _dying(metadata: Mapping[str, Any]) -> State | None:

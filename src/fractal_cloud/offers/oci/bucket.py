@@ -12,8 +12,9 @@ from pydantic import field_validator
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict, Denied, NotFound
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.items import read_each, text_at
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import OciComponent, OciOffer, name_of
 from fractal_cloud.offers.oci.kinds import Region, bucket_name
@@ -72,11 +73,14 @@ class OciBucketOffer(OciOffer[OciBucket]):
     }
     glass = glass("os bucket", "--namespace-name {namespace} --bucket-name", "{bucketName}")
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All buckets of the compartment, a thousand a call, with their tags."""
         del look
-        for item in cloud.list(self.service, cloud.buckets(), fields="tags"):
-            yield self._sighting(cloud, item)
+        yield from read_each(
+            cloud.list(self.service, cloud.buckets(), fields="tags"),
+            lambda item: self._sighting(cloud, item),
+            lambda item: (text_at(item, "name"), text_at(item, "name")),
+        )
 
     def listed(self, cloud: Oci) -> Iterator[str]:
         """Their names."""

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Final
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Denied
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.items import read_each, text_at
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.kinds import Compartment, Region
 from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten, warning
@@ -92,19 +93,19 @@ class CoreOffer(OciOffer[C]):
 
     # --- what is the same for all
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All living resources of the kind in the compartment, a thousand a call."""
         del look
-        for item in self._living(cloud):
-            yield self.sighting(cloud, item)
+        yield from read_each(
+            cloud.list(self.service, f"{CORE}/{self.collection}"),
+            lambda item: self.sighting(cloud, item) if item["lifecycleState"] != DEAD else None,
+            lambda item: (text_at(item, "id"), text_at(item, "displayName")),
+        )
 
     def listed(self, cloud: Oci) -> Iterator[str]:
         """The OCIDs of those that are not dead."""
-        return (item["id"] for item in self._living(cloud))
-
-    def _living(self, cloud: Oci) -> Iterator[Item]:
         every = cloud.list(self.service, f"{CORE}/{self.collection}")
-        return (item for item in every if item["lifecycleState"] != DEAD)
+        return (item["id"] for item in every if item["lifecycleState"] != DEAD)
 
     def read(self, cloud: Oci, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its OCID, with its etag."""

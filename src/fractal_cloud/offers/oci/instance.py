@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.offers.oci import vnics
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
@@ -119,13 +119,14 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
     }
     glass = glass("compute instance", "--instance-id")
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All living instances of the compartment, a thousand a call; new ones with their network interfaces."""
         found = list(super().sightings(cloud, look))
-        named = [one.resource_id for one in found if not look.names or one.name in look.names]
+        seen = [one for one in found if isinstance(one, Sighting)]
+        named = [one.resource_id for one in seen if not look.names or one.name in look.names]
         vnics.learn(cloud, named, with_addresses=bool(look.names))
         for one in found:
-            yield _with_vnic(cloud, one)
+            yield _with_vnic(cloud, one) if isinstance(one, Sighting) else one
 
     def read(self, cloud: Oci, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One instance by its OCID."""

@@ -12,8 +12,9 @@ from uuid import UUID, uuid5
 
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
+from fractal_cloud.offers.items import read_each
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
 from fractal_cloud.offers.vsphere.machines import Machine, Making
@@ -90,11 +91,11 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     }
     glass = glass()
 
-    def sightings(self, cloud: Vsphere, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Vsphere, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All machines of the folder."""
         del look
-        for one in cloud.machines():
-            yield self._sighting(cloud, one)
+        shown = lambda one: (one.machine.instance or None, one.machine.name or None)  # noqa: E731
+        yield from read_each(cloud.machines(), lambda one: self._sighting(cloud, one), shown)
 
     def read(self, cloud: Vsphere, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One by its id."""

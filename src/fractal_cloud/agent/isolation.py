@@ -1,0 +1,235 @@
+"""Offers as the agent calls them: whatever their code does, a verb ends, and with an error of the closed set (S24).
+
+    offer's verb ──▶ watchdog (it returns, or is given up) ──▶ what it raised or returned, in the closed set
+
+A read that goes wrong in a way nobody foresaw is ``Unreadable``; a write that does so may have been sent. What a verb
+returns is checked before anybody decides from it. Which component suffers from what does not belong here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from math import isfinite
+from typing import Any, TypeVar, cast
+
+from fractal_cloud.agent.watchdog import Beat, NoReturn, StillOut, Watchdog
+from fractal_cloud.model.errors import CloudError, GivenUp, Unexpected, Unreadable
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.offer import AnyOffer, Cloud, Look, Wanted
+from fractal_cloud.offers.refusals import surprise
+
+T = TypeVar("T")
+
+
+def isolated(offer: AnyOffer, watchdog: Watchdog) -> AnyOffer:
+    """The same offer, whose verbs always end, and raise nothing but errors of the closed set."""
+    return cast("AnyOffer", _Isolated(offer, watchdog))
+
+
+def read_safely(
+    watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Beat], T], *, seconds: float | None = None
+) -> T:
+    """Have something read; whatever goes wrong is raised as ``CloudError``. ``what``: who reads, for the message."""
+    try:
+        return watchdog.call(key, run, seconds=seconds)
+    except CloudError:
+        raise
+    except NoReturn as error:
+        raise Unreadable(
+            f"{what} did not return within {error.seconds:g} s and was given up", code="NoReturn"
+        ) from error
+    except StillOut as error:
+        raise Unreadable(f"{what} did not return and is not called again until it does", code="NoReturn") from error
+    except Exception as error:
+        raise Unreadable(f"{what} failed: {surprise(error)}", code=type(error).__name__) from error
+
+
+def write_safely(watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Beat], T]) -> T:
+    """Have something written; whatever goes wrong is raised as ``CloudError``: what was begun counts as sent."""
+    try:
+        return watchdog.call(key, run)
+    except CloudError:
+        raise
+    except NoReturn as error:
+        text = f"{what} did not return within {error.seconds:g} s and was given up: it may still take effect"
+        raise GivenUp(text, code="NoReturn") from error
+    except StillOut as error:
+        raise Unreadable(f"{what} was not called: an earlier call has not returned", code="NoReturn") from error
+    except Exception as error:
+        text = f"{what} failed: {surprise(error)}: whether it took effect is unknown"
+        raise Unexpected(text, code=type(error).__name__) from error
+
+
+class _Isolated:
+    """An offer behind a watchdog. What is no verb is the offer's own."""
+
+    def __init__(self, offer: AnyOffer, watchdog: Watchdog) -> None:
+        self._offer = offer
+        self._watchdog = watchdog
+        self._name = f"{type(offer).__module__}.{type(offer).__qualname__}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._offer, name)
+
+    # --- reading
+
+    def sightings(self, cloud: Cloud, look: Look) -> list[Sighting | UnreadItem]:
+        """Everything the offer lists, whole; each item has the whole time of a call."""
+
+        def run(beat: Beat) -> list[Sighting | UnreadItem]:
+            found = []
+            for item in self._offer.sightings(cloud, look):
+                beat()
+                found.append(item if look.recall.has_shown(item) else _checked(item, self._offer.type))
+            return found
+
+        return self._read("sightings", cloud, run)
+
+    def read(self, cloud: Cloud, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One resource, and no other than was asked for."""
+        found = self._read("read", cloud, lambda _: self._offer.read(cloud, resource_id, sweep))
+        if found is None:
+            return None
+        problem = flaw(found, self._offer.type)
+        if not problem and found.resource_id != resource_id:
+            problem = f"the answer is about {found.resource_id!r}, and {resource_id!r} was asked for"
+        if problem:
+            raise Unreadable(f"{self._name}.read: {problem}")
+        return found
+
+    def sweep(self, cloud: Cloud, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
+        """The swept parameters of one resource."""
+        found: Any = self._read("sweep", cloud, lambda _: self._offer.sweep(cloud, sighting, names))
+        problem = "" if isinstance(found, Mapping) else f"{surprise_of(found)} instead of values by their names"
+        problem = problem or _impure("value", dict(found))
+        if problem:
+            raise Unreadable(f"{self._name}.sweep: {problem}")
+        return {name: value for name, value in found.items() if name in names}
+
+    # --- what needs no call, and may fail all the same
+
+    def sweep_calls(self, names: Collection[str]) -> int:
+        """How many calls a sweep makes."""
+        try:
+            return max(1, int(self._offer.sweep_calls(names)))
+        except Exception:  # noqa: BLE001  # a budget is no reason to stop reading
+            return max(1, len(names))
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What a plan must say of a change."""
+        try:
+            return [str(one) for one in self._offer.warnings(drift)]
+        except Exception as error:  # noqa: BLE001  # the plan itself does not depend on it
+            return [f"its offer failed to say what this change does: {surprise(error)}"]
+
+    # --- writing
+
+    def create(self, cloud: Cloud, wanted: Wanted[Any], tags: ProtocolTags) -> Sighting:
+        """Create it; what the offer returns is believed only if it is what a list would show."""
+        made = self._write("create", cloud, lambda _: self._offer.create(cloud, wanted, tags))
+        problem = flaw(made, self._offer.type)
+        if problem:
+            raise Unexpected(f"{self._name}.create: {problem}: what it made is looked for")
+        return made
+
+    def update(self, cloud: Cloud, sighting: Sighting, wanted: Wanted[Any], drift: Collection[str]) -> None:
+        """Make the next call that brings it to its declaration."""
+        self._write("update", cloud, lambda _: self._offer.update(cloud, sighting, wanted, drift))
+
+    def delete(self, cloud: Cloud, sighting: Sighting) -> None:
+        """Make the next call that deletes it."""
+        self._write("delete", cloud, lambda _: self._offer.delete(cloud, sighting))
+
+    def tag(self, cloud: Cloud, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Add or remove protocol tags."""
+        self._write("tag", cloud, lambda _: self._offer.tag(cloud, sighting, add, remove))
+
+    # --- how
+
+    def _read(self, verb: str, cloud: Cloud, run: Callable[[Beat], T]) -> T:
+        return read_safely(self._watchdog, self._key(cloud), f"{self._name}.{verb}", run)
+
+    def _write(self, verb: str, cloud: Cloud, run: Callable[[Beat], T]) -> T:
+        return write_safely(self._watchdog, self._key(cloud), f"{self._name}.{verb}", run)
+
+    def _key(self, cloud: Cloud) -> tuple[str, str]:
+        return cloud.scope.key, self._offer.type
+
+
+# --- what a verb may return
+
+
+def flaw(found: object, component_type: str) -> str:
+    """What is wrong with what an offer calls a sighting; empty if nothing is."""
+    if not isinstance(found, Sighting):
+        return f"{surprise_of(found)} instead of a sighting"
+    return _flaw_of(found, component_type)
+
+
+def _flaw_of(found: Any, component_type: str) -> str:
+    """The same of a sighting whose fields may hold anything: somebody else's code filled them."""
+    if found.type != component_type:
+        return f"a sighting of type {found.type!r} instead of {component_type!r}"
+    for what, text in (("name", found.name), ("resource id", found.resource_id)):
+        if not isinstance(text, str) or (not text.isprintable() and any(map(_is_control, text))):
+            return f"the {what} is {text!r}"
+    if not found.resource_id:
+        return "the resource id is empty"
+    if not isinstance(found.parent_id, str | None) or not isinstance(found.revision, str | None):
+        return "the parent's id or the revision is no text"
+    if not isinstance(found.protocol, ProtocolTags) or not isinstance(found.condition, Condition):
+        return f"the protocol's tags are {surprise_of(found.protocol)}, the condition {surprise_of(found.condition)}"
+    if not isinstance(found.tags, Mapping) or not all(
+        isinstance(key, str) and isinstance(value, str) for key, value in found.tags.items()
+    ):
+        return f"the tags are {surprise_of(found.tags)}, or not texts by texts"
+    return _impure("actual", found.actual) or _impure("outputs", found.outputs)
+
+
+def _checked(item: object, component_type: str) -> Sighting | UnreadItem:
+    if isinstance(item, UnreadItem):
+        return item
+    problem = flaw(item, component_type)
+    if not problem:
+        return cast("Sighting", item)
+    resource_id, name = getattr(item, "resource_id", None), getattr(item, "name", None)
+    return UnreadItem(
+        Unreadable(f"one item of the list cannot be understood: {problem}"),
+        resource_id if isinstance(resource_id, str) and resource_id else None,
+        name if isinstance(name, str) else None,
+    )
+
+
+def _impure(what: str, values: object) -> str:
+    if not isinstance(values, Mapping):
+        return f"{what} is {surprise_of(values)} instead of values by their names"
+    for name, value in values.items():
+        if not isinstance(name, str) or not _is_plain(value):
+            return f"{what} {name!r} is {surprise_of(value)}, which is no plain data"
+    return ""
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value can be published as it is."""
+    if value is None or isinstance(value, bool | int):
+        return True
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
+    return isinstance(value, list | tuple) and all(map(_is_plain, value))
+
+
+def _is_control(char: str) -> bool:
+    return char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff"
+
+
+def surprise_of(value: object) -> str:
+    """What a value is, for a message that must not quote all of it."""
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+__all__ = ["flaw", "isolated", "read_safely", "write_safely"]
