@@ -191,6 +191,14 @@ def test_a_crew_that_is_shut_down_cancels_what_has_not_begun() -> None:
     assert second.cancelled()
 
 
+def test_a_crew_can_be_shut_down_again_and_again() -> None:
+    for _ in range(200):
+        crew = Crew(4, "crew")
+        list(crew.map(str, range(8)))
+        crew.shutdown(wait=False, cancel_futures=True)
+        crew.shutdown(wait=True, cancel_futures=True)
+
+
 HANGS = """
 import threading
 from fractal_cloud.agent.watchdog import Crew, Watchdog

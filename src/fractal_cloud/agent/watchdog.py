@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -231,18 +231,23 @@ class Crew(Executor):
             with self._lock:
                 self._waiting += 1
 
+    def _cancel(self) -> None:
+        """Take back what no thread has begun; threads may take from the same queue meanwhile."""
+        while True:
+            try:
+                task = self._tasks.get_nowait()
+            except Empty:
+                return
+            if task is not None:
+                task.future.cancel()
+                task.future.set_running_or_notify_cancel()
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; with ``wait``, return once the threads have ended."""
         with self._lock:
             self._is_shut = True
-            kept: list[_Task] = []
-            while cancel_futures and not self._tasks.empty():
-                task = self._tasks.get()
-                if task is not None:
-                    task.future.cancel()
-                    kept.append(task)
-            for task in kept:
-                task.future.set_running_or_notify_cancel()
+            if cancel_futures:
+                self._cancel()
             for _ in self._threads:
                 self._tasks.put(None)
         if wait:
