@@ -18,6 +18,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules.judge import Judgement, Step, Verb
+from fractal_cloud.rules.situate import TypeTraits
 from tests.deciding.test_requests import asked
 
 pytestmark = pytest.mark.rule("C8")
@@ -30,11 +31,8 @@ class _Offers(dict[str, Any]):
     """Offers of which only the traits are asked for: none holds data."""
 
     def __missing__(self, name: str) -> Any:
-        class Traits:
-            holds_data = False
-
         class Facts:
-            traits = Traits
+            traits = TypeTraits()
 
         return Facts
 

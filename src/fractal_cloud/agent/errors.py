@@ -86,7 +86,11 @@ class WriteErrors:
             until = after_error(error, self._cycle).next_try(now, times, asked_for)
             if isinstance(error, PERMANENT):
                 message = f"{message}; next try at {clock_time(until)}"
-        fails = _is_failure(tracked, step.verb, error, holds_data=self._offers[tracked.type].traits.holds_data)
+        traits = self._offers[tracked.type].traits
+        is_blocked = step.verb is Verb.DELETE and isinstance(error, Conflict) and not isinstance(error, Overtaken)
+        if is_blocked:
+            message = f"{message}; {words.ways_out(tracked, frozen=traits.tags_frozen)}"
+        fails = _is_failure(tracked, step.verb, error, holds_data=traits.holds_data)
         self._remember(
             tracked,
             Refusal(
@@ -96,7 +100,7 @@ class WriteErrors:
                 times=times,
                 until=until,
                 failed=fails,
-                blocked=step.verb is Verb.DELETE and isinstance(error, Conflict) and not isinstance(error, Overtaken),
+                blocked=is_blocked,
                 entry=noted.entry,
                 digest=noted.digest,
             ),

@@ -53,7 +53,7 @@ class ControlPlane:
         """Put a declaration where it belongs."""
         return self._ask("PUT", path, json=body)
 
-    def delete(self, path: str, **query: str) -> Json:
+    def delete(self, path: str, **query: str | list[str]) -> Json:
         """Ask for something to be taken away."""
         return self._ask("DELETE", path, params=query)
 

@@ -13,6 +13,8 @@ from fractal_cloud.cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, LiveSystemId
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fractal_cloud.cli.client import ControlPlane
+
 
 _STYLES = {"deleted": "red", "left": "yellow", "unknown": "bold red"}
 
@@ -22,6 +24,13 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Show progress; exit 0 only when all is gone.")] = False,
+    forget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMPONENT", help="End the deletion of this component without proof; its resource is left."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option(help="With --forget: why nobody can confirm that it is gone.")] = "",
     timeout: Timeout = DEFAULT_TIMEOUT,
     url: Url = DEFAULT_URL,
     token: Token = "",
@@ -34,7 +43,16 @@ def delete(
     from fractal_cloud.cli.client import connect, path_of
     from fractal_cloud.cli.output import say
 
+    if forget and not reason.strip():
+        raise CommandError(
+            "--forget needs a reason, which stands in the result and the events",
+            advice=f'Say why: fractal delete {live_system} --forget {forget[0]} --reason "the account is closed"',
+            code=Exit.USAGE,
+        )
     with connect(url, token) as control:
+        if forget:
+            _forget(control, live_system, forget, reason)
+            return
         _show_preview(live_system, control.delete(path_of(live_system), dryRun="true"))
         if dry_run:
             return
@@ -44,6 +62,15 @@ def delete(
         say(f"{live_system}: being deleted, mutation {answer['mutationId']}")
         if wait:
             waiting.wait(control, [waiting.Awaited(live_system, str(answer["mutationId"]))], timeout)
+
+
+def _forget(control: ControlPlane, live_system: str, components: list[str], reason: str) -> None:
+    from fractal_cloud.cli.client import path_of
+    from fractal_cloud.cli.output import say
+
+    control.delete(path_of(live_system), forget=components, reason=reason)
+    named = ", ".join(components)
+    say(f"{live_system}: the deletion of {named} has ended: left, not confirmed. Nothing was written to the cloud.")
 
 
 def _ask(live_system: str) -> None:

@@ -16,6 +16,7 @@ class EventKind(StrEnum):
     DEPLOYED = "Deployed"
     DELETE_REQUESTED = "DeleteRequested"
     DELETED = "Deleted"
+    FORGOTTEN = "Forgotten"
     FORCE_PUSH_REQUESTED = "ForcePushRequested"
     FORCE_PUSH_REFUSED = "ForcePushRefused"
     GLASS_BROKEN = "GlassBroken"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from fractal_cloud.model.errors import CloudError, OtherRealm
+from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
@@ -46,7 +46,7 @@ def unreadable(error: CloudError) -> str:
 
 def deletion_unreadable(tracked: Tracked, error: CloudError) -> str:
     """A deletion waits because a read failed; where that does not pass by itself, with the way out (O20)."""
-    if not isinstance(error, OtherRealm):
+    if not error.needs_person:
         return unreadable(error)
     return f"{unreadable(error)}; {forget(tracked.live_system_id, tracked.component_id)}"
 
@@ -57,6 +57,17 @@ def forget(live_system_id: str, component_id: str) -> str:
         f"to end the deletion without it: `fractal delete {live_system_id} --forget {component_id} --reason …`, "
         "which leaves it, not confirmed"
     )
+
+
+def ways_out(tracked: Tracked, *, frozen: bool) -> str:
+    """What an operator may do about a deletion that something blocks (O20)."""
+    let_go = _command(tracked, "--break") if frozen else "remove its managed-by tag"
+    move = "" if frozen else "or give it away by its fractal-cloud-owner tag, "
+    return f"remove what blocks it; or {let_go} to leave it in the cloud, {move}or {_forget_command(tracked)}"
+
+
+def _forget_command(tracked: Tracked) -> str:
+    return f"`fractal delete {tracked.live_system_id} --forget {tracked.component_id} --reason …`"
 
 
 @dataclass(frozen=True, slots=True)

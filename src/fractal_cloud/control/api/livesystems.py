@@ -18,13 +18,14 @@ from fractal_cloud.control.api.answers import (
     answer,
     page,
 )
+from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, livesystems, previews
+from fractal_cloud.control.store import Store, forgetting, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.records import records_of
 from fractal_cloud.control.store.surprises import surprises
-from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.errors import DeclarationError, Fault
 from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
@@ -117,9 +118,16 @@ def delete(
     store: TheStore,
     who: Who,
     dry_run: Annotated[bool, Query(alias="dryRun")] = False,
+    forgotten: Annotated[list[str] | None, Query(alias="forget")] = None,
+    reason: Annotated[str, Query(max_length=500)] = "",
     if_match: IfMatch = None,
 ) -> Response:
-    """Delete a LiveSystem, or with ``dryRun`` only tell what that would do."""
+    """Delete a LiveSystem, or with ``dryRun`` only say what that would do.
+
+    With ``forget`` the deletion of these components ends without any proof, for that ``reason`` (O20).
+    """
+    if forgotten:
+        return _forget(store, live_system_id, forgotten, who.name, reason)
     if dry_run:
         with store.read() as tx:
             warnings, preview = previews.previewed(tx, live_system_id, store.catalog(tx))
@@ -128,3 +136,11 @@ def delete(
         warnings, _ = previews.previewed(tx, live_system_id, store.catalog(tx))
         mutation_id = livesystems.remove(tx, live_system_id, who.name, expected(if_match))
     return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": warnings}, 202)
+
+
+def _forget(store: Store, live_system_id: str, component_ids: list[str], by: str, reason: str) -> Response:
+    if not reason.strip():
+        raise BadRequest([Fault("reason", "is missing: say why nobody can confirm that these resources are gone")])
+    with store.write() as tx:
+        mutation_id = forgetting.forget(tx, live_system_id, frozenset(component_ids), by, reason.strip())
+    return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": []}, 202)

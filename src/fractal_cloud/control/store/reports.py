@@ -127,7 +127,7 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
             # Asked again, now that the scopes are held: a link may have been declared since.
             again = listeners(tx, speaking)
             heard.listeners += again.listeners
-        _tell_listeners(tx, taken.news, heard)
+        tell_listeners(tx, taken.news, heard)
     livesystems.end_if_gone(tx, {record.live_system_id for record in taken.finished})
     return [refused.get(index, Reported(at=tx.now)) for index in range(len(sent))]
 
@@ -434,21 +434,23 @@ def _write(tx: Tx, taken: _Taken) -> None:
     if taken.finished:
         for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in taken.finished}).items():
             mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == name])
-        _leave_what_they_need(tx, taken.left)
+        leave_what_they_need(tx, taken.left)
         delete_records(tx, (record.uid for record in taken.finished))
         resources.forget_gone(tx, taken.gone)
 
 
-def _leave_what_they_need(tx: Tx, left: Sequence[ComponentRecord]) -> None:
-    """What was left in the cloud is noted at what it depends on, in whatever scope: that is left too (O10)."""
+def leave_what_they_need(tx: Tx, left: Sequence[ComponentRecord]) -> list[ComponentRecord]:
+    """Note at what they depend on, in whatever scope, that components were left: that is left too (O10); returns it."""
+    leaving = {record.uid for record in left}
+    noted: dict[str, ComponentRecord] = {}
     for record in left:
         needed = [target for target, kind in record.references() if kind == "dependency"]
-        going = [
-            other for other in records_of(tx, record.live_system_id) if other.deleting and other.component_id in needed
-        ]
-        for other in going:
-            other.left_dependents = sorted({*(other.left_dependents or ()), record.component_id})
-        update_records(tx, going, ("left_dependents",))
+        for other in records_of(tx, record.live_system_id):
+            if other.deleting and other.component_id in needed and other.uid not in leaving:
+                kept = noted.setdefault(other.uid, other)
+                kept.left_dependents = sorted({*(kept.left_dependents or ()), record.component_id})
+    update_records(tx, list(noted.values()), ("left_dependents",))
+    return list(noted.values())
 
 
 def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
@@ -464,7 +466,7 @@ def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
     return keys
 
 
-def _tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
+def tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
     """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {record.uid for record in news}
     scopes.tell_news_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
