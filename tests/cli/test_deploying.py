@@ -268,6 +268,19 @@ def test_delete_shows_what_goes_and_warns_before_it_does_anything(fractal: Fract
     assert [asked.query for asked in control.asked] == [{"dryRun": "true"}]
 
 
+@pytest.mark.rule("O20")
+def test_delete_forgets_a_component_only_with_a_reason(fractal: Fractal, control: FakeControlPlane) -> None:
+    ran = fractal("delete", "ls-a", "--forget", "net")
+    assert ran.code == 2
+    assert "--forget needs a reason" in ran.err
+    assert not control.asked
+    control.on("DELETE", "/livesystems/ls-a", {"liveSystemId": "ls-a", "mutationId": "m1", "warnings": []})
+    ran = fractal("delete", "ls-a", "--forget", "net", "--reason", "closed")
+    assert ran.code == 0
+    assert "left, not confirmed" in ran.words
+    assert [asked.query for asked in control.asked] == [{"forget": "net", "reason": "closed"}]
+
+
 def test_delete_asks_a_person_and_takes_no_for_an_answer(
     fractal: Fractal, control: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
