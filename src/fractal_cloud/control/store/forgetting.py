@@ -13,7 +13,7 @@ from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, delete_records, records_of
 from fractal_cloud.control.store.reports import leave_what_they_need, tell_listeners
 from fractal_cloud.model.event import EventKind
-from fractal_cloud.model.status import Status
+from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import KnownResource
 
 
@@ -76,6 +76,7 @@ def _remember_resources(tx: Tx, ended: Sequence[ComponentRecord]) -> None:
             owner=record.owner,
             resource_id=record.resource_id,
             left_by=record.live_system_id,
+            overridden=record.stance == Stance.OVERRIDE.value,
         )
         resources.write(tx, record.scope_key, [known])
 
