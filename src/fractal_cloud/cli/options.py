@@ -124,6 +124,15 @@ SweepBudget = Annotated[
         help="Calls per service and cycle for settings that a cloud tells only one by one.",
     ),
 ]
+SetbackCycles = Annotated[
+    int,
+    Option(
+        "--setback-cycles",
+        envvar="FRACTAL_SETBACK_CYCLES",
+        min=1,
+        help="A value that somebody set back three times within so many cycles is no longer corrected.",
+    ),
+]
 OutputOption = Annotated[Output, Option("--output", "-o", help="How to print it.")]
 Timeout = Annotated[float, Option("--timeout", min=0, help="Seconds to wait at most.")]
 

@@ -34,6 +34,7 @@ from fractal_cloud.cli.options import (
     Port,
     SandboxPort,
     SealingKeyText,
+    SetbackCycles,
     StateDir,
     StatementSeconds,
     SweepBudget,
@@ -108,6 +109,7 @@ def agent(
     cycle_seconds: CycleSeconds = DEFAULT_CYCLE,
     concurrency: Concurrency = 16,
     sweep_budget: SweepBudget = 100,
+    setback_cycles: SetbackCycles = 10,
     sealing_key: SealingKeyText = "",
     state_dir: StateDir = None,
     url: Url = DEFAULT_URL,
@@ -152,6 +154,7 @@ def agent(
         cycle_seconds=cycle_seconds,
         concurrency=concurrency,
         sweep_budget=sweep_budget,
+        setback_cycles=setback_cycles,
         sealing_key=sealing_key,
         state_dir=state_dir or own_state_dir(),
     )
