@@ -256,6 +256,23 @@ def test_no_pause_is_shorter_than_the_one_before_or_longer_than_its_bound(
 @pytest.mark.rule("S21")
 def test_a_clock_that_was_set_back_keeps_nobody_waiting() -> None:
     until = refused(_CYCLE).next_try(_NOW, 20)
-    assert not is_due(until, _NOW)
-    assert is_due(until, until)
-    assert is_due(until, _NOW - timedelta(days=1))
+    assert not is_due(until, _NOW, _CYCLE)
+    assert is_due(until, until, _CYCLE)
+    assert is_due(until, _NOW - timedelta(days=1), _CYCLE)
+
+
+@pytest.mark.rule("S21")
+@given(cycle=st.floats(0.01, 1_000_000), times=st.integers(1, 100))
+def test_no_try_is_due_before_its_pause_is_over(cycle: float, times: int) -> None:
+    law = refused(timedelta(seconds=cycle))
+    assert not is_due(law.next_try(_NOW, times), _NOW, timedelta(seconds=cycle))
+
+
+@pytest.mark.rule("S21")
+@pytest.mark.parametrize(("refusal", "seconds"), [(DENIED, MINUTE), ({**DENIED, "code": "IncorrectState"}, 1.0)])
+def test_the_scope_is_due_again_when_the_next_try_is(world: World, refusal: dict[str, Any], seconds: float) -> None:
+    world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **refusal)
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    (result,) = world.agent.run_once()
+    assert (result.again_in, result.writes) == (seconds, 0)

@@ -75,9 +75,9 @@ def after_error(error: CloudError, cycle: timedelta) -> Backoff:
     return passing(cycle) if isinstance(error, Conflict) else unsettled(cycle)
 
 
-def is_due(until: datetime, now: datetime, longest: timedelta = _HOUR) -> bool:
+def is_due(until: datetime, now: datetime, cycle: timedelta) -> bool:
     """Whether the time of the next try has come; a clock that was set back keeps nobody waiting."""
-    return now >= until or until - now > 2 * longest
+    return now >= until or until - now > 2 * refused(cycle).longest
 
 
 def clock_time(at: datetime) -> str:

@@ -63,7 +63,7 @@ class WriteErrors:
         refusal = tracked.memory.refusal
         if refusal is None or refusal.verb != verb.value:
             return False
-        return refusal.until is not None and not is_due(refusal.until, now)
+        return refusal.until is not None and not is_due(refusal.until, now, self._cycle)
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the next of the writes that are held back is due."""

@@ -26,7 +26,7 @@ class LinkBackoff:
         if pause is None or pause.about != _about(task):
             self._held.pauses.pop(task.key, None)
             return True
-        return is_due(pause.until, now)
+        return is_due(pause.until, now, self._cycle)
 
     def add(self, done: Done, noted: Noted, now: datetime) -> str:
         """A half ended badly: it is left alone for a while. Returns when it is tried again, where people must know."""
