@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.kubernetes import claim as claim_module
 from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaimOffer
+from fractal_cloud.offers.kubernetes.faults import Answer, is_unknown_kind
 from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPolicy
 from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule, from_rules, to_rules
 from fractal_cloud.offers.kubernetes.service import KubernetesService
@@ -24,6 +26,46 @@ def there(world: KubernetesWorld, plural: str, name: str) -> Json:
     found = world.kube.get(plural, name)
     assert found is not None
     return found
+
+
+# --- what admission refuses is no lack of rights
+
+
+@pytest.mark.rule("S21")
+def test_a_quota_that_is_used_up_is_told_as_one(world: KubernetesWorld) -> None:
+    world.cloud.admission.limit("Service", 0)
+    world.deploy("ls-a", service(workload=None, selector={"app": "x"}))
+    world.cycle(2)
+    shown = world.component("ls-a", "front")
+    assert shown["status"] == "Failed"
+    assert "exceeded quota: small" in shown["message"]
+    assert "raise the limit" in shown["message"]
+    assert "allow it to the agent" not in shown["message"]
+    world.cloud.admission.reset()
+    world.deploy("ls-a", service(workload=None, selector={"app": "x"}))
+    world.settle()
+    assert world.status("ls-a", "front") == "Active"
+
+
+@pytest.mark.rule("S21")
+def test_a_namespace_that_is_being_terminated_is_a_conflict_that_passes(world: KubernetesWorld) -> None:
+    name = {"metadata": {"name": "shop", "finalizers": ["example.com/wait"]}}
+    world.kube.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", **name})
+    world.kube.call("DELETE", "/api/v1/namespaces/shop")
+    world.deploy("ls-a", service(workload=None, selector={"app": "x"}, namespace="shop"))
+    world.cycle(2)
+    message = world.component("ls-a", "front")["message"]
+    assert "being terminated" in message
+    assert "allow it to the agent" not in message
+
+
+@pytest.mark.rule("S0", "O17")
+def test_a_kind_that_was_taken_away_while_its_group_stands_proves_nothing() -> None:
+    status: Json = {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "details": {}}
+    status["message"] = "the server could not find the requested resource"
+    assert is_unknown_kind(Answer(404, json.dumps(status), "", "GET /apis/kubevirt.io/v1/…", is_read=True))
+    status["details"] = {"name": "box"}
+    assert not is_unknown_kind(Answer(404, json.dumps(status), "", "GET /apis/kubevirt.io/v1/…", is_read=True))
 
 
 # --- services

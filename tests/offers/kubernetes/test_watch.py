@@ -11,8 +11,11 @@ import pytest
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
-from fractal_cloud.offers.kubernetes.calls import Call
+from fractal_cloud.offers.kubernetes import watching
+from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
+from fractal_cloud.offers.kubernetes.faults import Answer
+from fractal_cloud.offers.kubernetes.kinds import SERVICE
 from fractal_cloud.offers.kubernetes.watching import Watch
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
@@ -122,3 +125,53 @@ def test_a_watch_can_be_switched_off(session: KubernetesSession, monkeypatch: py
     scope = Scope("kubernetes", session.realms()[""], "default")
     assert session.watch(scope, [], lambda: None) is None
     assert not watchers()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}',
+        '{"type": "ERROR", "object": {"kind": "Status", "code": 410}}',
+        "[]",
+        "",
+    ],
+)
+def test_a_stream_that_begins_with_an_error_or_ends_at_once_is_not_opened_again_at_once(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "FIRST_PAUSE", 30.0)
+    server = OneLine(line)
+    woken = threading.Event()
+    watch = Watch(Kubernetes(server, Scope("kubernetes", "uid", "default")), [SERVICE], woken.set)
+    try:
+        assert server.closed.wait(10)
+        [thread] = watchers()
+        assert thread.is_alive(), "the watch goes on, later"
+        assert server.opened == 1
+        assert not woken.is_set()
+    finally:
+        watch.stop()
+    wait_for(lambda: not watchers())
+
+
+class OneLine:
+    """A server whose streams have one line."""
+
+    context = "one"
+
+    def __init__(self, line: str) -> None:
+        self.line, self.opened, self.closed = line, 0, threading.Event()
+
+    def send(self, call: Call) -> Answer:
+        return Answer(200, '{"metadata": {"resourceVersion": "1"}}', "", str(call), is_read=True)
+
+    def open(self, call: Call) -> OneLine:
+        del call
+        self.opened += 1
+        return self
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([self.line] if self.line else [])
+
+    def close(self) -> None:
+        self.closed.set()

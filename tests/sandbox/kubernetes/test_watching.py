@@ -112,10 +112,26 @@ def test_the_state_can_be_asked_for_with_a_mark_at_its_end(person: Api, watches:
     if int(person.get("/version").json["minor"].rstrip("+")) < 27:
         pytest.skip("sendInitialEvents came with Kubernetes 1.27")
     person.make(CONFIG_MAPS, config("a"))
-    watch = watches(CONFIG_MAPS, sendInitialEvents="true", allowWatchBookmarks="true")
+    asked = {"sendInitialEvents": "true", "allowWatchBookmarks": "true"}
+    watch = watches(CONFIG_MAPS, resourceVersionMatch="NotOlderThan", **asked)
     assert watch.next()[0] == "ADDED"
     kind, mark = watch.next()
     assert (kind, mark["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})
+
+
+def test_the_state_is_refused_to_a_watch_that_does_not_say_how_old_it_may_be(person: Api) -> None:
+    if int(person.get("/version").json["minor"].rstrip("+")) < 27:
+        pytest.skip("sendInitialEvents came with Kubernetes 1.27")
+    answer = person.get(f"{CONFIG_MAPS}?watch=1&sendInitialEvents=true")
+    assert (answer.status, answer.json["reason"]) == (422, "Invalid")
+    assert "requires setting resourceVersionMatch to NotOlderThan" in answer.json["message"]
+    answer = person.get(f"{CONFIG_MAPS}?watch=1&resourceVersionMatch=NotOlderThan")
+    assert answer.status == 422
+
+
+def test_a_server_keeps_config_maps_of_its_own(person: Api) -> None:
+    found = person.get("/api/v1/namespaces/kube-system/configmaps").json["items"]
+    assert "extension-apiserver-authentication" in {one["metadata"]["name"] for one in found}
 
 
 def test_an_open_watch_does_not_hold_the_sandbox_up() -> None:

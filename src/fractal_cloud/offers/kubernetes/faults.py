@@ -95,8 +95,12 @@ def no_such_kind(answer: Answer, kind: str, product: str) -> CloudError:
 
 
 def is_unknown_kind(answer: Answer) -> bool:
-    """Whether a 404 speaks of the path itself: those come as plain text, those of an object as a ``Status``."""
-    return answer.status == 404 and answer.said is None
+    """Whether a 404 speaks of the path itself: in plain text, or in a ``Status`` that names no object.
+
+    A kind that was taken away while its group stands is answered like that: nothing of it is proven to be gone (S0).
+    """
+    about = (answer.said or {}).get("details")
+    return answer.status == 404 and not (isinstance(about, dict) and about.get("name"))
 
 
 def _kind_of(answer: Answer, reason: str) -> type[CloudError]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from fractal_cloud.offers.kubernetes.kinds import ObjectKind
 from fractal_cloud.offers.kubernetes.tags import MANAGED_BY
 
 STREAM_SECONDS: Final = 300
+SHORTEST_STREAM: Final = 10.0
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
@@ -46,15 +48,19 @@ class Watch:
     def _run(self, kind: ObjectKind) -> None:
         pause = FIRST_PAUSE
         while not self._stopping.is_set():
+            began = time.monotonic()
             try:
                 for event in self._events(kind):
                     pause = FIRST_PAUSE
                     if event.get("type") in _CHANGES and not self._stopping.is_set():
                         self._wake()
+                if time.monotonic() - began >= SHORTEST_STREAM:
+                    continue
             except (CloudError, ValueError):
-                # Whatever ended it, the next try comes later each time; the cycles tell what is wrong, if anything.
-                self._stopping.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pass  # the cycles tell what is wrong, if anything
+            # Whatever ended it, or ended it at once, the next try comes later each time.
+            self._stopping.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def _events(self, kind: ObjectKind) -> Iterator[dict[str, Any]]:
         ours = {"labelSelector": f"{MANAGED_BY}={OURS}"}
@@ -73,11 +79,16 @@ class Watch:
             for line in stream:
                 if self._stopping.is_set():
                     return
-                event = json.loads(line)
-                if event.get("type") == "ERROR":
-                    raise ValueError(f"the stream ended: {event.get('object')}")
-                yield event
+                yield _event(line)
         finally:
             with self._lock:
                 self._open.pop(kind, None)
             stream.close()
+
+
+def _event(line: str) -> dict[str, Any]:
+    """One line of a stream; raises ``ValueError`` where it is an error: in an event, or a bare ``Status``."""
+    event = json.loads(line)
+    if not isinstance(event, dict) or event.get("type") == "ERROR" or event.get("kind") == "Status":
+        raise ValueError(f"the stream ended: {line[:300]}")
+    return event

@@ -23,7 +23,7 @@ from fractal_cloud.sandbox.kubernetes.discovery import describe, is_about_itself
 from fractal_cloud.sandbox.kubernetes.errors import ApiError, PageNotFound, unauthorized
 from fractal_cloud.sandbox.kubernetes.forms import form_of, shown_list, shown_object
 from fractal_cloud.sandbox.kubernetes.judging import Watching, tags_of
-from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Kinds, Object
+from fractal_cloud.sandbox.kubernetes.kinds import CONFIG_MAP, CRD, DEFINITIONS, NAMESPACE, Kinds, Object
 from fractal_cloud.sandbox.kubernetes.networking import Addresses
 from fractal_cloud.sandbox.kubernetes.reading import Reading
 from fractal_cloud.sandbox.kubernetes.request import KubeRequest, actor_of, parse, split_actor
@@ -38,6 +38,8 @@ from fractal_cloud.sandbox.wire import ConnectionCut, Environ, StartResponse, St
 __all__ = ["Answer", "KubernetesCloud"]
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# What a newer server keeps for itself, from its start on.
+_OF_THE_SERVER = ("extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking")
 _OPEN_TO_ALL = ("/healthz", "/readyz", "/livez", "/version")
 
 
@@ -322,6 +324,8 @@ class KubernetesCloud:
                 item = {**item, "metadata": {**item["metadata"], "uid": old["metadata"]["uid"]}}
                 item = self._store.replace(NAMESPACE.resource, item)
             self._controllers.created(NAMESPACE, item)
+        for name in _OF_THE_SERVER:
+            self._store.add(CONFIG_MAP, _config_map(name))
         for definition in DEFINITIONS:
             if definition["metadata"]["name"] not in self._without:
                 metadata = {**definition["metadata"], "generation": 1}
@@ -332,6 +336,11 @@ def _namespace(name: str) -> Object:
     labels = {"kubernetes.io/metadata.name": name}
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {"finalizers": ["kubernetes"]}}
+
+
+def _config_map(name: str) -> Object:
+    metadata = {"name": name, "namespace": "kube-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
 
 
 def _id(item: Object) -> str:

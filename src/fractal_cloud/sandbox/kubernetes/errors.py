@@ -182,8 +182,24 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(kind: Kind, name: str, why: str) -> ApiError:
-    return ApiError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', _about(kind, name))
+def forbidden(kind: Kind, name: str, why: str, *causes: dict[str, str]) -> ApiError:
+    about = {**_about(kind, name), **({"causes": list(causes)} if causes else {})}
+    return ApiError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', about)
+
+
+def terminating(kind: Kind, name: str, namespace: str) -> ApiError:
+    """Refuse a creation in a namespace that goes: the same status as a lack of rights, told apart by its cause."""
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    words = f"namespace {namespace} is being terminated"
+    cause = {"reason": "NamespaceTerminating", "message": words, "field": "metadata.namespace"}
+    return forbidden(kind, name, why, cause)
+
+
+def invalid_options(why: str) -> ApiError:
+    """Refuse a query that asks for what does not go together."""
+    cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": "resourceVersionMatch"}
+    message = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: {why}'
+    return ApiError(422, "Invalid", message, {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]})
 
 
 def method_not_allowed() -> ApiError:

@@ -62,6 +62,7 @@ class Kind:
 
 
 NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", is_namespaced=False, short_names=("ns",))
+CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps", short_names=("cm",), has_status=False)
 CRD: Final = Kind(
     "apiextensions.k8s.io",
     "v1",
@@ -76,7 +77,7 @@ REPLICA_SET: Final = Kind("apps", "v1", "ReplicaSet", "replicasets", short_names
 BUILT_IN: Final = (
     NAMESPACE,
     CRD,
-    Kind("", "v1", "ConfigMap", "configmaps", short_names=("cm",), has_status=False),
+    CONFIG_MAP,
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",)),
     Kind("", "v1", "Pod", "pods", short_names=("po",), is_in_all=True),
     Kind("", "v1", "Secret", "secrets", has_status=False),

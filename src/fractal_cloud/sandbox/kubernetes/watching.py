@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from fractal_cloud.sandbox.kubernetes.errors import ApiError, gone
+from fractal_cloud.sandbox.kubernetes.errors import ApiError, gone, invalid_options
 from fractal_cloud.sandbox.kubernetes.forms import form_of, shown_object
 from fractal_cloud.sandbox.kubernetes.kinds import Object
 from fractal_cloud.sandbox.kubernetes.reading import selection_of
@@ -23,6 +23,7 @@ __all__ = ["watch"]
 
 _SHORT, _LONG = 0.1, 1.0
 _LONGEST = 1800
+_NOT_OLDER = "NotOlderThan"
 
 
 class Clock(Protocol):
@@ -40,6 +41,11 @@ def watch(request: KubeRequest, store: Store, clock: Callable[[], Clock]) -> Ite
     deadline = time.monotonic() + (request.number("timeoutSeconds") or _LONGEST)
     version = request.number("resourceVersion") or 0
     wants_state = request.query.get("sendInitialEvents") == "true"
+    matches = request.query.get("resourceVersionMatch", "")
+    if wants_state and matches != _NOT_OLDER:
+        raise invalid_options(f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER}")
+    if matches and "sendInitialEvents" not in request.query:
+        raise invalid_options("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
     begin: list[bytes] = []
     if wants_state or not version:
         version = store.version

@@ -149,6 +149,9 @@ class Writing:
             raise errors.already_exists(kind, metadata["name"])
         item = self._admission.admitted(kind, complete(kind, copy.deepcopy(item), None, self._addresses))
         validate(kind, item)
+        used = len(self._store.items(kind, target.namespace))
+        if why := self._admission.over_quota(kind, target.namespace, used):
+            raise errors.forbidden(kind, metadata["name"], why)
         return Plan(kind, "create", None, item)
 
     def _check_namespace(self, target: Target) -> None:
@@ -158,8 +161,7 @@ class Writing:
         if namespace is None:
             raise errors.not_found(NAMESPACE, target.namespace)
         if namespace["metadata"].get("deletionTimestamp"):
-            why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
-            raise errors.forbidden(target.kind, target.name, why)
+            raise errors.terminating(target.kind, target.name, target.namespace)
 
     # Update and patch
 
