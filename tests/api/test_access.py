@@ -316,6 +316,8 @@ PAGES: Final = (
     Row("GET", "/ui/livesystems/{id}", READS),
     Row("GET", "/ui/livesystems/{id}/delete", READS),
     Row("POST", "/ui/livesystems/{id}/delete", WRITES),
+    Row("GET", "/ui/livesystems/{id}/confirm", READS),
+    Row("POST", "/ui/livesystems/{id}/confirm", WRITES),
     Row("GET", "/ui/livesystems/{id}/force-push", READS),
     Row("POST", "/ui/livesystems/{id}/force-push", WRITES),
     Row("GET", "/ui/livesystems/{id}/components/{componentId}", READS),

@@ -11,7 +11,7 @@ from fractal_cloud.control.api.answers import LiveSystemId, TheStore
 from fractal_cloud.control.dashboard import graph, shown
 from fractal_cloud.control.dashboard.pages import PageRoute, render, see
 from fractal_cloud.control.dashboard.sessions import ActingForm, TheVisitor, Visitor, enter_by_link, find_visitor
-from fractal_cloud.control.store import Store, components, events, livesystems, mutations, previews
+from fractal_cloud.control.store import Store, components, events, livesystems, mutations, previews, recovery
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.records import Json
 
@@ -35,9 +35,11 @@ def overview(request: Request, store: TheStore, token: str = "", after: After = 
     with store.read() as tx:
         found = livesystems.list_page(tx, LIVE_SYSTEMS + 1, after)
         happened = events.list_page(tx, None, EVENTS, None)
+        restored = recovery.status(tx)
     return render(
         "livesystems.html",
         visitor=visitor,
+        recovery=restored,
         live_systems=found[:LIVE_SYSTEMS],
         more=found[LIVE_SYSTEMS - 1]["id"] if len(found) > LIVE_SYSTEMS else None,
         after=after,

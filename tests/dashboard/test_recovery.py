@@ -1,0 +1,66 @@
+"""After a backup was restored, the dashboard says so, shows what would be done, and has a button for it (C9)."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import pytest
+from httpx2 import Response
+
+from tests.dashboard.conftest import Visitor
+from tests.world import World, vpc
+
+
+def _with_agent(world: World, visitor: Visitor, path: str) -> Response:
+    """A page that waits for what the world's agent says."""
+    answers: list[Response] = []
+    asking = threading.Thread(target=lambda: answers.append(visitor.get(path)))
+    asking.start()
+    while asking.is_alive():
+        world.agent.run_once()
+        asking.join(0.02)
+    return answers[0]
+
+
+@pytest.mark.rule("C9")
+def test_what_waits_is_named_shown_and_confirmed(world: World) -> None:
+    world.deploy("ls-a", vpc(enableDnsHostnames=True))
+    world.settle()
+    vpc_id = str(world.output("ls-a", "net", "vpcId"))
+    visitor = Visitor(world.app)
+    assert "Restored from a backup" not in visitor.page("/ui")
+    assert visitor.get("/ui/livesystems/ls-a/confirm").status_code == 303
+    world.api.post("/recovery")
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
+    world.agent._registered = False
+    world.cycle()
+    overview = visitor.page("/ui")
+    assert "Restored from a backup" in overview
+    assert 'href="/ui/livesystems/ls-a/confirm"' in overview
+    assert 'href="/ui/livesystems/ls-a/confirm"' in visitor.page("/ui/livesystems/ls-a")
+    shown = _with_agent(world, visitor, "/ui/livesystems/ls-a/confirm")
+    assert shown.status_code == 200
+    assert "Changed: 1" in shown.text
+    assert "enableDnsHostnames: False → True" in shown.text
+    found = re.search(r'name="fingerprint" value="([0-9a-f]{64})"', shown.text)
+    assert found is not None
+    sent = visitor.send("/ui/livesystems/ls-a/confirm", fingerprint=found[1])
+    assert (sent.status_code, sent.headers["location"]) == (303, "/ui/livesystems/ls-a")
+    assert "Restored from a backup" not in visitor.page("/ui")
+    by = next(event["by"] for event in world.events("ls-a") if event["kind"] == "RecoveryConfirmed")
+    assert by == "admin"
+
+
+@pytest.mark.rule("C9")
+def test_what_nobody_can_tell_cannot_be_confirmed(world: World) -> None:
+    world.deploy("ls-a", vpc())
+    world.settle()
+    world.api.post("/recovery")
+    visitor = Visitor(world.app)
+    page = visitor.page("/ui/livesystems/ls-a/confirm")
+    assert "Nobody can tell: 1" in page
+    assert "fingerprint" not in page
+    refused = visitor.send("/ui/livesystems/ls-a/confirm", fingerprint="0" * 64)
+    assert refused.status_code == 409
+    assert world.api.get("/recovery").json()["inRecovery"]
