@@ -248,6 +248,7 @@ def test_service_accounts_keys_and_roles_of_google_are_judged_by_the_mark_of_the
     for name, mark in (("robot1", "of ops"), ("linked", "ls-a/photos<ls-b/web")):
         person.call("POST", accounts, {"accountId": name, "serviceAccount": {"description": mark}})
     own = agent_at(sandbox, "gcp", "photos", "link")
+    own("GET", "/storage/v1/b/photos")
     made = {name: own("POST", f"{keys}?serviceAccountEmail={name}@{host}") for name in ("linked", "robot1")}
     assert rules(sandbox.gcp) == ["L17"]
     own("PUT", f"{keys}/{made['linked']['metadata']['accessId']}", {"state": "INACTIVE"})

@@ -166,12 +166,12 @@ def test_another_managers_resource_is_not_ours(sandbox: Sandbox, person: Tools, 
     assert rules(sandbox)[0] == ["T7", "T7", "T7"]
 
 
-def test_a_write_to_what_was_never_read_is_judged_by_the_instant(
+def test_a_write_to_what_was_never_read_is_a_violation_whatever_its_tags(
     sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]
 ) -> None:
     modify(agents(), make_vpc(person, {}))
     modify(agents(), make_vpc(person, tags_for()))
-    assert rules(sandbox) == (["S7"], [])
+    assert rules(sandbox) == (["S7", "S16"], [])
 
 
 @pytest.mark.rule("T2")

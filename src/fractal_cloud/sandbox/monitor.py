@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation, forbidden_in_link
+from fractal_cloud.sandbox.judging import Broken, Change, forbidden, forbidden_creation, forbidden_in_link
 
 __all__ = ["UNCLASSIFIED", "Creation", "Finding", "Monitor", "Touch", "without_secrets"]
 
@@ -179,6 +179,8 @@ class Monitor:
             if broken is not None:
                 return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
         broken = forbidden(touch.change, touch.tags, call.origin)
+        if broken is None and seen is None:
+            broken = Broken("S16", "the agent wrote it, and had never read it")
         if broken is None:
             return None
         kind: FindingKind = "violation" if seen is None else "lost-race"

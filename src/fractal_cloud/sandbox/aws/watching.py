@@ -50,6 +50,7 @@ class Watching:
         why = unclassified(call)
         if why is not None:
             self._monitor.unclassified(call, why)
+            return self._monitor.judge(call, [])
         touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
         return self._monitor.judge(call, touches, self._creation(call))
 
