@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -182,16 +182,35 @@ def test_after_a_denied_write_the_tag_decides_whether_it_is_a_failure(world: Wor
 @pytest.mark.rule("S21")
 @pytest.mark.usefixtures("busy_house")
 def test_what_no_agent_serves_is_said_so_within_two_cycles_and_goes_on_once_one_does(world: World) -> None:
+    world.agent.run_once()
+    world.agent.close()
+    world.api.post("/agent/release", json={"agentId": world.agent.settings.agent_id})
     mutation = world.deploy("ls-a", vpc())
     time.sleep(2 * world.cycle_seconds)
-    deadline = time.monotonic() + 10.0
-    while world.status("ls-a", "net") != "Failed":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    _wait_until(lambda: world.status("ls-a", "net") == "Failed")
     assert "no running agent serves 'aws' in environment 'default'" in world.component("ls-a", "net")["message"]
     assert world.mutation("ls-a", mutation)["status"] == "Failed"
+    world.start_agent()
     world.settle()
     assert world.status("ls-a", "net") == "Active"
+    assert world.mutation("ls-a", mutation)["status"] == "Completed"
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30.0
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.rule("S21", "C8")
+@pytest.mark.usefixtures("busy_house")
+def test_a_deploy_before_the_first_agent_waits_and_completes_once_it_comes(world: World) -> None:
+    mutation = world.deploy("ls-a", vpc())
+    _wait_until(lambda: world.component("ls-a", "net")["message"].startswith("waits for an agent: none has registered"))
+    assert world.status("ls-a", "net") == "Instantiating"
+    assert world.mutation("ls-a", mutation)["status"] == "InProgress"
+    world.settle()
     assert world.mutation("ls-a", mutation)["status"] == "Completed"
 
 
