@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.setbacks import (
+    MOST_CALLS,
     Limits,
     Reading,
     Setbacks,
@@ -222,3 +223,22 @@ def test_a_value_that_reads_back_differently_each_time_is_not_written_for_ever()
         now += timedelta(seconds=5)
     assert given_up(known)
     assert writes <= 15
+
+
+@pytest.mark.rule("S27")
+def test_a_call_that_prepares_a_change_is_no_write_that_did_not_stick() -> None:
+    resize = {"size": Difference("large", "small")}
+    known = after_write((), resize, resize, NOW, has_effect=True)
+    assert to_write(known, resize) == resize, "the machine was stopped for it: what it was stopped for comes next"
+    known = after_write(known, resize, {}, NOW)
+    assert [one.at for one in known] == [[]]
+
+
+@pytest.mark.rule("S27")
+def test_preparing_again_and_again_is_one_call_too_many_in_the_end() -> None:
+    resize = {"size": Difference("large", "small")}
+    known: Setbacks = ()
+    for _ in range(MOST_CALLS):
+        assert to_write(known, resize) == resize
+        known = after_write(known, resize, resize, NOW, has_effect=True)
+    assert to_write(known, resize) == {}

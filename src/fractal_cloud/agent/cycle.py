@@ -488,7 +488,14 @@ class Cycle:
         before = {name: difference for name, difference in step.drift.items() if name not in linked}
         after = self._outlook.judge(tracked, view).drift
         in_handshake = step.reason == "handshake"
-        known = after_write(tracked.memory.setbacks, before, after, self._outlook.now, in_handshake=in_handshake)
+        known = after_write(
+            tracked.memory.setbacks,
+            before,
+            after,
+            self._outlook.now,
+            in_handshake=in_handshake,
+            has_effect=_has_effect(outcome.planned.sighting, view.sighting),
+        )
         if known != tracked.memory.setbacks:
             tracked.memory = replace(tracked.memory, setbacks=known)
             self._book.unpublished.add(tracked.uid)
@@ -692,6 +699,13 @@ class Cycle:
         living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
         found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
         return frozenset(found) if can_be_told_apart(held) else None
+
+
+def _has_effect(before: Sighting | None, after: Sighting) -> bool:
+    """Whether a read shows that a call changed anything: a value that both reads report, or the cloud being at work."""
+    if before is None or before.condition is not after.condition:
+        return True
+    return any(name in after.actual and after.actual[name] != value for name, value in before.actual.items())
 
 
 def _parts(wave: list[Tracked], judgements: dict[str, Judgement], concurrency: int) -> Iterator[list[Tracked]]:

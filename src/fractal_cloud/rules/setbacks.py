@@ -98,16 +98,24 @@ def _set_back(one: Setback, now: datetime, limits: Limits) -> Setback:
     return one.model_copy(update={"at": at, "since": None, "written": None, "given_up": given_up})
 
 
-def after_write(known: Setbacks, before: Drift, after: Drift, now: datetime, *, in_handshake: bool = False) -> Setbacks:
+def after_write(
+    known: Setbacks,
+    before: Drift,
+    after: Drift,
+    now: datetime,
+    *,
+    in_handshake: bool = False,
+    has_effect: bool = False,
+) -> Setbacks:
     """What is remembered after a write of the parameters in ``before`` that the cloud accepted.
 
     ``after``: what still differed when it was read back. A call may be one of several that a change needs: it counts
     where it changed nothing at all, and only of a parameter that was written alone is that certain; or where it was one
-    too many.
+    too many. ``has_effect``: it changed something else of the resource, such as stopping the machine for what follows.
     """
     known_by_name = {one.parameter: one for one in known}
     confirmed = [name for name in before if name not in after]
-    is_idle = all(name in after and after[name].actual == was.actual for name, was in before.items())
+    is_idle = not has_effect and all(name in after and after[name].actual == was.actual for name, was in before.items())
     for name, difference in before.items():
         one = known_by_name.get(name) or Setback(parameter=name, at=[], in_handshake=in_handshake)
         update: dict[str, Any] = {"value": digest(difference.declared), "in_handshake": in_handshake}
@@ -115,7 +123,7 @@ def after_write(known: Setbacks, before: Drift, after: Drift, now: datetime, *, 
             update |= {"since": now, "written": None, "calls": 0}
         elif is_idle:
             update |= {"since": None, "written": now if len(before) == 1 else None, "calls": 0}
-        elif after[name].actual != difference.actual:
+        elif has_effect or after[name].actual != difference.actual:
             is_over = one.calls + 1 >= MOST_CALLS
             update |= {"since": None, "written": now if is_over else None, "calls": 0 if is_over else one.calls + 1}
         else:
