@@ -475,7 +475,7 @@ class Cycle:
             self._errors.add(outcome, noted, self._outlook.now)
             if step.verb is Verb.PUSH and tracked.memory.refusal is not None:
                 self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
-        else:
+        elif outcome.is_done:  # a step that was not taken says nothing of the one that was refused
             self._errors.forget(tracked)
             self._follow(outcome)
 
