@@ -7,10 +7,14 @@ what the journal keeps, because vCenter's own log knows the change by it.
 from __future__ import annotations
 
 import http.client
+import io
+import re
 import threading
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
@@ -34,6 +38,8 @@ PAGE: Final = 500
 TAGS_IN_CREATE: Final = (9, 1)
 _FIRST: Final = "vim.version.version11"  # 6.5, which every server understands
 _WITH_TAGS: Final = "vim.version.v9_1_0_0"
+_IS_ENVELOPE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml.*?\?>\s*)?<(?:[\w.-]+:)?Envelope[\s>]", re.DOTALL)
+_ANY_FORMAT: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as it says itself
 R = TypeVar("R")
 
 
@@ -50,6 +56,25 @@ class _Signature(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 1
+
+
+class _Envelope(http.client.HTTPResponse):
+    """An answer that is SOAP, or none: the client finds nothing in a page of HTML, and calls that an empty result."""
+
+    def begin(self) -> None:
+        super().begin()
+        if self.status != HTTPStatus.OK:
+            return
+        kind, encoding = self.getheader("Content-Type", ""), self.getheader("Content-Encoding", "identity")
+        body = self.read()
+        plain = body if encoding.lower() == "identity" else zlib.decompress(body, _ANY_FORMAT)
+        if not _IS_ENVELOPE.match(plain) or b"Body" not in plain:
+            raise http.client.HTTPException(f"the answer is no SOAP ({kind}): {plain[:80]!r}")
+        self.fp, self.length, self.chunked = (
+            io.BufferedReader(io.BytesIO(body)),
+            len(body),
+            False,
+        )  # to be read once more, by the client
 
 
 class Soap:
@@ -305,7 +330,14 @@ class Soap:
         url = urlsplit(self._found.base)
         is_plain = url.scheme == "http"
         port = url.port or (80 if is_plain else 443)
-        made = SoapAdapter.SoapStubAdapter(
+
+        class Adapter(SoapAdapter.SoapStubAdapter):  # type: ignore[misc]  # the vendor's client is not typed
+            def GetConnection(self) -> Any:  # noqa: N802
+                connection = super().GetConnection()
+                connection.response_class = _Envelope
+                return connection
+
+        made = Adapter(
             host=url.hostname,
             port=-port if is_plain else port,  # how the vendor's client is told not to speak TLS
             path=f"{url.path}/sdk",

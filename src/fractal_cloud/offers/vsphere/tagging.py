@@ -202,11 +202,13 @@ class Tagging(Door):
 
     def _value(self, answer: Answer) -> Any:
         body = answer.body()
+        is_told = isinstance(body, dict) and "value" in body if self._is_old else body is not None
+        if answer.call.is_read and not is_told:
+            raise Unreadable(f"the answer to {answer.call} says nothing: {answer.content[:80]!r}")
         if not self._is_old:
             return body
         if answer.content and not isinstance(body, dict):
-            kind = Unreadable if answer.call.is_read else Transient
-            raise kind(f"the answer to {answer.call} is no object: {answer.content[:80]!r}")
+            raise Transient(f"the answer to {answer.call} is no object: {answer.content[:80]!r}")
         return (body or {}).get("value")
 
 
