@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.agent.main import LAST_CALL_SECONDS
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_cloud.offers.aws.subnet import AwsSubnetOffer
@@ -332,6 +333,41 @@ def test_a_verb_that_hangs_is_given_up_and_the_scope_lives_on(
         if timed.component(LS, "subnet")["message"] == "as declared":
             break
     assert timed.component(LS, "subnet")["message"] == "as declared"
+
+
+@pytest.mark.rule("S24")
+def test_an_agent_with_a_verb_that_hangs_heartbeats_stops_and_leaves_its_scope_to_another(
+    timed: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy_all(timed)
+    timed.settle()
+    first = timed.agent
+    with monkeypatch.context() as patch:
+        hanging = Hanging(patch, AwsSubnetOffer, "sightings")
+        running = threading.Thread(target=first.run, daemon=True)
+        running.start()
+        assert hanging.begun.wait(LONG)
+        beats = _heartbeats(timed)
+        until = time.monotonic() + LONG
+        while _heartbeats(timed) == beats and time.monotonic() < until:
+            time.sleep(0.01)
+        assert _heartbeats(timed) > beats, "an agent with a verb that hangs still says that it lives"
+        clock.wait_for_the_others()
+        first.stop()
+        while running.is_alive() and time.monotonic() < until:
+            clock.pass_by(LAST_CALL_SECONDS)
+            running.join(0.05)
+        assert not running.is_alive(), "it did not stop"
+        hanging.released.set()
+    break_glass(timed)
+    timed.start_agent()
+    timed.cycle()
+    assert timed.status(LS, "net") == "ManualOverride", "another agent has the scope at once"
+
+
+def _heartbeats(world: World) -> list[Any]:
+    found: Any = world.api.get("/agents").json()
+    return [one["lastSeen"] for one in (found["items"] if isinstance(found, dict) else found)]
 
 
 @pytest.mark.rule("S24", "S17")

@@ -352,7 +352,7 @@ class Agent:
         asked = [self._calls.submit(self._reach_one, name) for name in names]
         for name, one in zip(names, asked, strict=True):
             try:
-                session, reaches, missing = one.result()
+                session, reaches, missing = self._unless_stopped(one)
             except CloudError as error:
                 log.warning("provider cannot be reached", provider=name, error=error.message)
                 found.is_complete = False
@@ -365,6 +365,13 @@ class Agent:
                 if called.startswith(ANY_HOST):
                     found.unreached[called] = why
         return found
+
+    def _unless_stopped(self, asked: Future[T]) -> T:
+        """Wait for something, but not once the agent was told to stop."""
+        while not self._stopping.is_set():
+            if wait_for([asked], 0.2).done:
+                return asked.result()
+        raise Unreadable("the agent was told to stop")
 
     def _reach_one(self, name: str) -> tuple[Session, dict[tuple[str, str], Reach], dict[str, str]]:
         """What one provider's session reaches and what it does not; raises ``CloudError``, whatever goes wrong."""
@@ -591,16 +598,13 @@ class Agent:
         if seconds < 0.05:
             self._stopping.wait(seconds)
             return
-        if any(turn.unwatch is not None for turn in self._turns.values()):
-            self._sleep(seconds)
-            return
-        woken = self._control.wait(Wait(agent_id=self.settings.agent_id, wake=self._wake, seconds=seconds))
-        self._wake = woken.wake
+        self._sleep(seconds)
 
     def _sleep(self, seconds: float) -> None:
         """Wait for news of the control plane, for whoever watches a scope, or until the time is over.
 
-        News is waited for in a thread of its own; that goes on while this one has been woken by somebody else.
+        News is waited for in a thread of its own; that goes on while this one has been woken by somebody else, or was
+        told to stop.
         """
         if self._poll is None:
             asked = Wait(agent_id=self.settings.agent_id, wake=self._wake, seconds=seconds)
@@ -716,7 +720,8 @@ def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> 
     with ControlPlane(settings.url, settings.token) as control:
         agent = Agent(settings, control, heap=Heap())
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: agent.stop())
+            # In a thread of its own: a handler runs in the middle of whatever the main one holds just then.
+            signal.signal(number, lambda *_: threading.Thread(target=agent.stop, daemon=True).start())
         if on_ready is not None:
             on_ready()
         agent.run()

@@ -99,6 +99,15 @@ CycleSeconds = Annotated[
 Concurrency = Annotated[
     int, Option("--concurrency", envvar="FRACTAL_CONCURRENCY", min=1, help="Cloud calls under way at once.")
 ]
+CallSeconds = Annotated[
+    float,
+    Option(
+        "--call-seconds",
+        envvar="FRACTAL_CALL_SECONDS",
+        min=1.0,
+        help="Seconds after which a call to a cloud that makes no progress is given up.",
+    ),
+]
 SealingKeyText = Annotated[
     str,
     Option(

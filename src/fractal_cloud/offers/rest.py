@@ -89,6 +89,11 @@ class Answer:
         """Whether it was carried out, or begun."""
         return 200 <= self.status < 300
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a page for people, which no API of a cloud answers."""
+        return self.content.lstrip()[:1] == b"<" and b"<html" in self.content[:1024].lower()
+
     def body(self) -> Any:
         """What it holds, read as JSON; None where it is empty or no JSON."""
         try:
@@ -134,6 +139,9 @@ class Dialect(ABC):
         """The error to raise for an answer that is not good."""
         code, words = self.said(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
+        if issubclass(kind, NotFound) and answer.is_page:
+            # A proxy or a portal on the way says so: whether it is there, nobody has told.
+            kind, words = Transient, f"a page of HTML came instead of an answer: {answer.content[:80]!r}"
         if kind is NotFound and answer.call.is_read and not code:
             kind = Unreadable  # not in the vendor's format: something in between answered, and proves nothing (S0)
         error = refusal(
