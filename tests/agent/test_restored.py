@@ -295,7 +295,7 @@ def test_a_file_that_says_nothing_is_no_memory(tmp_path: Path, content: bytes) -
     assert LastSeenFile(tmp_path, "http://here").value == _seen(10)
 
 
-@pytest.mark.rule("C9", "A1")
+@pytest.mark.rule("C9")
 def test_an_agents_token_of_a_backup_is_refused_until_an_admin_confirmed_it(remembering: World) -> None:
     world = remembering
     token = world.api.post("/tokens", json={"name": "west", "role": "agent"}).json()["token"]

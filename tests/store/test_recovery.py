@@ -322,7 +322,7 @@ def test_what_was_being_deleted_in_the_backup_can_be_deployed_again(world: World
     assert (part.deleting, part.bound, part.in_recovery) == (False, None, False)
 
 
-@pytest.mark.rule("C9", "A1")
+@pytest.mark.rule("C9")
 def test_agents_tokens_wait_until_an_admin_confirmed_the_list(world: World) -> None:
     with world.store.write() as tx:
         for name, role in (("west", "agent"), ("east", "agent"), ("ann", "operator")):
