@@ -73,6 +73,8 @@ class VsphereCloud:
             self._pending.reset()
             # Machines that the agent's own call made without tags, as long as it has not put any on.
             self._bare: set[str] = set()
+            # Which vCenter it says it is, where that is to be another one than it was.
+            self.instance = ""
 
     @property
     def takes_tags_in_create(self) -> bool:
@@ -144,6 +146,9 @@ class VsphereCloud:
         if asked.operation == "RetrieveServiceContent":
             reply = self._pass(request)
             version = self.version.encode()
+            if self.instance:
+                said = b"<instanceUuid>%s<" % self.instance.encode()
+                reply = replace(reply, content=re.sub(rb"<instanceUuid>[^<]*<", said, reply.content))
             shown = re.sub(rb"<apiVersion>[^<]*<", b"<apiVersion>%s<" % version, reply.content)
             return replace(reply, content=re.sub(rb"<version>6[^<]*<", b"<version>%s<" % version, shown))
         known = self._sessions.get(_cookie(request.headers.get("cookie", "")))
