@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from fractal_cloud.control.store import Store
+from fractal_cloud.control.store import Store, realms
 from fractal_cloud.control.store.schema import live_systems, plans
 from tests import quick
 from tests.api.conftest import TOKEN, Api, vpc
@@ -257,6 +257,14 @@ def _revoke(stage: Stage, _: str) -> Sent:
     return Sent(f"/tokens/{name}")
 
 
+def _accept_realm(stage: Stage, _: str) -> Sent:
+    name = stage.next("realm")
+    store: Store = stage.app.state.store
+    with store.write() as tx:
+        realms.bind(tx, realms.Bound("default", "aws", name, f"{name}-old", tx.now, f"{name}-new", "a1", tx.now))
+    return Sent("/realms/accept", {"provider": "aws", "name": name, "reason": "rebuilt"})
+
+
 NO_SUCH_TASK: Final = {OTHER_AGENT: 404}  # of what is not its own an agent does not learn whether it is there
 
 API: Final = (
@@ -289,6 +297,8 @@ API: Final = (
     Row("GET", "/offers", READS),
     Row("GET", "/agents", READS),
     Row("GET", "/scopes", READS),
+    Row("GET", "/realms", READS),
+    Row("POST", "/realms/accept", WRITES, _accept_realm),
     Row("GET", "/tokens", ADMINS),
     Row("POST", "/tokens", ADMINS, _new_token),
     Row("DELETE", "/tokens/{id}", ADMINS, _revoke),
