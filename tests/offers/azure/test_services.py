@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fractal_cloud.model.errors import Invalid
+from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.azure.aks import AzureAks
+from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.azure.vm import AzureVm
 from fractal_cloud.offers.cluster_versions import next_version
+from fractal_cloud.offers.rest import Answer, Call, Door
 from tests.offers.azure.examples import EXAMPLES
 from tests.offers.azure.hands import CASES
 from tests.offers.azure.worlds import AzureWorld
@@ -75,6 +78,43 @@ def test_a_version_rises_one_minor_version_at_a_time(world: AzureWorld) -> None:
     world.settle()
     assert world.output("ls-a", "cluster", "kubernetesVersion") == "1.34"
     assert operations(world, "cluster")[before:] == ["createOrUpdate managedClusters"] * 2
+
+
+@pytest.mark.rule("S12", "G15")
+def test_pools_that_somebody_else_puts_first_are_left_alone(world: AzureWorld) -> None:
+    world.deploy("ls-a", *declared(AzureAks))
+    world.settle()
+    path = str(world.output("ls-a", "cluster", "id"))
+    item = world.azure.find(path)
+    assert item is not None
+    [ours] = item["properties"]["agentPoolProfiles"]
+    theirs = {**ours, "name": "batch", "mode": "User", "count": 7, "orchestratorVersion": "1.31"}
+    item["properties"]["agentPoolProfiles"] = [theirs, ours]
+    world.azure.call("PUT", path, item)
+    world.settle()
+    assert world.drift("ls-a", "cluster") is None
+    world.deploy("ls-a", *declared(AzureAks, nodeCount=4, kubernetesVersion="1.34"))
+    world.settle()
+    item = world.azure.find(path)
+    assert item is not None
+    first, second = item["properties"]["agentPoolProfiles"]
+    assert first == theirs
+    assert (second["name"], second["count"], second["orchestratorVersion"]) == (ours["name"], 4, "1.34")
+
+
+def test_an_update_of_what_reports_no_etag_never_turns_into_create_only() -> None:
+    sent: list[dict[str, str]] = []
+
+    class Listening:
+        def write(self, method: str, path: str, body: Any, query: Any, headers: dict[str, str]) -> Answer:
+            sent.append(headers)
+            return Answer(Call(method, path, query), 200, {}, b"{}")
+
+    cloud = Azure(cast("Door", Listening()), Scope("azure", "sub", "shop"))
+    cloud.put("/x", "1", {}, None)
+    cloud.put("/x", "1", {}, 'W/"1"')
+    cloud.put("/x", "1", {}, is_new=True)
+    assert sent == [{}, {"if-match": 'W/"1"'}, {"if-none-match": "*"}]
 
 
 @pytest.mark.parametrize(

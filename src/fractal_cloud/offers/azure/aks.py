@@ -119,7 +119,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
     def actual(self, item: Item) -> dict[str, Any]:
         """What the cluster and its first pool show."""
         properties = item.get("properties") or {}
-        pool: Item = next(iter(properties.get("agentPoolProfiles") or ()), {})
+        pool = _pool_of(properties)
         access = properties.get("apiServerAccessProfile") or {}
         return {
             "kubernetesVersion": properties.get("kubernetesVersion"),
@@ -194,8 +194,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         elif _FORWARD in drift:
             version = next_version(str(sighting.actual[_FORWARD]), wanted.component.kubernetes_version or "", _FORWARD)
             changed["properties"]["kubernetesVersion"] = version
-            for pool in changed["properties"]["agentPoolProfiles"]:
-                pool["orchestratorVersion"] = version
+            _pool_of(changed["properties"])["orchestratorVersion"] = version
         cloud.put(sighting.resource_id, AKS.version, changed, self.etag_of(item))
 
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
@@ -214,10 +213,18 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         return version_warnings(drift, _FORWARD)
 
 
+def _pool_of(properties: Item) -> Item:
+    """Our pool, by its name: other people's may stand first. Of a cluster made otherwise, its first system pool."""
+    pools: list[Item] = properties.get("agentPoolProfiles") or []
+    ours = [pool for pool in pools if pool.get("name") == _POOL]
+    system = [pool for pool in pools if pool.get("mode") == "System"]
+    return next(iter([*ours, *system, *pools]), {})
+
+
 def _apply(item: Item, cluster: AzureAks, names: Collection[str]) -> None:
     properties = item["properties"]
     if "nodeCount" in names:
-        properties["agentPoolProfiles"][0]["count"] = cluster.node_count
+        _pool_of(properties)["count"] = cluster.node_count
     if "skuTier" in names:
         item["sku"] = {**(item.get("sku") or {}), "tier": cluster.sku_tier}
     if "authorizedIPRanges" in names:

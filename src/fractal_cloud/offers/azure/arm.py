@@ -50,6 +50,10 @@ class Azure(Cloud):
             if error.code != NO_GROUP:
                 raise Unreadable(error.message, code=error.code, request_id=error.request_id) from error
 
+    def everywhere(self, kind: ResourceKind, **query: str) -> Iterator[Item]:
+        """All resources of a kind in the subscription, a page a call; raises rather than end early."""
+        return self.children(f"/subscriptions/{self.subscription}/providers/{kind.type}", kind.version, **query)
+
     def children(self, path: str, version: str, **query: str) -> Iterator[Item]:
         """Everything in a collection; raises rather than end early."""
         for page in self._door.pages(path, {VERSION: version, **query}, next_page):
@@ -65,12 +69,12 @@ class Azure(Cloud):
 
     # --- writing: each is one request, sent once
 
-    def put(self, resource_id: str, version: str, body: Item, etag: str | None = None) -> Item:
-        """Write a whole resource: one that has this etag or, without one, one that is not there yet.
+    def put(self, resource_id: str, version: str, body: Item, etag: str | None = None, *, is_new: bool = False) -> Item:
+        """Write a whole resource: one that has this etag, where it reports one; ``is_new``: one that is not there yet.
 
-        Not every service heeds these headers; none minds them.
+        Not every service respects these headers; none refuses them.
         """
-        precondition = {"if-match": etag} if etag is not None else {"if-none-match": "*"}
+        precondition = {"if-none-match": "*"} if is_new else {"if-match": etag} if etag else {}
         return self._item(self._door.write("PUT", resource_id, body, {VERSION: version}, precondition))
 
     def patch(self, resource_id: str, version: str, body: Item, etag: str | None = None) -> None:

@@ -164,7 +164,7 @@ class ResourceOffer(Offer[C, Azure]):
             raise Conflict(f"{name!r} is there already, though no list showed it: it is looked at again")
         location = getattr(wanted.component, "location", None)
         body = {"location": location, "tags": tags.to_mapping(), **self.body(wanted)}
-        made = cloud.put(resource_id, self.kind.version, body)
+        made = cloud.put(resource_id, self.kind.version, body, is_new=True)
         return self.sighting(cloud, {**body, "id": resource_id, **made})
 
     def group_of(self, wanted: Wanted[C]) -> str:

@@ -107,11 +107,18 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
     # --- reading: the address and the subnet stand on the network interface
 
     def items(self, cloud: Azure) -> Iterator[Item]:
-        """All machines of the group, and their interfaces in one list more."""
-        machines = list(cloud.list(VM, **{"$expand": "instanceView"}))
+        """All machines of the group, their interfaces in one list more, and their power in another.
+
+        Azure refuses to list machines with their instance views; it lists the views alone, of the whole subscription.
+        """
+        machines = list(cloud.list(VM))
         interfaces = {canonical_id(one["id"]): one for one in cloud.list(NIC)} if machines else {}
+        views = (
+            {canonical_id(one["id"]): _view(one) for one in cloud.everywhere(VM, statusOnly="true")} if machines else {}
+        )
         for machine in machines:
-            yield {**machine, _BESIDE: interfaces.get(_interface_id(machine))}
+            properties = {**(machine.get("properties") or {}), "instanceView": views.get(canonical_id(machine["id"]))}
+            yield {**machine, "properties": properties, _BESIDE: interfaces.get(_interface_id(machine))}
 
     def find(self, cloud: Azure, resource_id: str) -> Item | None:
         """One machine with its power state and its interface."""
@@ -235,8 +242,12 @@ def _encoded(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
+def _view(item: Item) -> Item:
+    return (item.get("properties") or {}).get("instanceView") or {}
+
+
 def _power(item: Item) -> str:
-    view = (item.get("properties") or {}).get("instanceView") or {}
+    view = _view(item)
     codes = [str(one.get("code") or "") for one in view.get("statuses") or ()]
     return next((code.partition("/")[2] for code in codes if code.startswith("PowerState/")), "")
 

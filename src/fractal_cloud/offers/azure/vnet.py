@@ -140,6 +140,7 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
                 self.kind.version,
                 _subnet(name, block, subnet["properties"] if subnet is not None else None),
                 subnet["etag"] if subnet is not None else None,
+                is_new=subnet is None,
             )
             return
 

@@ -87,6 +87,9 @@ class Arm:
         self._knobs = knobs
 
     def list(self, request: Request, draft: Draft) -> Reply:
+        if "instanceView" in request.query.get("$expand", "") and "$filter" not in request.query:
+            words = "Expand Instance View is only supported when Virtual Machine Scale Set resource filter is applied."
+            raise Refused(400, "BadRequest", words)
         group = request.words.get("group", "").lower()
         if group:
             _group(request, draft)
@@ -201,6 +204,9 @@ class Arm:
 
     def _seen(self, request: Request, draft: Draft, body: Body) -> Body:
         seen = show(self.kind, draft, body)
+        if request.query.get("statusOnly") == "true":
+            told = {key: seen[key] for key in ("id", "name", "type", "location")}
+            return {**told, "properties": {"instanceView": body.get("_instanceView")}}
         for name in (request.query.get("$expand") or "").split(","):
             if f"_{name}" in body:
                 seen["properties"] = {**seen["properties"], name: body[f"_{name}"]}
