@@ -177,7 +177,7 @@ TABLE = (
     Row(
         "S11b",
         PRESENT,
-        lambda s: owned_without_reconcile(s) and s.tags_frozen and s.stance is NONE,
+        lambda s: owned_without_reconcile(s) and s.tags_frozen and s.stance in (NONE, IMPORTED),
         Status.MANUAL_OVERRIDE,
         Action.NOTHING,
         OVERRIDE,
