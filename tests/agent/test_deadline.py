@@ -14,7 +14,7 @@ from fractal_cloud.agent.deadline import Deadline
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.store import Store
-from fractal_cloud.model.wire import Registered, Registration
+from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
 from tests.world import ADMIN_TOKEN, World, vpc
 
 REGIONS = ("eu-west-1", "eu-central-1", "us-east-1", "us-west-2")
@@ -61,7 +61,7 @@ def test_the_steady_clock_is_the_one_that_goes_on_while_the_machine_sleeps() -> 
 
 
 class Slow(ControlPlane):
-    """A control plane whose answer to a registration takes as long as the lease it gives."""
+    """A control plane whose answers to registrations and heartbeats take longer than the lease they give."""
 
     def __init__(self, world: World, delay: Callable[[], None]) -> None:
         super().__init__("http://testserver", ADMIN_TOKEN, client=world.api)
@@ -69,6 +69,11 @@ class Slow(ControlPlane):
 
     def register(self, registration: Registration) -> Registered:
         answer = super().register(registration)
+        self._delay()
+        return answer
+
+    def heartbeat(self, beat: Heartbeat) -> Beat:
+        answer = super().heartbeat(beat)
         self._delay()
         return answer
 
@@ -83,6 +88,43 @@ def test_the_lease_counts_from_before_the_registration_was_sent(world: World, mo
     agent._register()
     assert not agent._may_write(), "seven seconds, of which eight went by before the answer was there"
     agent.close()
+
+
+def test_the_lease_counts_from_before_the_heartbeat_was_sent(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = Clocks(monkeypatch)
+    slowness = [0.0]
+
+    def delay() -> None:
+        clocks.steady += slowness[0]
+
+    agent = _agent(world, Slow(world, delay), "slow")
+    agent._register()
+    agent._beat()
+    assert agent._may_write()
+    slowness[0] = 8.0
+    agent._beat()
+    assert not agent._may_write(), "seven seconds, of which eight went by before the answer was there"
+    agent.close()
+
+
+def test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again(world: World) -> None:
+    """Somebody took it over and gave it back: its work did not change, so the claim tells none of it, and no cycle
+    saw the loss.
+    """
+    world.deploy("ls-a", vpc())
+    world.settle()
+    (before,) = world.agent._turns.values()
+    with _store(world).write() as tx:
+        tx.connection.exec_driver_sql("UPDATE scopes SET token = token + 1")
+    world.agent._claim()
+    assert before.held.is_lost
+    assert not world.agent._turns, "all of its work is asked for in the next claim"
+    world.agent._claim()
+    (after,) = world.agent._turns.values()
+    assert after.held is not before.held
+    assert after.held.tracked
+    world.settle()
+    world.assert_safe()
 
 
 def _agent(world: World, plane: ControlPlane, name: str) -> Agent:

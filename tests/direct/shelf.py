@@ -129,7 +129,8 @@ class Room:
 
     def __post_init__(self) -> None:
         self.held = HeldScope(SCOPE, self.shelf, confirm_realm=lambda: None)
-        self.facts = OfferFacts(self.offer, Watchdog(120.0))
+        self.watchdog = Watchdog(120.0)
+        self.facts = OfferFacts(self.offer, self.watchdog)
         self.settings = AgentSettings()
         self.outlook = Outlook(self.held, Picture(), {KIND: self.facts}, self.settings, NOW)
 

@@ -17,6 +17,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    GivenUp,
     Overtaken,
     Throttled,
     Transient,
@@ -29,6 +30,7 @@ from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.offers.offer import Wanted
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 from tests.direct.shelf import FrozenOffer, Item, ItemOffer, Room, component, item
@@ -481,6 +483,74 @@ def _failure(outcome: Outcome) -> str:
     assert isinstance(outcome.error, Unexpected)
     assert (outcome.written, outcome.had_no_effect) == (False, True)
     return outcome.error.message
+
+
+@pytest.mark.rule("S24")
+def test_what_nobody_foresaw_in_a_write_is_this_components_error_and_may_have_had_an_effect() -> None:
+    scene, step = _update()
+
+    def fail() -> None:
+        raise RuntimeError("a fault in the offer")
+
+    scene.shelf.before["update"] = fail
+    outcome = scene.carry_out(step)
+    assert isinstance(outcome.error, Unexpected | Transient)
+    assert "a fault in the offer" in outcome.error.message
+    assert (outcome.written, outcome.is_done, outcome.had_no_effect) == (True, False, False)
+    assert outcome.view == View(sighting=scene.seen)
+
+
+@pytest.mark.rule("S24")
+def test_a_fault_of_our_own_is_an_error_of_the_component_with_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, step = _update()
+
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("a fault of our own")
+
+    monkeypatch.setattr(Writer, "_guard", fail)
+    outcome = scene.carry_out(step)
+    assert isinstance(outcome.error, Unexpected)
+    assert (outcome.error.message, outcome.error.code) == (surprise(RuntimeError("a fault of our own")), "RuntimeError")
+    monkeypatch.setattr(Writer, "_read", fail)
+    again = scene.carry_out(step)
+    assert again.view is not None
+    assert isinstance(again.view.error, Unreadable)
+    assert again.view.error.message == surprise(RuntimeError("a fault of our own"))
+
+
+@pytest.mark.rule("S24")
+def test_a_call_that_did_not_return_in_time_is_given_up_and_counts_as_sent() -> None:
+    planned = Planned(component(), Step(Verb.UPDATE, "drift"), "e", None)
+    gone = Outcome(planned, error=GivenUp("no answer"), written=True)
+    assert (gone.is_given_up, gone.had_no_effect) == (True, False)
+    assert not Outcome(planned, error=Denied("no"), written=True).is_given_up
+    assert not Outcome(planned).is_given_up
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize("verb", Verb)
+def test_in_a_recovery_nothing_is_written_whatever_led_here(verb: Verb) -> None:
+    scene = Scene(component(in_recovery=True), item(MINE))
+    outcome = scene.carry_out(Step(verb, "drift"))
+    assert scene.shelf.calls == []
+    assert (outcome.abandoned, outcome.written) == (True, False)
+
+
+def test_a_creation_never_goes_the_way_of_a_change() -> None:
+    scene, _ = _update()
+    room = scene.room
+    writer = Writer(room.held, room.outlook, room.facts, lambda: True, lambda _: True)
+    with pytest.raises(AssertionError, match=r"^a creation has its own way$"):
+        writer._write(scene.tracked, item(MINE), Step(Verb.CREATE, "create"))
+
+
+@pytest.mark.rule("G15")
+def test_what_is_written_knows_its_parent_and_what_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(drifting(ignore_drift=frozenset({"policy"})), item(MINE, actual=SIZE_DRIFT))
+    monkeypatch.setattr(scene.room.outlook, "parent_id", lambda tracked: "net-1" if tracked is scene.tracked else None)
+    scene.carry_out(Step(Verb.UPDATE, "drift"))
+    (call,) = scene.shelf.writes
+    assert (call[2].parent_id, call[2].ignored) == ("net-1", frozenset({"policy"}))
 
 
 def test_an_outcome_is_empty_unless_said() -> None:

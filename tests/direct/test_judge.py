@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.errors import AwaitsPerson, Unreadable
+from fractal_cloud.model.errors import AwaitsPerson, OtherRealm, Unreadable
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Bound, Override, RequestKind
+from fractal_cloud.model.wire import Bound, Override, RequestKind, Setback
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import Difference
 from fractal_cloud.rules.judge import Judgement, Step, Verb, judge
 from fractal_cloud.rules.requests import Answer
+from fractal_cloud.rules.setbacks import digest
 from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere
 from tests.direct.things import (
     CYCLE,
@@ -140,7 +141,7 @@ MOVED = tracked(declared_identity=Identity(TYPE, Scope("aws", "123456789012", "u
 @pytest.mark.rule("S18")
 def test_a_moved_declaration_is_failed_and_destroys_nothing() -> None:
     found = judge(MOVED, seen(), around())
-    assert found == Judgement("S12", FAILED, MANAGED, words.cannot_change(MOVED, {}), carried_out=True)
+    assert found == Judgement("S12", FAILED, MANAGED, words.cannot_change(MOVED, {}), carried_out=True, stuck=True)
 
 
 @pytest.mark.rule("S13")
@@ -500,6 +501,119 @@ def test_what_the_cloud_does_to_what_is_not_ours_is_not_our_status(condition: Co
     assert (found.rule, found.status, found.in_progress, found.carried_out) == ("S11", MANUAL, False, True)
 
 
+@pytest.mark.rule("S0", "C8")
+def test_what_cannot_be_read_says_what_it_waits_for() -> None:
+    found = judge(tracked(), View(error=Unreadable("throttled")), around(waits_for=("net",)))
+    assert found.waits_for == ("net",)
+
+
+@pytest.mark.rule("S19", "S4a", "S2")
+def test_what_is_not_created_says_where_it_was_found() -> None:
+    other = sighting(name="other")
+    view = found_elsewhere(other)
+    holds = judge(tracked(), view, around(traits=TypeTraits(holds_data=True)))
+    message = words.renamed(tracked(), other)
+    assert holds == Judgement("S4a", FAILED, MANAGED, message, carried_out=True)
+    let_go = judge(tracked(memory(OVERRIDE)), view, around())
+    assert let_go == Judgement("S2", MANUAL, OVERRIDE, message, carried_out=True, stuck=True)
+
+
+@pytest.mark.rule("C9")
+def test_in_a_recovery_it_is_read_and_nothing_else_follows() -> None:
+    for error in (None, Unreadable("throttled")):
+        view = seen(actual={"size": 2}) if error is None else View(error=error)
+        for deleting in (False, True):
+            component = tracked(memory(waits_for=("net",)), in_recovery=True, deleting=deleting, request=PUSH)
+            found = judge(component, view, around(declared={"size": 3}, mark=None))
+            message = words.in_recovery(ME, error)
+            drift = SIZE if error is None else {}
+            assert found == Judgement("C9", None, MANAGED, message, drift, waits_for=("net",), stuck=True)
+
+
+# --- S27: values that somebody sets back
+
+GIVEN_UP = Setback(parameter="size", at=[NOW], value=digest(3), given_up=True)
+WAITING = Setback(parameter="size", at=[], value=digest(3), written=NOW)
+
+
+@pytest.mark.rule("S27")
+@pytest.mark.parametrize(("tags", "stance"), [(MINE, MANAGED), (HANDSHAKE, OVERRIDE)])
+def test_a_write_that_is_not_visible_yet_is_awaited(tags: ProtocolTags, stance: Stance) -> None:
+    is_back = tags is HANDSHAKE
+    known = (WAITING.model_copy(update={"in_handshake": is_back}),)
+    component = tracked(memory(stance, setbacks=known))
+    found = judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3}))
+    rule, status = ("S9", ASKED_BACK) if is_back else ("S12", MUTATING)
+    message = words.not_visible(SIZE)
+    assert found == Judgement(rule, status, stance, message, SIZE, in_progress=True, setbacks=known)
+
+
+@pytest.mark.rule("S27", "T6")
+@pytest.mark.parametrize(("tags", "stance"), [(MINE, MANAGED), (HANDSHAKE, OVERRIDE)])
+def test_what_is_always_set_back_is_given_up_and_failed(tags: ProtocolTags, stance: Stance) -> None:
+    is_back = tags is HANDSHAKE
+    known = (GIVEN_UP.model_copy(update={"in_handshake": is_back}),)
+    component = tracked(memory(stance, setbacks=known))
+    found = judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3}))
+    rule = "S9" if is_back else "S12"
+    assert found == Judgement(rule, FAILED, stance, words.set_back(known), SIZE, setbacks=known)
+
+
+@pytest.mark.rule("S27", "S18")
+def test_what_is_given_up_and_what_cannot_change_are_both_said_and_the_rest_is_reconciled() -> None:
+    component = tracked(memory(setbacks=(GIVEN_UP,)))
+    peers = {"peers": Difference(["a"], [])}
+    view = seen(actual={"size": 2, "zone": "b", "peers": []})
+    found = judge(component, view, around(declared={"size": 3, "zone": "a", "peers": ["a"]}))
+    message = f"{words.cannot_change(component, ZONE)}; {words.set_back((GIVEN_UP,))}"
+    assert (found.status, found.message) == (FAILED, message)
+    assert found.step == Step(Verb.UPDATE, "drift", drift=peers)
+    assert found.in_progress
+
+
+@pytest.mark.rule("S27")
+def test_a_value_that_stands_again_says_so_until_its_fight_is_over() -> None:
+    stands = GIVEN_UP.model_copy(update={"since": NOW - timedelta(minutes=29)})
+    component = tracked(memory(setbacks=(stands,)))
+    found = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    message = words.set_back((stands,))
+    assert found == Judgement("S12", FAILED, MANAGED, message, carried_out=True, setbacks=(stands,))
+    over = replace(component, memory=memory(setbacks=(stands.model_copy(update={"since": NOW - timedelta(hours=1)}),)))
+    assert judge(over, seen(actual={"size": 3}), around(declared={"size": 3})) == Judgement(
+        "S12", ACTIVE, MANAGED, words.in_step(), carried_out=True
+    )
+
+
+@pytest.mark.rule("S27", "S13")
+def test_while_the_cloud_is_at_work_no_fight_is_counted() -> None:
+    confirmed = Setback(parameter="size", at=[], value=digest(3), since=NOW - timedelta(minutes=1))
+    component = tracked(memory(setbacks=(confirmed,)))
+    busy = judge(component, seen(condition=Condition.CHANGING, actual={"size": 2}), around(declared={"size": 3}))
+    assert busy.setbacks == (confirmed,)
+    assert busy.in_progress
+    quiet = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    assert quiet.setbacks == (confirmed.model_copy(update={"since": None, "at": [NOW]}),)
+    linked = Setback(parameter="peers", at=[], value=digest(["a"]), since=NOW - timedelta(minutes=1))
+    component = tracked(memory(setbacks=(linked,)))
+    found = judge(component, seen(actual={"peers": []}), around(declared={"peers": ["a"]}))
+    assert found.setbacks == (linked,), "what links set is nobody's declaration"
+
+
+@pytest.mark.rule("S27", "S12a", "S9")
+def test_what_is_followed_is_kept_while_it_is_shown_and_when_it_is_handed_back() -> None:
+    shown = judge(tracked(memory(NONE, setbacks=(WAITING,))), seen(actual={"size": 2}), around(declared={"size": 3}))
+    assert (shown.rule, shown.setbacks) == ("S12a", (WAITING,))
+    begins = judge(tracked(memory(OVERRIDE, setbacks=(GIVEN_UP,))), seen(HANDSHAKE), around())
+    assert begins.setbacks == (), "a handshake begins anew"
+    own = Setback(parameter="size", at=[], value=digest(3), since=NOW, in_handshake=True)
+    for tags, by_tag in ((HANDSHAKE, False), (MINE, True)):
+        component = tracked(memory(OVERRIDE, setbacks=(own,)), readoption_by_tag=by_tag)
+        done = judge(component, seen(tags, actual={"size": 3}), around(declared={"size": 3}))
+        assert (done.stance, done.setbacks) == (MANAGED, (own,))
+    hands_off = judge(tracked(memory(OVERRIDE, setbacks=(own,))), seen(), around())
+    assert (hands_off.rule, hands_off.setbacks) == ("S11", ())
+
+
 # --- what operators ask for
 
 FREE = ProtocolTags(owner=ME)
@@ -704,7 +818,7 @@ def test_a_deletion_waits_while_the_cloud_is_at_work(condition: Condition) -> No
 
 @pytest.mark.rule("O10", "S0", "C8")
 def test_what_cannot_be_read_stays_deleting_and_says_whether_a_person_is_needed() -> None:
-    for error in (Unreadable("throttled"), AwaitsPerson("renamed")):
+    for error in (Unreadable("throttled"), AwaitsPerson("renamed"), OtherRealm("another account")):
         found = judge(going(), View(error=error), around(dependents=("sub",), left_dependents=("x",)))
         message = words.deletion_unreadable(going(), error)
         assert found == Judgement("S0", None, MANAGED, message, in_progress=True, stuck=error.needs_person)

@@ -58,7 +58,7 @@ BEFORE = Remembered(
 def test_what_was_seen_is_what_is_remembered() -> None:
     component = tracked(BEFORE, parameters={"size": 3})
     view = seen(resource_id="id-1", incarnation="new", actual={"size": 3, "extra": 1}, outputs={"vpcId": "id-1"})
-    found = remember(component, view, judged(waits_for=("sub",)))
+    found = remember(component, view, judged(waits_for=("sub",), setbacks=BEFORE.setbacks))
     assert found == Remembered(
         stance=MANAGED,
         status=ACTIVE,
@@ -79,11 +79,52 @@ def test_what_was_seen_is_what_is_remembered() -> None:
 @pytest.mark.rule("S0")
 def test_what_cannot_be_read_stays_as_it_was_but_for_the_message() -> None:
     view = View(error=Unreadable("throttled"))
-    found = remember(tracked(BEFORE), view, judged(status=None, message="cannot be read", stuck=False))
-    assert found == replace(BEFORE, message="cannot be read", stuck=False)
+    unread = judged(status=None, message="cannot be read", stuck=False, waits_for=("sub",))
+    found = remember(tracked(BEFORE), view, unread)
+    assert found == replace(BEFORE, message="cannot be read", stuck=False, waits_for=("sub",))
     waiting = replace(BEFORE, links=LINKED)
     found = remember(tracked(waiting), view, judged(message="cannot be read", stuck=True))
-    assert found == replace(waiting, message="cannot be read; link to 'db': no key", stuck=True)
+    assert found == replace(waiting, message="cannot be read; link to 'db': no key", stuck=True, waits_for=())
+
+
+@pytest.mark.rule("S24")
+def test_what_could_not_be_judged_is_failed_and_all_else_stays() -> None:
+    known = replace(BEFORE, links=LINKED)
+    unjudged = judged(NONE, Status.FAILED, rule="S24", message="its offer failed")
+    expected = replace(known, status=Status.FAILED, message="its offer failed; link to 'db': no key")
+    assert remember(tracked(known), seen(), unjudged) == expected
+    hands_off = remember(tracked(known), seen(), replace(unjudged, status=None))
+    assert hands_off.status is Status.INSTANTIATING
+
+
+@pytest.mark.rule("C9", "S12a")
+@pytest.mark.parametrize(
+    ("rule", "stance", "noticing", "restored"),
+    [
+        ("S4", MANAGED, False, False),
+        ("S9", MANAGED, False, False),
+        ("S11a", MANAGED, False, False),
+        ("S12", MANAGED, False, False),
+        ("S12", MANAGED, True, True),
+        ("S9", OVERRIDE, False, True),
+        ("S12a", MANAGED, False, True),
+        ("S7", OVERRIDE, False, True),
+        ("S14", MANAGED, False, True),
+    ],
+)
+def test_what_a_backup_remembered_counts_until_it_was_shown_and_taken_over(
+    rule: str, stance: Stance, noticing: bool, restored: bool
+) -> None:
+    judgement = judged(stance, rule=rule, noticing=noticing)
+    assert remember(tracked(memory(restored=True)), seen(), judgement).restored is restored
+    assert remember(tracked(memory()), seen(), judgement).restored is False
+
+
+@pytest.mark.rule("C9", "S17")
+def test_an_intent_of_a_backup_only_recognises_and_hides_no_absence() -> None:
+    found = remember(tracked(memory(intent=intent(restored=True))), ABSENT, judged())
+    assert found.absent_since == AT_PUBLICATION
+    assert found.intent == intent(restored=True)
 
 
 @pytest.mark.rule("S20")

@@ -1,0 +1,481 @@
+"""The parts of a cycle that decide what is tried, what is confirmed first, and what is held back; each by itself.
+
+The cloud is a shelf, the control plane a list of what was published, and both clocks are set by the test.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fractal_cloud.agent.client import LeaseLost
+from fractal_cloud.agent.cycle import Cycle, Surroundings
+from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.scope import AbsentReads
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.errors import Conflict, Denied, Transient, Unreadable
+from fractal_cloud.model.identity import Identity
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.situation import Trace
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.wire import Refusal, ScopeReport
+from fractal_cloud.offers.link import Handlers
+from fractal_cloud.offers.secret import SealingKey
+from fractal_cloud.rules.judge import Judgement, Step, Verb
+from fractal_cloud.rules.situate import View
+from tests.direct.shelf import KIND, ItemOffer, Room, WindowOffer, component, item
+from tests.direct.things import ME, MINE, NOW, OTHER, SCOPE, intent, memory
+
+SETTINGS = AgentSettings(cycle_seconds=30.0, concurrency=1)
+CREATE = Step(Verb.CREATE, "create")
+DELETED = Judgement("S7", Status.DELETED, Stance.MANAGED, "left", carried_out=True, finished=True, left=True)
+
+
+class Stage(Room):
+    """A room with a cycle in it."""
+
+    def __init__(self, offer: ItemOffer | None = None) -> None:
+        super().__init__(offer or ItemOffer())
+        self.published: list[ScopeReport] = []
+        self.allowed = True
+        self.stopwatch = 100.0
+        self.pool = ThreadPoolExecutor(2)
+        offers = {KIND: self.facts}
+        self.around = Surroundings(
+            settings=SETTINGS,
+            offers=offers,
+            reader=Reader({KIND: self.offer}, {KIND: self.facts.compared}, self.pool, 100),
+            pool=self.pool,
+            publisher=self,
+            watchdog=self.watchdog,
+            handlers=Handlers(),
+            sealing=SealingKey(b"\0" * 32),
+            now=lambda: NOW,
+            may_write=lambda: self.allowed,
+            steadily=lambda: self.stopwatch,
+        )
+        self.begin()
+
+    def begin(self) -> Cycle:
+        """The next cycle of the scope."""
+        self.cycle = Cycle(self.held, self.around)
+        return self.cycle
+
+    def publish(self, report: ScopeReport) -> datetime:
+        self.published.append(report)
+        return NOW
+
+    @property
+    def traces(self) -> dict[str, View]:
+        return self.cycle._outlook.traces
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.pool.shutdown()
+
+
+@pytest.fixture
+def windowed() -> Iterator[Stage]:
+    made = Stage(WindowOffer())
+    yield made
+    made.pool.shutdown()
+
+
+# --- the right to write
+
+
+@pytest.mark.rule("S16")
+@pytest.mark.parametrize(
+    ("allowed", "lost", "expected"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_a_scope_is_written_to_only_while_it_is_ours_and_the_agent_may(
+    stage: Stage, allowed: bool, lost: bool, expected: bool
+) -> None:
+    stage.allowed, stage.held.is_lost = allowed, lost
+    assert stage.cycle._may_write() is expected
+
+
+# --- what is tried
+
+
+@pytest.mark.rule("S21")
+def test_a_step_is_tried_once_in_a_cycle_and_not_while_it_is_held_back(stage: Stage) -> None:
+    tracked = component()
+    stage.add(tracked)
+    cycle = stage.cycle
+    step = Step(Verb.UPDATE, "drift")
+    assert cycle._may_try(tracked, step)
+    assert not cycle._may_try(tracked, None)
+    cycle._taken.add((tracked.uid, "update:[]"))
+    assert not cycle._may_try(tracked, step)
+    assert cycle._may_try(tracked, Step(Verb.FINISH, "handshake")), "another step is another matter"
+    other = component(uid="u2")
+    assert cycle._may_try(other, step), "and so is another component"
+
+
+@pytest.mark.rule("S21")
+@pytest.mark.parametrize(
+    ("verb", "until", "expected"), [("update", 1, False), ("update", 0, True), ("delete", 1, True)]
+)
+def test_a_refused_write_waits_until_its_next_try_is_due(stage: Stage, verb: str, until: int, expected: bool) -> None:
+    refusal = Refusal(verb=verb, message="no", since=NOW, until=NOW + timedelta(seconds=60 * until))
+    tracked = component(memory(refusal=refusal))
+    stage.add(tracked)
+    assert stage.cycle._may_try(tracked, Step(Verb.UPDATE, "drift")) is expected
+
+
+@pytest.mark.rule("L10")
+def test_a_deletion_waits_for_what_links_made_and_nothing_else_does(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracked = component(deleting=True)
+    stage.add(tracked)
+    asked: list[Any] = []
+
+    def holds(*given: Any) -> bool:
+        asked.append(given)
+        return True
+
+    monkeypatch.setattr(stage.cycle._wiring, "holds_deletion", holds)
+    assert not stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
+    assert asked == [(tracked, stage.cycle._outlook.judge(tracked))]
+    assert stage.cycle._may_try(tracked, Step(Verb.UPDATE, "drift"))
+    monkeypatch.setattr(stage.cycle._wiring, "holds_deletion", lambda *_: False)
+    assert stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
+
+
+# --- rivals
+
+
+def _declared(uid: str, live_system_id: str, hours: int, name: str = "web", **more: Any) -> Any:
+    identity = Identity(KIND, SCOPE, name)
+    values = {"identity": identity, "declared_identity": identity, "deployed_at": NOW + timedelta(hours=hours), **more}
+    return component(memory(Stance.NONE, resource_id=None), uid=uid, live_system_id=live_system_id, **values)
+
+
+@pytest.mark.rule("O2")
+def test_of_several_that_would_create_one_resource_the_first_deployed_does(stage: Stage) -> None:
+    late, early, alone = _declared("a", ME, 2), _declared("b", OTHER, 1), _declared("c", ME, 0, "other")
+    third = _declared("d", "ls-c", 3)
+    cycle = stage.cycle
+    assert cycle._without_rivals([late, early, alone, third]) == [alone, early]
+    assert cycle._outlook.rivals == {"a": OTHER, "d": OTHER}
+
+
+@pytest.mark.rule("O2")
+def test_of_two_deployed_at_the_same_moment_the_name_decides(stage: Stage) -> None:
+    one, two = _declared("a", OTHER, 1), _declared("b", ME, 1)
+    assert stage.cycle._without_rivals([one, two]) == [two]
+    assert stage.cycle._outlook.rivals == {"a": ME}
+
+
+@pytest.mark.rule("O2", "S17")
+def test_who_tried_already_in_this_cycle_does_not_try_again_and_still_is_the_rival(stage: Stage) -> None:
+    one, two = _declared("a", ME, 1), _declared("b", OTHER, 2)
+    stage.cycle._tried.add("a")
+    assert stage.cycle._without_rivals([one, two]) == []
+    assert stage.cycle._outlook.rivals == {"b": ME}
+
+
+@pytest.mark.rule("S17")
+@pytest.mark.parametrize(
+    ("offer", "error", "remembered", "expected"),
+    [
+        (ItemOffer, Conflict("taken"), memory(intent=intent(attempts=2)), True),
+        (ItemOffer, Conflict("taken"), memory(intent=intent(attempts=3)), True),
+        (ItemOffer, Conflict("taken"), memory(intent=intent(attempts=1)), False),
+        (ItemOffer, Conflict("taken"), memory(), False),
+        (ItemOffer, Denied("no"), memory(intent=intent(attempts=2)), False),
+        (ItemOffer, None, memory(intent=intent(attempts=2)), False),
+        (WindowOffer, Conflict("taken"), memory(intent=intent(attempts=2)), False),
+    ],
+)
+def test_a_name_may_be_taken_by_the_own_try_before_whose_answer_was_lost(
+    offer: type[ItemOffer], error: Any, remembered: Any, expected: bool
+) -> None:
+    stage = Stage(offer())
+    assert stage.cycle._may_be_its_own_rival(component(remembered), error) is expected
+    stage.pool.shutdown()
+
+
+# --- what had an id is confirmed gone first
+
+
+def _vanished(stage: Stage, remembered: Any = None, **more: Any) -> Any:
+    tracked = component(remembered or memory(), **more)
+    stage.add(tracked)
+    return tracked
+
+
+@pytest.mark.rule("S19")
+def test_what_vanished_is_read_by_its_id_before_it_is_created_again(stage: Stage) -> None:
+    tracked = _vanished(stage)
+    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.shelf.calls == [("read", "id-1", frozenset())]
+    assert stage.traces["u1"].trace is Trace.GONE
+    assert not stage.cycle._found_out
+    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert len(stage.shelf.calls) == 1, "once in a cycle"
+
+
+@pytest.mark.rule("S19")
+def test_what_never_had_an_id_is_created_without_a_read(stage: Stage) -> None:
+    tracked = _vanished(stage, memory(Stance.NONE, resource_id=None))
+    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.shelf.calls == []
+
+
+@pytest.mark.rule("S19", "S18")
+@pytest.mark.parametrize("more", [{"name": "other"}, {"moved_to": "us-east-1"}])
+def test_what_is_found_elsewhere_is_not_created_again(stage: Stage, more: dict[str, Any]) -> None:
+    tracked = _vanished(stage)
+    stage.shelf.items["id-1"] = found = item(MINE, **more)
+    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.traces["u1"] == View(trace=Trace.ELSEWHERE, elsewhere=found)
+    assert stage.cycle._found_out
+
+
+@pytest.mark.rule("S19", "S0")
+def test_what_cannot_be_read_by_its_id_is_not_created_again(stage: Stage) -> None:
+    tracked = _vanished(stage)
+    error = Unreadable("throttled")
+
+    def fail() -> None:
+        raise error
+
+    stage.shelf.before["read"] = fail
+    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.traces["u1"] == View(error=error)
+    assert stage.cycle._found_out
+
+
+@pytest.mark.rule("S15", "S19")
+def test_what_the_list_did_not_show_but_its_id_does_is_there(stage: Stage) -> None:
+    tracked = _vanished(stage)
+    stage.shelf.items["id-1"] = found = item(MINE)
+    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.cycle._outlook.view(tracked) == View(sighting=found)
+    assert stage.cycle._found_out
+
+
+@pytest.mark.rule("S19")
+def test_each_is_confirmed_by_itself_and_what_was_found_out_stays_so(stage: Stage) -> None:
+    gone = _vanished(stage)
+    identity = Identity(KIND, SCOPE, "db")
+    there = component(
+        memory(resource_id="id-2"), uid="u2", component_id="db", identity=identity, declared_identity=identity
+    )
+    stage.add(there)
+    stage.shelf.items["id-2"] = Sighting(KIND, "other", "id-2", protocol=MINE)
+    assert stage.cycle._confirm_gone([gone, there]) == {"u1"}
+    assert stage.cycle._found_out
+    assert stage.cycle._confirm_gone([gone]) == {"u1"}
+    assert stage.cycle._found_out
+
+
+@pytest.mark.rule("S17")
+def test_an_open_creation_that_bears_a_mark_is_looked_for_by_it(stage: Stage) -> None:
+    stage.offer.mark_of = {"i1": "id-marked"}  # type: ignore[misc]
+    tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
+    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.shelf.calls == [("read", "id-marked", frozenset())]
+
+
+# --- looks without what a lost answer may have made
+
+
+@pytest.mark.rule("S17")
+def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: Stage) -> None:
+    tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
+    other = component(memory(Stance.NONE, resource_id=None), uid="u2")
+    stage.add(other)
+    stage.cycle._count_absent_reads()
+    stage.stopwatch += 7.0
+    stage.begin()._count_absent_reads()
+    counted = stage.held.absent_reads
+    assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=7))}
+    stage.cycle._outlook.picture.put(item(MINE))
+    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._count_absent_reads()
+    assert counted == {}
+    assert tracked.memory.intent is not None
+
+
+@pytest.mark.rule("S17", "S0")
+def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage: Stage) -> None:
+    _vanished(stage, memory(intent=intent(), resource_id=None))
+    stage.cycle._count_absent_reads()
+    stage.cycle._outlook.picture.errors[KIND] = Unreadable("throttled")
+    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._count_absent_reads()
+    assert stage.held.absent_reads == {}
+
+
+class Denying(ItemOffer):
+    """Whose «not found» may mean «not authorised»."""
+
+    denial_looks_absent = True
+
+
+@pytest.mark.rule("O17")
+def test_where_not_found_may_mean_not_authorised_every_absence_is_counted() -> None:
+    stage = Stage(Denying())
+    _vanished(stage)
+    stage.cycle._count_absent_reads()
+    assert stage.held.absent_reads["u1"].count == 1
+    stage.pool.shutdown()
+
+
+def _reads(count: int, seconds: float) -> AbsentReads:
+    return AbsentReads(count, timedelta(seconds=seconds))
+
+
+@pytest.mark.rule("S17")
+@pytest.mark.parametrize(
+    ("reads", "over"),
+    [
+        (None, False),
+        (_reads(1, 3600.0), False),
+        (_reads(2, 59.9), False),
+        (_reads(2, 60.0), True),
+        (_reads(3, 61.0), True),
+    ],
+)
+def test_the_window_is_two_looks_and_two_cycles_at_least(windowed: Stage, reads: Any, over: bool) -> None:
+    tracked = _vanished(windowed, memory(intent=intent()))
+    if reads is not None:
+        windowed.held.absent_reads["u1"] = reads
+    assert windowed.cycle._outlook._is_window_over(tracked) is over
+
+
+@pytest.mark.rule("S17", "O10")
+def test_what_is_recognised_by_its_name_needs_no_window_but_before_its_deletion_ends(stage: Stage) -> None:
+    open_one = memory(intent=intent())
+    assert stage.cycle._outlook._is_window_over(component(open_one))
+    assert not stage.cycle._outlook._is_window_over(component(open_one, deleting=True))
+    assert not stage.cycle._outlook._is_window_over(component(memory(intent=intent(resource_id="id-1"))))
+    assert stage.cycle._outlook._is_window_over(component(memory(), deleting=True)), "without an intent there is none"
+    stage.held.absent_reads["u1"] = _reads(2, 60.0)
+    assert stage.cycle._outlook._is_window_over(component(open_one, deleting=True))
+
+
+@pytest.mark.rule("S17", "O10")
+def test_a_lost_creation_is_awaited_before_its_deletion_ends(stage: Stage) -> None:
+    lost = _vanished(stage, memory(intent=intent(), resource_id=None), deleting=True)
+    judgement = stage.cycle._outlook.judge(lost)
+    assert (judgement.rule, judgement.finished) == ("S17", False)
+    stage.held.absent_reads["u1"] = _reads(2, 60.0)
+    assert stage.cycle._outlook.judge(lost).finished
+
+
+# --- what is left is held back
+
+
+@pytest.mark.rule("O10")
+def test_what_is_left_stays_until_what_it_depends_on_is_done_with_in_the_same_report(stage: Stage) -> None:
+    net = component(uid="net", component_id="net", deleting=True)
+    web = component(uid="web", component_id="web", deleting=True, dependencies=("net",))
+    stage.add(net, web)
+    waiting = Judgement("S12", Status.DELETING, Stance.MANAGED, "deleting", in_progress=True)
+    hold = stage.cycle._hold_the_left
+    held = hold(web, DELETED, {"web": DELETED, "net": waiting})
+    assert held == replace(DELETED, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
+    assert hold(web, DELETED, {"web": DELETED, "net": DELETED}) == DELETED
+    assert hold(web, waiting, {"web": waiting, "net": waiting}) == waiting
+    gone = replace(DELETED, left=False)
+    assert hold(web, gone, {"web": gone, "net": waiting}) == gone, "what is gone needs nothing"
+    unfinished = replace(DELETED, finished=False)
+    assert hold(web, unfinished, {"web": unfinished, "net": waiting}) == unfinished
+
+
+@pytest.mark.rule("O10")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"deleting": False},
+        {"deleting": True, "live_system_id": OTHER},
+        {"deleting": True, "component_id": "elsewhere"},
+    ],
+)
+def test_what_is_left_waits_for_nothing_that_is_not_its_own_dependency_being_deleted(stage: Stage, other: Any) -> None:
+    net = component(**{"uid": "net", "component_id": "net", **other})
+    web = component(uid="web", component_id="web", deleting=True, dependencies=("net",))
+    stage.add(net, web)
+    waiting = Judgement("S12", Status.DELETING, Stance.MANAGED, "deleting", in_progress=True)
+    assert stage.cycle._hold_the_left(web, DELETED, {"web": DELETED, "net": waiting}) == DELETED
+
+
+# --- nothing is being written any more when a cycle is over
+
+
+def _one_of_many(index: int) -> Any:
+    name = f"web-{index}"
+    identity = Identity(KIND, SCOPE, name)
+    more = {"component_id": name, "identity": identity, "declared_identity": identity}
+    return component(memory(Stance.NONE, resource_id=None), uid=f"u{index}", **more)
+
+
+@pytest.mark.rule("S16", "S17")
+def test_a_cycle_that_ends_early_waits_for_the_writes_that_are_under_way(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first creations are under way while the intents of the next are published: that fails, and they go on."""
+    many = [_one_of_many(index) for index in range(3)]
+    stage.add(*many)
+    begun, goes_on = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def create(cloud: Any, wanted: Any, tags: ProtocolTags) -> Sighting:
+        begun.set()
+        goes_on.wait(60)
+        done.append(wanted.component.id)
+        return Sighting(KIND, wanted.component.name, f"id-{wanted.component.id}", protocol=tags)
+
+    def publish(report: ScopeReport) -> datetime:
+        stage.published.append(report)
+        if len(stage.published) == 1:
+            return NOW
+        begun.wait(60)
+        threading.Timer(0.3, goes_on.set).start()  # long after the cycle would have gone on
+        raise LeaseLost("it is another agent's")
+
+    monkeypatch.setattr(stage.offer, "create", create)
+    monkeypatch.setattr(stage, "publish", publish)
+    cycle = stage.begin()
+    judgements = cycle._judge(many)
+    with pytest.raises(LeaseLost):
+        cycle._write(many, judgements)
+    assert done, "what was under way had ended when the cycle did"
+    assert "web-2" not in done, "and what was not published was never begun"
+
+
+@pytest.mark.rule("S17")
+def test_a_creation_whose_name_its_own_lost_try_took_keeps_its_intent(stage: Stage) -> None:
+    for attempts, error, kept in (
+        (2, Conflict("the name is taken"), True),
+        (1, Conflict("the name is taken"), False),
+        (2, Transient("no answer"), True),
+        (2, Denied("no"), False),
+    ):
+        tracked = component(memory(Stance.NONE, resource_id=None, intent=intent(attempts=attempts - 1)))
+        stage.held.tracked.clear()
+        stage.add(tracked)
+        cycle = stage.begin()
+
+        def fail(error: Any = error) -> None:
+            raise error
+
+        stage.shelf.before["create"] = fail
+        outcomes = cycle._write([tracked], cycle._judge([tracked]))
+        cycle._take_in(outcomes)
+        assert (tracked.memory.intent is not None) is kept, (attempts, error)
