@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-clis test-kubernetes check bench soak rules docs format lock system-packages
+.PHONY: help setup up test test-clis test-kubernetes mutants check bench soak rules docs format lock system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -55,6 +55,10 @@ KUBERNETES := kubernetes or ambassador or kubectl or in_a_cluster or across_clou
 test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, which is built, started and stopped for it
 	scripts/kube-apiserver run $(BIN)/python -m pytest -rs tests/offers tests/sandbox/kubernetes tests/faults tests/machine \
 		tests/glass tests/linking -k "$(KUBERNETES)" $(PYTEST_ARGS)
+
+# At low priority: it takes two cores for a long time.
+mutants: setup ## break the rules, access and the guard on purpose, and fail where no direct test notices
+	@nice $(BIN)/python scripts/mutants.py $(MUTANTS)
 
 check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
 	$(BIN)/ruff format --check .

@@ -1,0 +1,1 @@
+"""What `make mutants` knows: changes that a named test must notice, and mutants that no test can notice."""
