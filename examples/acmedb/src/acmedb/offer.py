@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from acmedb.cloud import Acme
 from acmedb.component import AcmeDb
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.items import read_each, text_at
 from fractal_cloud.offers.offer import Look, Offer, Wanted
 
 # What a person types; `{resourceId}` and every other output field in braces is filled in.
@@ -35,11 +36,10 @@ class AcmeDbOffer(Offer[AcmeDb, Acme]):
     )
     guard = "atomic: every change and the deletion carry the etag of the guard's read; whoever was faster wins, always"
 
-    def sightings(self, cloud: Acme, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: Acme, look: Look) -> Iterator[Sighting | UnreadItem]:
         """All databases of the account, a hundred a call."""
         del look
-        for found in cloud.databases():
-            yield _sighting(found)
+        yield from read_each(cloud.databases(), _sighting, lambda found: (text_at(found, "id"), text_at(found, "name")))
 
     def read(self, cloud: Acme, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One database by its id."""

@@ -134,7 +134,12 @@ class ArubaOffer(Offer[C, Aruba]):
                 raise
 
     def _is_here(self, cloud: Aruba, item: Item) -> bool:
-        return self.parent is not None or _location(item) == cloud.location
+        if self.parent is not None:
+            return True
+        location = _location(item)
+        if not location:
+            raise ValueError("it shows no location")  # where it lies is unknown, not elsewhere
+        return location == cloud.location
 
     def read(self, cloud: Aruba, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its address."""

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, field_validator
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.component import Component, Reference, parameter, reference_id
-from fractal_cloud.model.errors import Protected
+from fractal_cloud.model.errors import Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
@@ -128,6 +128,8 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
         """The clusters named, a call each after a list of all names; all of them where none is named."""
         for page in cloud.pages("eks", "list_clusters", "clusters", maxResults=100):
             for name in page:
+                if not isinstance(name, str):
+                    raise Unreadable(f"the list of clusters holds {name!r}: nothing is decided from it")
                 if not look.names or name in look.names:
                     found = self.read(cloud, name)
                     if found is not None:

@@ -110,7 +110,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
     def raw(self, cloud: Gcp, name: str) -> Raw | None:
         """One bucket, unless it is in another project: whoever took a name that became free is a stranger."""
         raw = super().raw(cloud, name)
-        return raw if raw is not None and cloud.is_home(str(raw.get("projectNumber", ""))) else None
+        return raw if raw is not None and cloud.is_home(str(raw["projectNumber"])) else None
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a bucket shows."""

@@ -129,7 +129,7 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting | None:
         """What an instance shows; None where it is no PostgreSQL."""
-        if not str(raw.get("databaseVersion", "")).startswith(_POSTGRES):
+        if not str(raw["databaseVersion"]).startswith(_POSTGRES):
             return None
         name, state = raw["name"], same(raw["state"])
         labels = _labels(raw)
