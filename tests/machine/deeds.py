@@ -15,7 +15,7 @@ from tests.world import Declaration, security_group, subnet, vpc
 
 LIVE_SYSTEMS = ("ls-a", "ls-b")
 NET = "shared-net"
-COMPONENTS = ("net", "web", "group", "own")
+COMPONENTS = ("net", "web", "group", "own", "theirs")
 
 # The words of the cloud: each is a method of `People`, and takes the number of a resource. What people do often
 # stands here more than once. What would end a history early (a name that is gone, a twin) can be mended by others.
@@ -23,6 +23,7 @@ ON_RESOURCES = (
     *("edit", "edit", "edit", "untag", "untag", "hand_back", "hand_back", "hand_back"),
     *("tag_foreign", "wipe", "give_to_terraform", "ask_reconcile", "put_managed_by"),
     *("own_a", "own_b", "disown", "rename", "name_back", "name_back", "destroy", "make_twin", "remove_twins"),
+    *("occupy", "occupy", "vacate"),
 )
 
 
@@ -57,8 +58,10 @@ def through_the_product() -> SearchStrategy[Deed]:
         components,
     )
     deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Deed("delete", body={"id": ls}))
-    words = ("deploy", "deploy", "ask", "ask", "delete")
-    return st.sampled_from(words).flatmap({"deploy": deployments(), "ask": asked, "delete": deleted}.__getitem__)
+    elsewhere = deployments().map(lambda deed: Deed("deploy_elsewhere", body=deed.body))
+    ways = {"deploy": deployments(), "ask": asked, "delete": deleted, "elsewhere": elsewhere}
+    words = ("deploy", "deploy", "deploy", "ask", "ask", "ask", "delete", "delete", "elsewhere")
+    return st.sampled_from(words).flatmap(ways.__getitem__)
 
 
 def anything() -> SearchStrategy[Deed]:
@@ -111,6 +114,7 @@ def _choices() -> SearchStrategy[dict[str, Any]]:
             "group": flag,
             "open": maybe,
             "own": flag,
+            "theirs": st.sampled_from([False, False, True]),
             "tag": st.sampled_from([False, False, True]),
             "import_only": st.sampled_from([False, False, False, True]),
             "other_id": st.sampled_from([False, False, True]),
@@ -131,6 +135,7 @@ def declaration(
     group: bool = True,
     open: bool | None = None,  # noqa: A002
     own: bool = True,
+    theirs: bool = False,
     tag: bool = False,
     import_only: bool = False,
     other_id: bool = False,
@@ -143,9 +148,11 @@ def declaration(
         components.append(subnet("web", vpc=net_id, **({} if public is None else {"mapPublicIpOnLaunch": public})))
     if group:
         components.append(security_group("group", vpc=net_id, **({} if open is None else {"ingress": RULES[open]})))
-    if own:
-        block = "10.0.2.0/24" if live_system == "ls-a" else "10.0.3.0/24"
-        components.append(subnet("own", vpc=net_id, name=f"own-{live_system}", cidrBlock=block))
+    other = next(name for name in LIVE_SYSTEMS if name != live_system)
+    for component_id, whose in (("own", live_system), ("theirs", other)):
+        if own if component_id == "own" else theirs:
+            block = "10.0.2.0/24" if whose == "ls-a" else "10.0.3.0/24"
+            components.append(subnet(component_id, vpc=net_id, name=f"own-{whose}", cidrBlock=block))
     return {"id": live_system, "readoption": "tag" if tag else "handshake", "components": components}
 
 

@@ -58,6 +58,7 @@ class People:
         self.renamed: dict[str, str] = {}
         self.reowned: set[str] = set()
         self.parted: set[str] = set()
+        self.occupants: list[str] = []
 
     def do(self, deed: Deed) -> None:
         """Do one deed; refusals are no fault."""
@@ -163,6 +164,17 @@ class People:
             rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
             ec2.authorize_security_group_ingress(GroupId=ref.id, IpPermissions=[rule])
 
+    def _occupy(self, ref: Ref, _: int) -> None:
+        """Put something into a subnet, so that it cannot be deleted until that is gone."""
+        if ref.kind == "subnet":
+            made = self._world.person.ec2.create_network_interface(SubnetId=ref.id)
+            self.occupants.append(made["NetworkInterface"]["NetworkInterfaceId"])
+
+    def _vacate(self, _: Ref, __: int) -> None:
+        """Take away what people put into subnets."""
+        while self.occupants:
+            self._world.person.ec2.delete_network_interface(NetworkInterfaceId=self.occupants.pop())
+
     def _destroy(self, ref: Ref, _: int) -> None:
         ec2 = self._world.person.ec2
         if ref.kind == "vpc":
@@ -178,6 +190,13 @@ class People:
         named = {component["parameters"].get("name", component["id"]) for component in declaration["components"]}
         self._part(declaration["id"], named)
         self._call("PUT", f"/livesystems/{declaration['id']}", declaration)
+
+    def _deploy_elsewhere(self, **declaration: Any) -> None:
+        """Say another environment of what stands: that is refused, and changes nothing (C10)."""
+        path = f"/livesystems/{declaration['id']}"
+        if self._world.api.get(path).status_code == 200:
+            response = self._world.api.put(path, json={**declaration, "environment": "elsewhere"})
+            assert response.status_code in (409, 422), response.text
 
     def _delete(self, id: str) -> None:
         self._part(id, set())

@@ -131,7 +131,8 @@ def _identity(component: dict[str, Any], nets: list[Ref]) -> tuple[str, str, str
         return "vpc", "", NET
     if component["type"].endswith("AwsSecurityGroup"):
         return "security-group", nets[0].id, component_id
-    return "subnet", nets[0].id, f"own-{live_system}" if component_id == "own" else component_id
+    others = {"own": f"own-{live_system}", "theirs": "own-ls-b" if live_system == "ls-a" else "own-ls-a"}
+    return "subnet", nets[0].id, others.get(component_id, component_id)
 
 
 def assert_fits(component: dict[str, Any], where: str, tags: Mapping[str, str]) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
+from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.calls import Call
@@ -65,6 +73,9 @@ MOODS = (
         "denied",
         "throttled",
         "enforcing",
+        "quota",
+        "no answer of AWS",
+        "nothing at all",
     ),
     *("DescribeVpcs", "DescribeSubnets", "DescribeSecurityGroups", "DescribeVpcAttribute"),
 )
@@ -79,6 +90,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.world = made
         self.people = People(made)
+        self.has_backup = self.was_restored = False
         self.knobs = made.sandbox.aws.knobs
         self._new_agent()
 
@@ -129,6 +141,60 @@ class Histories(RuleBasedStateMachine):
             self.a_cycle_passes(during)
         self._new_agent()
 
+    @rule(during=interruptions())
+    def another_agent_takes_over_and_the_first_comes_back(self, during: list[Interruption]) -> None:
+        """The first one was away and does not know that its scopes are somebody else's (S16)."""
+        first = self.world.agent
+        self.world.api.post("/agent/release", json={"agentId": first.settings.agent_id})
+        self.world.start_agent(Dying)
+        self.world.agent._sessions.update(first._sessions)
+        self.a_cycle_passes(during)
+        with suppress(ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost):
+            first.run_once()
+        first.close()
+
+    @rule()
+    def a_backup_is_made(self) -> None:
+        self.world.backup()
+        self.has_backup = True
+
+    @precondition(lambda self: self.has_backup)
+    @rule()
+    def the_backup_is_restored(self) -> None:
+        """What it remembers is confirmed by people, or deployed again; nothing is written before (C9)."""
+        sessions = self.world.agent._sessions
+        self.world.restore()
+        self.world.agent._sessions.update(sessions)
+        assert self.world.api.post("/recovery").status_code == 202
+        since = len(self.world.cloud.calls)
+        self.was_restored = True
+        self._cycle_of_a_new_agent()
+        written = [c for c in self.world.cloud.calls.all()[since:] if c.is_write and c.actor == "agent"]
+        assert not written, f"a restored backup was believed: {written}"
+        for live_system in self.world.api.get("/livesystems").json()["items"]:
+            self._confirm(live_system)
+
+    def _confirm(self, live_system: dict[str, Any]) -> None:
+        """Deploy it again as it stands, or say that its deletion is meant after having been shown what that does."""
+        path = f"/livesystems/{live_system['id']}"
+        names = ("id", "environment", "readoption", "components")
+        if self.world.api.put(path, json={name: live_system[name] for name in names}).status_code == 202:
+            return
+        with ThreadPoolExecutor(1) as asking:
+            asked = asking.submit(self.world.api.post, f"/recovery{path}/plan", params={"timeout": 30})
+            while not asked.done():
+                self._cycle_of_a_new_agent()
+        shown = asked.result().json()
+        answer = self.world.api.post(f"/recovery{path}/confirm", json={"fingerprint": shown["fingerprint"]})
+        assert answer.status_code == 204, f"{answer.text}: {shown}"
+
+    def _cycle_of_a_new_agent(self) -> None:
+        for _ in range(2):
+            with suppress(ControlPlaneRefuses, LeaseLost):
+                self.world.cycle()
+                return
+            self.world.agent._registered = False
+
     def _interrupt(self, during: list[Interruption]) -> None:
         """Do deeds right before calls of the agent in the coming cycle: it has listed, and has not written yet."""
         self._forget_interruptions()
@@ -173,6 +239,13 @@ class Histories(RuleBasedStateMachine):
                 self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
             case "enforcing":
                 self.knobs.enforce_tag_condition = True
+            case "quota":
+                self.knobs.fail(code="VpcLimitExceeded", status=400, nth=nth, actor="agent", operation="Create*")
+            case "no answer of AWS":
+                page = "<html><body>Please log in</body></html>"
+                self.knobs.answer(page, content_type="text/html", operation="Describe*", actor="agent", times=1)
+            case "nothing at all":
+                self.knobs.answer("", content_type="text/xml", operation="Describe*", actor="agent", times=1)
             case operation:
                 self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", operation=operation)
 
@@ -188,10 +261,12 @@ class Histories(RuleBasedStateMachine):
         """All rests at the end; then the world is closed."""
         try:
             self.knobs.reset()
+            self.people.do(Deed("vacate"))
             come_to_rest(self.world)
             self.nothing_forbidden_was_done()
             assert_truth(self.world)
-            assert_nothing_is_orphaned(self.world, self.people.reowned)
+            if not self.was_restored:  # what a backup does not know was not deleted by anybody
+                assert_nothing_is_orphaned(self.world, self.people.reowned)
         finally:
             self.world.close()
 
