@@ -505,12 +505,18 @@ class Cycle:
         if view.sighting is not None:
             picture.put(view.sighting)
             self._around.reader.take_swept(self._held, tracked, view.sighting, self._outlook.now)
-        elif view.elsewhere is not None:
+        elif view.elsewhere is not None and not view.elsewhere.moved_to:
             picture.put(view.elsewhere)
         elif before is not None:
             picture.drop(tracked.type, before.resource_id)
-            is_deleted = outcome.planned.step.verb is Verb.DELETE and outcome.is_done
-            self._outlook.traces[tracked.uid] = GONE if is_deleted else self._outlook.without_answer(tracked)
+            self._outlook.traces[tracked.uid] = self._traced(outcome, view)
+
+    def _traced(self, outcome: Outcome, view: View) -> View:
+        """What became of a resource that its name finds no more: moved, deleted by us, or gone by itself (O17)."""
+        if view.elsewhere is not None:
+            return view
+        is_deleted = outcome.planned.step.verb is Verb.DELETE and outcome.is_done
+        return GONE if is_deleted else self._outlook.without_answer(outcome.planned.tracked)
 
     def _take_in_creation(self, outcome: Outcome, noted: Noted) -> None:
         tracked = outcome.planned.tracked

@@ -175,8 +175,8 @@ class Writer:
         fresh = self._offer.read(self._held.cloud, resource_id, self._swept(planned.tracked))
         if fresh is None:
             return ABSENT
-        if sighting is not None and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id):
-            return found_elsewhere(fresh)  # renamed a moment ago: it is no longer what the component names
+        if fresh.moved_to or (sighting and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id)):
+            return found_elsewhere(fresh)  # renamed or moved a moment ago: it is no longer what the component names
         return View(sighting=self._outlook.as_declared(planned.tracked, fresh))
 
     def _look_after(self, planned: Planned, outcome: Outcome) -> None:

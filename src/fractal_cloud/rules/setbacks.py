@@ -133,10 +133,14 @@ def after_write(
 
 
 def to_write(known: Setbacks, changes: Drift) -> Drift:
-    """What may be written now: nothing given up or not visible yet; what was set back, one parameter at a time."""
+    """What may be written now: nothing given up or not visible yet; what was set back, one parameter at a time.
+
+    What is in the middle of a change that takes several calls goes on as it began.
+    """
     by_name = {one.parameter: one for one in known}
     free = {name: d for name, d in changes.items() if not _is_withheld(by_name.get(name))}
-    alone = sorted(name for name in free if name in by_name and by_name[name].since is None)
+    known_free = [by_name[name] for name in free if name in by_name]
+    alone = sorted(one.parameter for one in known_free if one.since is None and not one.calls)
     return {alone[0]: free[alone[0]]} if alone else free
 
 

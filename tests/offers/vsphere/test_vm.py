@@ -125,11 +125,11 @@ def test_a_machine_that_was_moved_and_renamed_is_found_by_its_id_and_says_where_
     moved = VsphereVmOffer().read(cloud, seen.resource_id)
     assert moved is not None
     assert moved.resource_id == seen.resource_id
-    assert moved.name == "old box (in folder DC0/vm/archive/2026)"
+    assert (moved.name, moved.moved_to) == ("old box", "folder DC0/vm/archive/2026")
     assert moved.outputs["inventoryPath"] == "/DC0/vm/archive/2026/old box"
 
 
-@pytest.mark.rule("S19", "S15")
+@pytest.mark.rule("S19", "S15", "O17")
 def test_a_machine_that_was_moved_to_another_folder_gets_no_twin(world: VsphereWorld) -> None:
     world.deploy(LIVE_SYSTEM, declaration("box"))
     world.settle()
@@ -142,7 +142,13 @@ def test_a_machine_that_was_moved_to_another_folder_gets_no_twin(world: VsphereW
     assert world.vsphere.named("box") == []
     shown = world.component(LIVE_SYSTEM, "box")
     assert shown["status"] == "Failed"
-    assert "box (in folder DC0/vm/archive)" in shown["message"]
+    assert "was moved to folder DC0/vm/archive" in shown["message"]
+    mutation = world.delete(LIVE_SYSTEM)["mutationId"]
+    world.settle()
+    ended = world.mutation(LIVE_SYSTEM, mutation)["components"]["box"]["message"]
+    assert ended.startswith("left in the cloud")
+    assert "folder DC0/vm/archive" in ended
+    assert len(archive.childEntity) == 1
     world.assert_safe()
 
 

@@ -200,8 +200,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         untold = Condition.CREATING if machine.is_reached else Condition.BROKEN
         return Sighting(
             type=self.type,
-            # In another folder its name is no longer what the scope means by it.
-            name=f"{machine.name} (in folder {elsewhere})" if elsewhere else machine.name,
+            name=machine.name,
             resource_id=machine.instance or machine.moref,
             protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
@@ -209,6 +208,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
             outputs={name: value for name, value in outputs.items() if value},
             condition=Condition.SETTLED if is_told else untold,
             detail="" if is_told else "vCenter does not tell its configuration",
+            moved_to=f"folder {elsewhere}" if elsewhere else "",
         )
 
 
