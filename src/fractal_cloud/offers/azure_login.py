@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Denied, Unreadable
+from fractal_cloud.offers.rest import CONNECT_SECONDS, READ_SECONDS
 
 ENDPOINT: Final = "FRACTAL_AZURE_ENDPOINT"
 AUDIENCE: Final = "FRACTAL_AZURE_AUDIENCE"
@@ -27,7 +28,11 @@ def credential() -> Any:
     """The vendor's chain of credentials; has connections of its own, to be closed."""
     from azure.identity import DefaultAzureCredential
 
-    return DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or _whereabouts()[1])
+    return DefaultAzureCredential(
+        authority=os.environ.get("AZURE_AUTHORITY_HOST") or _whereabouts()[1],
+        connection_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+    )
 
 
 def endpoint() -> str:

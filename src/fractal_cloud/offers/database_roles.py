@@ -250,6 +250,10 @@ def _connected(server: Server) -> Iterator[Connection[Any]]:
             sslmode=server.sslmode,
             connect_timeout=CONNECT_SECONDS,
             options=f"-c statement_timeout={STATEMENT_MILLISECONDS}",
+            tcp_user_timeout=STATEMENT_MILLISECONDS,  # a server that went away without a word says no timeout either
+            keepalives_idle=CONNECT_SECONDS,
+            keepalives_interval=CONNECT_SECONDS // 2,
+            keepalives_count=2,
             autocommit=True,
             application_name="fractal-cloud",
         ) as connection:
