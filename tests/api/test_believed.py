@@ -21,17 +21,15 @@ class _Time:
     def __init__(self) -> None:
         self.now = 1_000.0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         """How late it is."""
         return self.now
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> _Time:
+def clock() -> _Time:
     """The time that servers keep."""
-    stands = _Time()
-    monkeypatch.setattr(authenticator, "time", stands)
-    return stands
+    return _Time()
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def _name(server: Authenticator, secret: str) -> str | None:
 
 
 def test_tokens_in_use_are_looked_up_together(store: Store, clock: _Time, asked: list[int]) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     secrets = [_token(store, f"t{index}") for index in range(4)]
     for _ in range(2):
         assert [_name(server, secret) for secret in secrets] == ["t0", "t1", "t2", "t3"]
@@ -89,7 +87,7 @@ def test_tokens_in_use_are_looked_up_together(store: Store, clock: _Time, asked:
 def test_a_token_revoked_at_another_server_is_refused_within_seconds_however_busy_the_others_are(
     store: Store, clock: _Time
 ) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     one, two = _token(store, "one"), _token(store, "two")
     assert (_name(server, one), _name(server, two)) == ("one", "two")
     _revoke(store, "one")
@@ -105,7 +103,7 @@ def test_a_token_revoked_at_another_server_is_refused_within_seconds_however_bus
 def test_a_token_is_believed_from_before_it_was_read(
     store: Store, clock: _Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     one, find = _token(store, "one"), tokens.find
 
     def slowly(tx: Tx, hashes: Iterable[str]) -> list[Any]:
@@ -122,7 +120,7 @@ def test_a_token_is_believed_from_before_it_was_read(
 def test_a_token_revoked_here_while_it_was_looked_up_is_not_remembered(
     store: Store, clock: _Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     one, find = _token(store, "one"), tokens.find
 
     def meanwhile(tx: Tx, hashes: Iterable[str]) -> list[Any]:
@@ -137,7 +135,7 @@ def test_a_token_revoked_here_while_it_was_looked_up_is_not_remembered(
 
 
 def test_a_token_nobody_uses_any_more_is_not_looked_up_again(store: Store, clock: _Time, asked: list[int]) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     one, two = _token(store, "one"), _token(store, "two")
     assert (_name(server, one), _name(server, two)) == ("one", "two")
     clock.now += USED_SECONDS / 2
@@ -150,7 +148,7 @@ def test_a_token_nobody_uses_any_more_is_not_looked_up_again(store: Store, clock
 def test_tokens_nobody_has_are_asked_for_alone_and_never_remembered(
     store: Store, clock: _Time, asked: list[int]
 ) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     assert _name(server, _token(store, "one")) == "one"
     clock.now += BELIEVED_SECONDS
     assert [_name(server, f"guess-{index}") for index in range(3)] == [None] * 3
@@ -161,7 +159,7 @@ def test_tokens_nobody_has_are_asked_for_alone_and_never_remembered(
 def test_who_comes_while_all_are_looked_up_waits_for_that_but_not_long(
     store: Store, clock: _Time, asked: list[int], monkeypatch: pytest.MonkeyPatch, moment: float, sizes: list[int]
 ) -> None:
-    server = Authenticator(store, "admin")
+    server = Authenticator(store, "admin", clock)
     one, two = _token(store, "one"), _token(store, "two")
     assert (_name(server, one), _name(server, two)) == ("one", "two")
     clock.now += BELIEVED_SECONDS

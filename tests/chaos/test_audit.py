@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from fractal_cloud.sandbox.owned import Owned
 from tests.chaos.audit import Auditor
 from tests.chaos.declared import KINDS, Seen
 from tests.chaos.people import Owner, People, Thing
@@ -20,6 +21,8 @@ CALL = {"liveSystem": "ls-a", "component": "net", "reason": "drift", "operation"
 class Told:
     """A stage that tells what it is given."""
 
+    api = None
+
     def __init__(self) -> None:
         self.found: dict[str, Any] = {"violations": [], "lostRaces": []}
         self.calls: list[dict[str, str]] = []
@@ -28,6 +31,9 @@ class Told:
 
     def findings(self) -> dict[str, Any]:
         return self.found
+
+    def owned(self) -> list[Owned]:
+        return []
 
     def writes(self) -> list[dict[str, str]]:
         return self.calls

@@ -27,8 +27,10 @@ CYCLE = 0.1  # long enough that waiting is mostly sleeping
 HIDDEN, WINDOW = 1.0, 2.5
 # The operations by which each type, and what its name is unique in, is looked for.
 VPCS, CLUSTERS = ("ec2:DescribeVpcs",), ("ecs:ListClusters", "ecs:DescribeClusters")
+# By which the account that is really reached is confirmed (S26).
+ACCOUNT = ("sts:GetCallerIdentity",)
 LOOKS = {
-    "AwsVpc": VPCS,
+    "AwsVpc": (*VPCS, *ACCOUNT),
     "AwsSubnet": ("ec2:DescribeSubnets", *VPCS),
     "AwsSecurityGroup": ("ec2:DescribeSecurityGroups", *VPCS),
     "AwsEc2Instance": ("ec2:DescribeInstances",),
@@ -39,7 +41,7 @@ LOOKS = {
     "AwsEks": ("eks:ListClusters", "eks:DescribeCluster"),
 }
 # These have no pages, or one only.
-UNPAGED = ("*-ecs:Describe*", "*-eks:DescribeCluster", "AwsEcsService-ecs:ListClusters")
+UNPAGED = ("*-sts:*", "*-ecs:Describe*", "*-eks:DescribeCluster", "AwsEcsService-ecs:ListClusters")
 # Asked about one resource and one parameter at a time (S23): existence and tags do not hang on them.
 SWEPT = ("ec2:Describe*Attribute", "s3:GetBucket*", "s3:GetPublicAccessBlock")
 ELSEWHERE = {"AwsSubnet": {"cidrBlock": "10.0.66.0/24"}}
