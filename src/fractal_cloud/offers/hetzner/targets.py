@@ -75,10 +75,10 @@ def calls(
     """What leads from the targets that are to those declared: new ones first, and one by one those reached otherwise.
 
     A target that is reached in the wrong way is taken off here and added in the next round. Raises ``Conflict`` after
-    the last call where that would take off targets of a parameter in ``ignored``, which nobody would add again (G15).
+    the others where that would take off targets of a parameter in ``ignored``, which nobody would add again (G15).
     """
     present = {(target.parameter, target.value) for target in seen}
-    targets = declared(wanted, is_private=_way(wanted, seen, drift))
+    targets = declared(wanted, is_private=_way(wanted, seen, ignored))
     for target in targets:
         if target.parameter in drift and (target.parameter, target.value) not in present:
             yield "add_target", target.to_request(how=True)
@@ -88,20 +88,19 @@ def calls(
             yield "remove_target", target.to_request(how=False)
     if "usePrivateIp" in drift:
         wrong = [one for one in seen if one.parameter != "ips" and one.is_private != bool(wanted["usePrivateIp"])]
-        for target in wrong:
-            if target.parameter not in ignored and (target.parameter, target.value) in keys:
-                yield "remove_target", target.to_request(how=False)
         kept = sorted({target.parameter for target in wrong if target.parameter in ignored})
         if kept:
             raise Conflict(
                 "usePrivateIp changes only by taking targets off and adding them again, and "
                 f"{' and '.join(kept)} is in ignoreDrift: do it yourself, or take it out of ignoreDrift"
             )
+        for target in wrong:
+            if (target.parameter, target.value) in keys:
+                yield "remove_target", target.to_request(how=False)
 
 
-def _way(wanted: Mapping[str, Any], seen: Collection[Target], drift: Collection[str]) -> bool:
-    """Whether new targets are reached through the private network: as the others are, unless that is to change."""
+def _way(wanted: Mapping[str, Any], seen: Collection[Target], ignored: Collection[str]) -> bool:
+    """Whether new targets are reached privately: as declared; where that is ignored, as the others are."""
     ways = {target.is_private for target in seen if target.parameter != "ips"}
-    if "usePrivateIp" in drift or len(ways) != 1:
-        return bool(wanted.get("usePrivateIp"))
-    return ways.pop()
+    is_free = wanted.get("usePrivateIp") is None or "usePrivateIp" in ignored
+    return ways.pop() if is_free and len(ways) == 1 else bool(wanted.get("usePrivateIp"))
