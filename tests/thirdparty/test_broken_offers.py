@@ -70,7 +70,7 @@ def parts() -> Iterator[Callable[[str], ModuleType]]:
     [
         (creates_without_tags, "creates_exactly_one_with_its_tags_in_the_call", "created with the tags {}"),
         (takes_other_peoples_tags_off, "breaks_the_glass_and_is_handed_back", "tags are {"),
-        (forgets_a_parameter, "brings_every_parameter_back", "not settled after"),
+        (forgets_a_parameter, "brings_every_parameter_back", "maxConnections was set back 3 times"),
         (remembers_the_tags, "lets_a_person_win_before_an_update", "written although managed-by was gone"),
     ],
 )
