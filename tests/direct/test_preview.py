@@ -38,6 +38,11 @@ def test_a_standing_is_bare_unless_said_otherwise() -> None:
         ),
         (standing(is_absent=True, untouchable=True), Ending.ABSENT, "there is nothing in the cloud to delete"),
         (
+            standing(is_absent=True, resource_id="vpc-1"),
+            Ending.ABSENT,
+            "its name finds nothing: it ends once a read of vpc-1 proves it gone; if it was renamed, it is left",
+        ),
+        (
             standing(is_absent=True, was_observed=False, resource_id=None),
             Ending.ABSENT,
             "there is nothing in the cloud to delete",

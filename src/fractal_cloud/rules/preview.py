@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from fractal_cloud.model.status import Stance
 
@@ -54,6 +55,9 @@ class Ended:
     message: str
 
 
+_ABSENT: Final = "its name finds nothing: it ends once a read of {} proves it gone; if it was renamed, it is left"
+
+
 def preview(live_system_id: str, standing: Iterable[Standing]) -> list[Ended]:
     """What becomes of every component; what something left behind depends on is left too."""
     components = {item.component_id: item for item in standing}
@@ -63,8 +67,10 @@ def preview(live_system_id: str, standing: Iterable[Standing]) -> list[Ended]:
 
 
 def _ending(live_system_id: str, item: Standing) -> tuple[Ending, str]:
-    if item.is_absent:
+    if item.is_absent and (item.resource_id is None or item.untouchable):
         return Ending.ABSENT, "there is nothing in the cloud to delete"
+    if item.is_absent:
+        return Ending.ABSENT, _ABSENT.format(item.resource_id)
     if not item.was_observed or item.resource_id is None:
         return Ending.UNKNOWN, "no agent has read it yet: what becomes of it is decided when one does"
     if item.untouchable:
