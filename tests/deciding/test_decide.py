@@ -69,6 +69,11 @@ def just_arrived(s: Situation) -> bool:
     return s.stance in (IMPORTED, NONE) or (s.stance is MANAGED and s.was_absent and not s.intent_open)
 
 
+def is_forgotten(s: Situation) -> bool:
+    """Whether nothing is remembered from which it follows that the agent may change it."""
+    return s.stance in (NONE, IMPORTED)
+
+
 def override_stays(s: Situation) -> Stance:
     return OVERRIDE if s.stance is OVERRIDE else IMPORTED
 
@@ -177,7 +182,7 @@ TABLE = (
     Row(
         "S11b",
         PRESENT,
-        lambda s: owned_without_reconcile(s) and s.tags_frozen and s.stance in (NONE, IMPORTED),
+        lambda s: owned_without_reconcile(s) and s.tags_frozen and is_forgotten(s),
         Status.MANUAL_OVERRIDE,
         Action.NOTHING,
         OVERRIDE,
@@ -316,7 +321,7 @@ def wrong_write(s: Situation, decision: Decision) -> str:
             "writes without managed-by": s.manager is not Manager.OURS,
             "writes to another LiveSystem's resource": s.owner is Party.OTHER,
             "writes to what it can never own": s.tags_frozen and s.owner is not Party.ME,
-            "writes though an override may be forgotten": s.tags_frozen and s.stance is NONE and not s.reconcile,
+            "writes though an override may be forgotten": s.tags_frozen and is_forgotten(s) and not s.reconcile,
             "writes though nobody handed it back": s.tags_frozen and s.stance is OVERRIDE and not s.reconcile,
             "claims what nobody asked it to": unowned(s) and not s.reconcile,
             "claims what is not its own to claim": unowned(s) and s.claimant is not Party.ME,
@@ -359,7 +364,7 @@ def fate_by_spec(s: Situation, trace: Trace, *, window_over: bool, is_bound: boo
         return Fate.LEAVE
     if s.stance is OVERRIDE:
         return Fate.DELETE if s.readoption_by_tag and not s.tags_frozen else Fate.LEAVE
-    if s.tags_frozen and s.stance is NONE:
+    if s.tags_frozen and is_forgotten(s):
         return Fate.LEAVE
     came_back = s.stance is MANAGED and s.was_absent and not s.intent_open
     is_news = s.stance in (NONE, IMPORTED) or came_back
@@ -370,7 +375,7 @@ def may_delete(s: Situation, rule: str) -> bool:
     """Whether something is there, ours, and in nobody's hands."""
     claimed = unowned(s) and s.claimant is Party.ME and s.reconcile
     let_go = s.stance is OVERRIDE and not s.reconcile and (not s.readoption_by_tag or s.tags_frozen)
-    forgotten = s.tags_frozen and (not mine(s) or (s.stance is NONE and not s.reconcile))
+    forgotten = s.tags_frozen and (not mine(s) or (is_forgotten(s) and not s.reconcile))
     return (
         rule in ("S9", "S11a", "S12")
         and s.presence is PRESENT

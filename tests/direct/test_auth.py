@@ -23,7 +23,7 @@ from fractal_cloud.control.auth.authenticator import ADMIN, BELIEVED_SECONDS, US
 from fractal_cloud.control.auth.middleware import Authentication
 from fractal_cloud.control.auth.principal import Principal, Role
 from fractal_cloud.control.store import dialect, tokens
-from fractal_cloud.control.store.failures import DatabaseTrouble
+from fractal_cloud.control.store.failures import DatabaseTrouble, Undone
 from fractal_cloud.control.store.schema import tokens as table
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -169,6 +169,7 @@ def test_a_revoked_token_is_forgotten_at_once_where_it_was_revoked(store: Any) -
 def test_a_lookup_that_a_revocation_overtook_is_not_remembered(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Authenticator(store, "admin", Clock())
     secret, who = new_token(store)
+    mine.forget()  # not for the first time
     find = tokens.find
 
     def find_slowly(*given: Any) -> Any:
@@ -219,6 +220,21 @@ def test_all_tokens_in_use_are_looked_up_together_and_what_is_not_used_is_droppe
     mine.look_up(secrets[0])
     assert counted.asked[4:] == [{hashes[0], hashes[1]}], "the third was not used for so long"
     assert mine.remembered(secrets[2]) is None
+
+
+def test_being_looked_up_with_others_is_no_use_of_a_token(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    mine = Authenticator(store, "admin", clock)
+    busy, idle = new_token(store)[0], new_token(store)[0]
+    mine.look_up(busy)
+    mine.look_up(idle)
+    clock.at += USED_SECONDS - 1
+    mine.remembered(busy)
+    mine.look_up(busy)
+    clock.at += BELIEVED_SECONDS
+    counted = Counted(monkeypatch)
+    mine.look_up(busy)
+    assert counted.asked == [{tokens.hashed(busy)}], "the other was not used for so long"
 
 
 def test_who_is_revoked_is_dropped_when_all_are_looked_up(store: Any) -> None:
@@ -325,8 +341,10 @@ class Door:
     refused: list[tuple[Any, ...]] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
     trouble: Exception | None = None
+    fails: int = 1_000
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert await receive() == {"type": "http.request", "body": b"sent"}, "what was sent comes along"
         self.passed.append((scope["type"], scope.get("state", {}).get("principal")))
         await PlainTextResponse("in")(scope, receive, send)
 
@@ -335,10 +353,12 @@ class Door:
         return PlainTextResponse("out", given[0], headers=more.get("headers"))
 
     def remembered(self, secret: str) -> Principal | None:
+        assert isinstance(secret, str), "nobody asks who no token belongs to"
         return READER if secret == "fresh" else None
 
     def look_up(self, secret: str) -> Principal | None:
-        if self.trouble is not None:
+        if self.trouble is not None and self.fails:
+            self.fails -= 1
             raise self.trouble
         return READER if secret == "known" else None
 
@@ -346,7 +366,7 @@ class Door:
         scope: Scope = {"type": "http", "path": path, "method": method, "headers": list(headers), **more}
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b""}
+            return {"type": "http.request", "body": b"sent"}
 
         async def send(message: Message) -> None:
             self.sent.append(message)
@@ -410,6 +430,16 @@ def test_who_is_not_known_is_told_how_to_be(headers: list[tuple[bytes, bytes]], 
     assert door.sent[-1]["body"] == b"out"
 
 
+@pytest.mark.rule("C9")
+def test_a_token_of_a_restored_backup_waits_until_it_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+    monkeypatch.setattr(door, "look_up", lambda _: Principal("t2", "edge", Role.ADMIN, waits=True))
+    assert door.knock(bearer(b"Bearer any")) == 403
+    assert door.refused == [(403, f"token 'edge': {tokens.WAITS}", "forbidden", {})]
+    assert not door.passed
+    assert door.sent[-1]["body"] == b"out"
+
+
 def test_who_may_not_do_this_is_told_so_by_role() -> None:
     door = Door()
     assert door.knock(bearer(b"Bearer fresh"), method="DELETE", path="/livesystems/ls-a") == 403
@@ -449,4 +479,10 @@ def test_a_database_that_does_not_answer_is_no_refusal(monkeypatch: pytest.Monke
 def test_who_is_remembered_comes_in_while_the_database_is_away() -> None:
     door = Door(trouble=DatabaseTrouble("the database is away", 7))
     assert door.knock(bearer(b"Bearer fresh")) == 200
+    assert door.passed == [("http", READER)]
+
+
+def test_work_that_was_undone_is_tried_again_at_once() -> None:
+    door = Door(trouble=Undone("somebody else was faster"), fails=1)
+    assert door.knock(bearer(b"Bearer known")) == 200
     assert door.passed == [("http", READER)]

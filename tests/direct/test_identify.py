@@ -32,6 +32,7 @@ CATALOG = {
     "Job": facts("Job", ["namespace"], {"pod": reference("Pod"), "cluster": CLUSTER}, realm="cluster", parent="pod"),
     "Only": facts("Only", [], {"name": {"default": "the-one", "x-fractal": {"enforced": True}}}),
     "Space": facts("Space", ["namespace"], {"namespace": {"default": "main", "x-fractal": {"enforced": True}}}),
+    "Inside": facts("Inside", [], {"only": reference("Only")}, parent="only"),
     "Soft": facts("Soft", ["namespace"], {"namespace": {"default": "main"}}),
 }
 
@@ -165,3 +166,16 @@ def test_a_reference_is_one_id_or_a_list_of_them() -> None:
     assert referenced(["a", 5, "b", None]) == ["a", "b"]
     for odd in (None, 5, {"a": "b"}, ("a",)):
         assert referenced(odd) == []
+
+
+def test_a_parent_is_named_as_its_type_names_all_of_its_kind() -> None:
+    found = identities(declare(("in", "Inside", {"only": "it"}), ("it", "Only", {})), CATALOG)
+    assert found["in"] == DeclaredIdentity("global", "in", "the-one")
+
+
+def test_parents_that_go_round_without_it_end_too() -> None:
+    catalog = CATALOG | {"Loop": facts("Loop", [], {"up": reference("Loop")}, parent="up")}
+    found = identities(
+        declare(("a", "Loop", {"up": "b"}), ("b", "Loop", {"up": "c"}), ("c", "Loop", {"up": "b"})), catalog
+    )
+    assert found["a"].parent == "c/b"

@@ -164,6 +164,7 @@ def test_what_changed_to_something_else_counts_its_calls_and_the_fifth_is_one_to
         known = after_write(known, SIZE, other, NOW)
         assert known == (one(calls=calls),)
     assert after_write(known, SIZE, other, NOW) == (one(written=NOW),)
+    assert after_write((one(since=NOW),), SIZE, other, NOW) == (one(calls=1),)
 
 
 def test_one_call_of_several_says_nothing_of_what_it_did_not_touch() -> None:
