@@ -100,13 +100,15 @@ def store(tmp_path: Path) -> Iterator[Any]:
 _made = iter(range(1_000_000))
 
 
-def new_token(store: Any, role: str = "reader", providers: tuple[str, ...] = ()) -> tuple[str, Principal]:
+def new_token(
+    store: Any, role: str = "reader", providers: tuple[str, ...] = (), *, waits: bool = False
+) -> tuple[str, Principal]:
     """The secret of a new token, and who it belongs to."""
     name = f"token {next(_made)}"
     secret = f"secret of {name}"
     row = {"id": f"id of {name}", "hash": tokens.hashed(secret), "name": name, "role": role}
-    store.add({**row, "providers": sorted(providers), "created_at": datetime.now(UTC)})
-    return secret, Principal(f"id of {name}", name, Role(role), frozenset(providers))
+    store.add({**row, "providers": sorted(providers), "created_at": datetime.now(UTC), "waits": waits})
+    return secret, Principal(f"id of {name}", name, Role(role), frozenset(providers), waits)
 
 
 def revoke(store: Any, who: Principal) -> None:
@@ -137,6 +139,13 @@ def test_a_token_is_what_the_store_says(store: Any) -> None:
     assert mine.remembered(secret) == who
     assert mine.look_up("somebody else's") is None
     assert mine.remembered("somebody else's") is None
+
+
+@pytest.mark.rule("C9")
+def test_a_token_that_waits_is_known_to_wait(store: Any) -> None:
+    secret, who = new_token(store, "agent", waits=True)
+    assert who.waits
+    assert Authenticator(store, "admin").look_up(secret) == who
 
 
 def test_what_was_looked_up_is_believed_for_some_seconds_and_no_longer(store: Any) -> None:

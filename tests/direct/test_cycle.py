@@ -25,8 +25,9 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.model.wire import Refusal, ScopeReport
+from fractal_cloud.model.wire import JournalEntry, Refusal, ScopeReport
 from fractal_cloud.offers.link import Handlers
+from fractal_cloud.offers.refusals import surprise
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.situate import View
@@ -319,6 +320,40 @@ def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage:
     stage.cycle._outlook.refresh(NOW)
     stage.cycle._count_absent_reads()
     assert stage.held.absent_reads == {}
+
+
+GIVEN_UP = JournalEntry(id="e1", uid="u1", generation=3, verb="update", reason="drift", error="no answer")
+
+
+@pytest.mark.rule("S24", "S17")
+def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not_where_they_fail(stage: Stage) -> None:
+    tracked = _vanished(stage, open_writes=(GIVEN_UP,))
+    stage.add(component(uid="u2", open_writes=(GIVEN_UP.model_copy(update={"outcome": "done"}),)))
+    stage.cycle._count_absent_reads()
+    stage.cycle._outlook.picture.put(item(MINE))
+    stage.cycle._outlook.refresh(NOW)
+    stage.stopwatch += 5.0
+    stage.cycle._count_absent_reads()
+    counted = stage.held.reads_since
+    assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=5))}
+    stage.cycle._outlook.picture.errors[KIND] = Unreadable("throttled")
+    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._count_absent_reads()
+    assert counted[tracked.uid].count == 2
+
+
+@pytest.mark.rule("S19", "S24")
+def test_what_nobody_foresaw_in_a_direct_read_is_unreadable(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracked = _vanished(stage)
+    fault = RuntimeError("a fault of our own")
+
+    def fail(_: Any) -> Any:
+        raise fault
+
+    monkeypatch.setattr(stage.cycle, "_offer", fail)
+    found = stage.cycle._read_by_id(tracked)
+    assert isinstance(found, Unreadable)
+    assert found.message == surprise(fault)
 
 
 class Denying(ItemOffer):
