@@ -856,7 +856,7 @@ def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_another
     mine = found_elsewhere(sighting(name="other"))
     assert judge(going(), mine, around()) == ended("O17", words.left(going(), mine, is_bound=True), left=True)
     theirs = found_elsewhere(sighting(replace(MINE, owner=OTHER), name="other"))
-    assert judge(going(), theirs, around()) == ended("O17", words.dropped(going(), theirs, frozen=False))
+    assert judge(going(), theirs, around()) == ended("O17", words.dropped(going(), theirs, frozen=False, taggable=True))
 
 
 @pytest.mark.rule("O3", "O10", "O12", "S14")
@@ -884,7 +884,8 @@ def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_another
 )
 def test_what_is_not_ours_is_only_dropped(component: Any, view: View, more: Any, left: bool) -> None:
     surroundings = around(**more)
-    message = words.dropped(component, view, frozen=surroundings.traits.tags_frozen)
+    traits = surroundings.traits
+    message = words.dropped(component, view, frozen=traits.tags_frozen, taggable=traits.taggable)
     assert judge(component, view, surroundings) == ended("O3", message, component.memory.stance, left=left)
 
 

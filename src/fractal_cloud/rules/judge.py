@@ -521,7 +521,8 @@ def _deletion(
         case Fate.GONE:
             return ended(words.gone(tracked))
         case Fate.DROP:
-            message = words.dropped(tracked, view, frozen=around.traits.tags_frozen)
+            traits = around.traits
+            message = words.dropped(tracked, view, frozen=traits.tags_frozen, taggable=traits.taggable)
             return ended(message, left=_stays_remembered(tracked, view))
         case Fate.LEAVE:
             return ended(words.left(tracked, view, is_bound=rule != "O19"), left=True)

@@ -315,7 +315,7 @@ def deletion_noticed(tracked: Tracked, cycle: timedelta, *, frozen: bool) -> str
     return f"will be deleted after one cycle ({cycle.total_seconds():g} s): {how} to keep it"
 
 
-def dropped(tracked: Tracked, view: View, *, frozen: bool) -> str:
+def dropped(tracked: Tracked, view: View, *, frozen: bool, taggable: bool) -> str:
     """Only a reference was dropped (O3, O10)."""
     if view.fitting:
         return f"reference dropped, nothing deleted: {_named(view)} share the name {tracked.identity.name!r}"
@@ -324,6 +324,8 @@ def dropped(tracked: Tracked, view: View, *, frozen: bool) -> str:
     seen = view.sighting or view.elsewhere
     if seen is None:
         return f"reference dropped, nothing deleted: {tracked.identity.name!r} is not there"
+    if not taggable:
+        return "reference dropped, nothing deleted: its type cannot carry tags, so it is only ever read"
     owner = seen.protocol.owner
     if frozen and owner in (None, tracked.live_system_id):
         return f"reference dropped, nothing deleted: {NEVER_OURS}"
