@@ -72,6 +72,25 @@ def test_status_of_a_component_tells_everything_of_it(fractal: Fractal, deployed
         assert word in ran.words
 
 
+@pytest.mark.rule("S22")
+@pytest.mark.parametrize(
+    ("status", "observed", "said"),
+    [
+        ("Active", 3, "generation 3, applied"),
+        ("ManualOverride", 3, "generation 3, observed"),
+        ("Failed", 3, "generation 3, observed"),
+        ("Mutating", 2, "generation 3, not applied yet (observed: 2)"),
+        ("Instantiating", 0, "generation 3, not applied yet last"),
+    ],
+)
+def test_status_of_a_component_says_whether_its_generation_was_applied(
+    fractal: Fractal, control: FakeControlPlane, status: str, observed: int, said: str
+) -> None:
+    shown = {**component("web", status), "observedGeneration": observed}
+    control.on("GET", "/livesystems/ls-abc/components/web", shown)
+    assert said in fractal("status", "ls-abc", "web").words
+
+
 @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
 @pytest.mark.parametrize(
     "command", [("status",), ("status", "ls-abc"), ("status", "ls-abc", "web-vm"), ("drift", "ls-abc")]

@@ -125,7 +125,7 @@ def test_focus_and_opened_details_survive_an_update(world: World, admin_tab: Tab
     page.keyboard.press("Shift+Tab")
     world.deploy("team", vpc(enableDnsHostnames=False), subnet())
     world.settle()
-    expect(page.locator("#facts + dl")).to_contain_text("2, dealt with: 2")
+    expect(page.locator("#facts + dl")).to_contain_text("2, applied")
     expect(link).to_be_focused()
     expect(page.locator("pre")).to_be_visible()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -93,13 +93,14 @@ def _drift(component: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 def _show_component(found: Mapping[str, Any]) -> None:
     from fractal_cloud.cli.output import compact, console, table
     from fractal_cloud.cli.output import status as coloured
+    from fractal_cloud.rules.words import generation_applied
 
     rows: list[tuple[object, object]] = [
         ("status", coloured(found["status"])),
         ("message", found.get("message") or ""),
         ("type", found["type"]),
         ("owner", found.get("owner") or "nobody"),
-        ("generation", f"{found.get('generation')}, dealt with: {found.get('observedGeneration')}"),
+        ("generation", generation_applied(found["generation"], found["observedGeneration"], found["status"])),
         ("last updated", found.get("lastUpdated") or ""),
     ]
     rows += [(f"override: {key}", value) for key, value in (found.get("override") or {}).items() if value]

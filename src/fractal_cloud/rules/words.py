@@ -14,7 +14,7 @@ from typing import Any
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.status import Stance
+from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import JournalEntry, OperatorRequest, Setback
 from fractal_cloud.rules.drift import Difference, Drift
@@ -110,6 +110,15 @@ def in_recovery(live_system_id: str, error: CloudError | None = None) -> str:
         f"confirmed: run `fractal restored confirm {live_system_id}`"
     )
     return told if error is None else f"{told}; it cannot be read now: {error.message}"
+
+
+def generation_applied(generation: int, observed: int, status: str) -> str:
+    """A component's generation, and how far it got. Only what is Active was applied: the outcome of a generation may
+    also be that nothing is written (S22).
+    """
+    if observed >= generation:
+        return f"{generation}, {'applied' if status == Status.ACTIVE else 'observed'}"
+    return f"{generation}, not applied yet" + (f" (observed: {observed})" if observed else "")
 
 
 def unjudged(reason: str) -> str:

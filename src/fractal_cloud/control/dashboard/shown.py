@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+from fractal_cloud.rules.words import generation_applied
+
 Json = Mapping[str, Any]
 
 # What asks for a person comes first.
@@ -95,6 +97,11 @@ class Pair:
     known: bool = True
 
 
+def generation(component: Json) -> str:
+    """A component's generation, and whether it was applied."""
+    return generation_applied(component["generation"], component["observedGeneration"], component["status"])
+
+
 def drift(component: Json) -> list[Pair]:
     """The parameters that differ."""
     found = component["outputFields"].get("drift") or {}
@@ -145,6 +152,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "short": short,
     "mark": mark,
     "by_gravity": by_gravity,
+    "generation": generation,
     "drift": drift,
     "side_by_side": side_by_side,
     "without_drift": without_drift,
