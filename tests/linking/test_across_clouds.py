@@ -152,3 +152,22 @@ def test_three_in_the_morning(clouds: TwoClouds, database: str) -> None:
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(kept["url"])
     clouds.assert_safe()
+
+
+@pytest.mark.rule("L17", "L14")
+def test_a_secret_of_that_name_that_a_person_made_is_neither_published_nor_changed(clouds: TwoClouds) -> None:
+    shop(clouds, link("files"))
+    (secret,) = clouds.objects(SECRETS)
+    name = secret["metadata"]["name"]
+    clouds.kube.call("DELETE", f"{SECRETS}/{name}")
+    theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"theirs": "aGFuZHMgb2Zm"}}
+    clouds.kube.call("POST", SECRETS, theirs)
+    clouds.cycle(3)
+    shown = clouds.component(LS, "shop")
+    assert f"Secret '{name}' is there and was not made by this link" in shown["message"]
+    assert shown["outputFields"]["storageLink.files.secretKeys"] == "accessKeyId,secretAccessKey", "theirs is not read"
+    shop(clouds)
+    kept = clouds.kube.call("GET", f"{SECRETS}/{name}")
+    assert kept["data"] == theirs["data"], "a link that is taken away leaves it, too"
+    assert "not made" not in clouds.component(LS, "shop")["message"]
+    clouds.assert_safe()
