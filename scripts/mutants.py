@@ -338,9 +338,11 @@ def run_named(names: Sequence[str]) -> list[str]:
     folders = [WORK / f"named-{index}" for index in range(WORKERS)]
     for folder in folders:
         copy_tree(folder)
-    code, said = _pytest(folders[0], sorted({test for named in chosen for test in named.tests}))
-    if code != 0:
-        return [f"the tests of the named changes fail although nothing is changed:\n{said}"]
+    tests = sorted({test for named in chosen for test in named.tests})
+    for some in ([t for t in tests if t.startswith("tests/direct/")], [t for t in tests if t[:13] != "tests/direct/"]):
+        code, said = _pytest(folders[0], some) if some else (0, "")
+        if code != 0:
+            return [f"the tests of the named changes fail although nothing is changed:\n{said}"]
 
     def attempt(named: Named) -> str | None:
         folder = folders.pop()
@@ -365,7 +367,11 @@ def run_named(names: Sequence[str]) -> list[str]:
 
 
 def _pytest(folder: Path, tests: Sequence[str]) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    are_direct = all(
+        test.startswith("tests/direct/") for test in tests
+    )  # they need nothing of the conftest of all others
+    options = CENTRE.options[:3] if are_direct else ()
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, "\n".join(done.stdout.splitlines()[-15:])

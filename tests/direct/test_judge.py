@@ -548,6 +548,15 @@ def test_a_write_that_is_not_visible_yet_is_awaited(tags: ProtocolTags, stance: 
     assert found == Judgement(rule, status, stance, message, SIZE, in_progress=True, setbacks=known)
 
 
+@pytest.mark.rule("S27")
+def test_what_is_awaited_keeps_nothing_else_back() -> None:
+    component = tracked(memory(setbacks=(WAITING,)))
+    found = judge(component, seen(actual={"size": 2, "peers": []}), around(declared={"size": 3, "peers": ["a"]}))
+    peers = {"peers": Difference(["a"], [])}
+    assert found.step == Step(Verb.UPDATE, "drift", drift=peers)
+    assert found.message == words.reconciling({**peers, **SIZE})
+
+
 @pytest.mark.rule("S27", "T6")
 @pytest.mark.parametrize(("tags", "stance"), [(MINE, MANAGED), (HANDSHAKE, OVERRIDE)])
 def test_what_is_always_set_back_is_given_up_and_failed(tags: ProtocolTags, stance: Stance) -> None:
