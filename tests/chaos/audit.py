@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx2 as httpx
 
@@ -162,12 +162,15 @@ class Auditor:
         _expect(shown["status"] == wanted, f"the guest's net is {shown['status']}, not {wanted}: {shown['message']}")
 
     def _settle_what_was_asked(self) -> None:
-        """A request may have been carried out or have run out: from here on it is known which."""
+        """A request may have been carried out or have run out: from here on it is known which.
+
+        What a deletion left only because something in it was taken stays managed: declared again, it is Active (O10).
+        """
         for owner in self.people.owners.values():
             for thing in owner.things.values():
                 found = self.cloud[str(thing)]
                 if owner.is_deleted:
-                    thing.state = "taken" if found else "managed"
+                    thing.state = _left_as(thing, found)
                 elif thing.state == "asked":
                     shown = (self.shown[owner.id] or {})[thing.id]
                     thing.state = "managed" if shown["status"] == "Active" else "taken"
@@ -237,6 +240,14 @@ class Auditor:
                 assert told == item["status"], (
                     f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {told}"
                 )
+
+
+def _left_as(thing: Thing, found: dict[str, Seen]) -> Literal["managed", "taken"]:
+    """Whose what a deleted LiveSystem left is."""
+    if not found:
+        return "managed"
+    is_untagged = any(MANAGED_BY not in seen.tags for seen in found.values())
+    return "taken" if thing.state == "taken" or is_untagged else "managed"
 
 
 def _check_taken(thing: Thing, found: dict[str, Seen]) -> None:
