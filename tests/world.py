@@ -6,10 +6,11 @@ and it meets the sandbox over HTTP. Only time is short: a cycle is a fraction of
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,14 +78,37 @@ class Person:
         )
 
 
+class AnyOf:
+    """The way to several control planes on one database: each request goes through any of them."""
+
+    def __init__(self, planes: Sequence[TestClient], dice: random.Random) -> None:
+        self._ways = [plane._transport for plane in planes]
+        self._dice = dice
+
+    def handle_request(self, request: Any) -> Any:
+        """Let one of them answer."""
+        return self._dice.choice(self._ways).handle_request(request)
+
+    def close(self) -> None:
+        """The planes are closed by whoever opened them."""
+
+
 class World:
-    """One sandbox, one control plane, one agent at a time; ``providers`` are those the agent serves."""
+    """One sandbox, one control plane, one agent at a time; ``providers`` are those the agent serves.
+
+    ``shared``: the address of a database on which several control planes run, ``dice`` choosing among them. Without
+    one there is a single plane, on a file of the world's folder.
+    """
 
     providers: tuple[str, ...] = ("aws",)
 
-    def __init__(self, sandbox: Sandbox, folder: Path, cycle_seconds: float = CYCLE, **agent: Any) -> None:
+    def __init__(
+        self, sandbox: Sandbox, folder: Path, cycle_seconds: float = CYCLE, shared: str = "", **agent: Any
+    ) -> None:
         self.sandbox = sandbox
         self.cycle_seconds = cycle_seconds
+        self.shared = shared
+        self.dice = random.Random(0)
         self._folder = folder
         self._agent_settings: dict[str, Any] = {"visibility_seconds": 3 * cycle_seconds, **agent}
         self.person = Person(sandbox.url)
@@ -101,7 +125,7 @@ class World:
         """Start a control plane on a database file of the world's folder."""
         self._database = self._folder / name
         self._settings = ControlSettings(
-            database_url=quick.database(self._database),
+            database_url=self.shared or quick.database(self._database),
             admin_token=ADMIN_TOKEN,
             cycle_seconds=self.cycle_seconds,
         )
@@ -109,9 +133,19 @@ class World:
         self.start_agent()
 
     def _serve(self) -> None:
-        self.app = create_app(self._settings)
-        self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
-        self.api.__enter__()
+        headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+        apps = [create_app(self._settings) for _ in range(2 if self.shared else 1)]
+        self._planes = [TestClient(app, headers=headers) for app in apps]
+        self.app, self.api = apps[0], self._planes[0]
+        for plane in self._planes:
+            plane.__enter__()
+        if self.shared:
+            self.api = TestClient(self.app, headers=headers)
+            self.api._transport = AnyOf(self._planes, self.dice)  # type: ignore[assignment]
+
+    def _end_serving(self) -> None:
+        for plane in self._planes:
+            plane.__exit__(None, None, None)
 
     def backup(self, name: str = "backup.db") -> None:
         """Copy the database as it is now, beside the running control plane."""
@@ -120,7 +154,7 @@ class World:
 
     def restore(self, name: str = "backup.db") -> None:
         """Stop the control plane, put a backup in the place of its database, and start it; the agent lives on."""
-        self.api.__exit__(None, None, None)
+        self._end_serving()
         for left in self._folder.glob(f"{self._database.name}*"):
             left.unlink()
         shutil.copyfile(self._folder / name, self._database)
@@ -130,7 +164,7 @@ class World:
     def close(self) -> None:
         """End all of it."""
         self.agent.close()
-        self.api.__exit__(None, None, None)
+        self._end_serving()
 
     def start_agent(self, control: Callable[[ControlPlane], ControlPlane] = lambda plane: plane) -> Agent:
         """A new agent process, with nothing kept of any other; ``control`` may wrap its way to the control plane."""

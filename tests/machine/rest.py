@@ -9,12 +9,13 @@ other for one component, and run side by side for several.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from sqlalchemy import inspect, text
+
+from fractal_cloud.control.store.dialect import connect
 from fractal_cloud.sandbox.aws.resources import Ref, tags_of
 from tests.machine.deeds import NET
 from tests.machine.people import name_of, resources
@@ -90,17 +91,16 @@ def _database(world: World) -> dict[str, list[str]]:
     The agents' own rows are changed by their heartbeat (S20); in the counters a server notes its turns at keeping
     house, and the number of the newest event, which would be among the events.
     """
-    path = Path(str(world._settings.database_url).removeprefix("sqlite:///"))
     stored: dict[str, list[str]] = {}
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    engine = connect(str(world._settings.database_url))
     try:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for name in names:
-            if name not in ("agents", "counters"):
-                rows = connection.execute(f'SELECT * FROM "{name}"')
-                stored[name] = sorted(map(repr, rows))
+        with engine.connect() as connection:
+            for name in inspect(connection).get_table_names():
+                if name not in ("agents", "counters"):
+                    rows = connection.execute(text(f'SELECT * FROM "{name}"'))
+                    stored[name] = sorted(map(repr, rows))
     finally:
-        connection.close()
+        engine.dispose()
     return stored
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import count
@@ -31,8 +31,10 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, Contro
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.sandbox.calls import Call
+from tests import postgres
 from tests.conftest import SOAK
 from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions
+from tests.machine.hanging import CALL_SECONDS, HANGS, Hanging
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
 from tests.orphaned import assert_nothing_is_orphaned
@@ -60,6 +62,11 @@ class Dying(ControlPlane):
 
 
 DENIED = "UnauthorizedOperation"
+REFUSALS: dict[str, dict[str, Any]] = {
+    "lost": {"when": "after", "cut": True, "writes_only": True},
+    "denied": {"code": DENIED, "status": 403, "writes_only": True},
+    "quota": {"code": "VpcLimitExceeded", "status": 400, "operation": "Create*"},
+}
 MOODS = (
     *(
         "well",
@@ -92,6 +99,7 @@ class Histories(RuleBasedStateMachine):
         self.people = People(made)
         self.has_backup = self.was_restored = False
         self.knobs = made.sandbox.aws.knobs
+        self.hanging = Hanging(self.knobs)
         self._new_agent()
 
     def _new_agent(self) -> None:
@@ -99,8 +107,12 @@ class Histories(RuleBasedStateMachine):
         sessions = self.world.agent._sessions
         self.world.restart_agent()
         self.world.agent.close()
+        self._start_agent(sessions)
+
+    def _start_agent(self, sessions: dict[str, Any]) -> None:
         self.world.start_agent(Dying)
         self.world.agent._sessions.update(sessions)
+        self.hanging.watch(self.world.agent)
 
     @property
     def _plane(self) -> Dying:
@@ -110,8 +122,9 @@ class Histories(RuleBasedStateMachine):
 
     # --- the start
 
-    @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3))
-    def live_systems_are_deployed(self, deployed: list[Deed]) -> None:
+    @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3), dice=st.integers(0, 999))
+    def live_systems_are_deployed(self, deployed: list[Deed], dice: int) -> None:
+        self.world.dice.seed(dice)
         for deed in deployed:
             self.people.do(deed)
         self.world.cycle()
@@ -132,6 +145,13 @@ class Histories(RuleBasedStateMachine):
     def a_cycle_passes(self, during: list[Interruption]) -> None:
         self._interrupt(during)
         self.world.cycle()
+        self.hanging.carry_out_late()
+
+    @rule(how=st.sampled_from(sorted(HANGS)), nth=st.integers(1, 2), deployed=deployments(), during=interruptions())
+    def a_call_hangs_and_is_given_up(self, how: str, nth: int, deployed: Deed, during: list[Interruption]) -> None:
+        """It hangs on while people and agents do what they like, until the cloud is well again (S24)."""
+        self.hanging.begin(how, nth)
+        self.people_act_and_a_cycle_passes([deployed], during)
 
     @rule(during=interruptions(), reports=st.none() | st.integers(0, 3))
     def the_agent_dies(self, during: list[Interruption], reports: int | None) -> None:
@@ -146,13 +166,14 @@ class Histories(RuleBasedStateMachine):
         """The first one was away and does not know that its scopes are somebody else's (S16)."""
         first = self.world.agent
         self.world.api.post("/agent/release", json={"agentId": first.settings.agent_id})
-        self.world.start_agent(Dying)
-        self.world.agent._sessions.update(first._sessions)
+        self._start_agent(first._sessions)
         self.a_cycle_passes(during)
         with suppress(ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost):
             first.run_once()
+        self.hanging.carry_out_late()
         first.close()
 
+    @precondition(lambda self: not self.world.shared)  # this world copies files
     @rule()
     def a_backup_is_made(self) -> None:
         self.world.backup()
@@ -223,29 +244,25 @@ class Histories(RuleBasedStateMachine):
     def the_cloud_has_a_mood(self, mood: str, nth: int) -> None:
         match mood:
             case "well":
-                self.knobs.reset()
+                self.hanging.release()
             case "slow":
                 self.knobs.slow_creation(reads=2)
             case "late":
                 self.knobs.late_visibility(reads=HIDDEN_READS)
-            case "lost":
-                self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", writes_only=True)
             case "lost and late":
                 self.knobs.late_visibility(reads=HIDDEN_READS)
                 self.knobs.fail(when="after", cut=True, nth=nth, actor="agent", operation="Create*")
-            case "denied":
-                self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", writes_only=True)
             case "throttled":
                 self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
             case "enforcing":
                 self.knobs.enforce_tag_condition = True
-            case "quota":
-                self.knobs.fail(code="VpcLimitExceeded", status=400, nth=nth, actor="agent", operation="Create*")
             case "no answer of AWS":
                 page = "<html><body>Please log in</body></html>"
                 self.knobs.answer(page, content_type="text/html", operation="Describe*", actor="agent", times=1)
             case "nothing at all":
                 self.knobs.answer("", content_type="text/xml", operation="Describe*", actor="agent", times=1)
+            case _ if mood in REFUSALS:
+                self.knobs.fail(nth=nth, actor="agent", **REFUSALS[mood])
             case operation:
                 self.knobs.fail(code=DENIED, status=403, nth=nth, actor="agent", operation=operation)
 
@@ -260,7 +277,7 @@ class Histories(RuleBasedStateMachine):
     def teardown(self) -> None:
         """All rests at the end; then the world is closed."""
         try:
-            self.knobs.reset()
+            self.hanging.release()
             self.people.do(Deed("vacate"))
             come_to_rest(self.world)
             self.nothing_forbidden_was_done()
@@ -280,19 +297,23 @@ HISTORIES = settings(
 )
 
 
+Worlds = Callable[..., World]
+
+
 @pytest.fixture
-def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worlds]:
     """Makes one world after the other on one sandbox; the sessions of the first serve all."""
     numbers = count()
     person = Person(session_sandbox.url)
     sessions: dict[str, Any] = {}
     with ExitStack() as stack:
 
-        def new() -> World:
+        def new(**more: Any) -> World:
             stack.pop_all()  # a history closes its world by itself
             folder = tmp_path / str(next(numbers))
             folder.mkdir()
-            made = stack.enter_context(make_world(session_sandbox, folder, monkeypatch, concurrency=1))
+            settings = {"concurrency": 1, "call_seconds": CALL_SECONDS, **more}
+            made = stack.enter_context(make_world(session_sandbox, folder, monkeypatch, **settings))
             made.person = person
             made.agent._sessions = sessions
             return made
@@ -301,8 +322,35 @@ def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monk
         stack.pop_all()
 
 
+@pytest.fixture
+def shared_database() -> Iterator[Callable[[], str]]:
+    """Makes one empty PostgreSQL database after the other, dropping the one before."""
+    with postgres.server() as server, ExitStack() as stack:
+
+        def new() -> str:
+            stack.close()
+            return stack.enter_context(postgres.database(server))
+
+        yield new
+
+
 @pytest.mark.hypothesis
 @pytest.mark.timeout(6 * 3_600 if SOAK else 600)
-@pytest.mark.rule("S15", "S16", "S17", "S20", "T1", "T3", "T4", "O2", "O3")
-def test_whatever_people_do_nothing_forbidden_happens_and_all_comes_to_rest(new_world: Any) -> None:
+@pytest.mark.rule("S15", "S16", "S17", "S20", "S24", "T1", "T3", "T4", "O2", "O3")
+def test_whatever_people_do_nothing_forbidden_happens_and_all_comes_to_rest(new_world: Worlds) -> None:
     run_state_machine_as_test(lambda: Histories(new_world()), settings=HISTORIES)  # type: ignore[arg-type]
+
+
+@pytest.mark.soak
+@pytest.mark.postgres
+@pytest.mark.skipif(postgres.binaries() is None, reason="no PostgreSQL server: install Debian's postgresql")
+@pytest.mark.timeout(6 * 3_600)
+@pytest.mark.rule("S15", "S16", "S17", "S20", "S24", "T1", "T3", "T4", "O2", "O3")
+def test_the_same_holds_with_two_control_planes_on_one_database(
+    new_world: Worlds, shared_database: Callable[[], str]
+) -> None:
+    """Deploys, deletions and each request of the agents go through either, whichever the dice say."""
+    run_state_machine_as_test(
+        lambda: Histories(new_world(shared=shared_database())),  # type: ignore[arg-type]
+        settings=HISTORIES,
+    )

@@ -96,7 +96,7 @@ class Knobs:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._released = threading.Condition(self._lock)
-        self._hanging = 0
+        self._hanging: list[Hang] = []
         self._resets = 0
         self.reset()
 
@@ -156,8 +156,14 @@ class Knobs:
     def wait_until_hanging(self, count: int = 1, *, seconds: float = 60.0) -> None:
         """Wait until so many calls hang; raises `TimeoutError` where that does not happen."""
         with self._released:
-            if not self._released.wait_for(lambda: self._hanging >= count, seconds):
-                raise TimeoutError(f"{self._hanging} calls hang after {seconds:g} s, and {count} were waited for")
+            if not self._released.wait_for(lambda: len(self._hanging) >= count, seconds):
+                raise TimeoutError(f"{len(self._hanging)} calls hang after {seconds:g} s, and {count} were waited for")
+
+    @property
+    def hanging(self) -> tuple[Hang, ...]:
+        """The rules of the calls that hang at this instant, one for each call."""
+        with self._lock:
+            return tuple(self._hanging)
 
     def late_visibility(self, *, seconds: float | None = None, reads: int | None = None, kind: str = "*") -> Delay:
         """Hide what is created from now on: from lists and from reads by id, for a while."""
@@ -259,12 +265,12 @@ class Knobs:
     def _hold(self, rule: Hang) -> None:
         with self._released:
             resets = self._resets
-            self._hanging += 1
+            self._hanging.append(rule)
             self._released.notify_all()
             try:
                 self._released.wait_for(lambda: not any(other is rule for other in self._settings.hang))
             finally:
-                self._hanging -= 1
+                self._hanging[:] = _without_one(self._hanging, rule)
             if resets != self._resets:
                 raise ConnectionCut
 
@@ -366,6 +372,12 @@ class Knobs:
         is_throttled = tokens < 1
         self._buckets[id(rule)] = (tokens if is_throttled else tokens - 1, now)
         return is_throttled
+
+
+def _without_one(rules: list[Hang], gone: Hang) -> list[Hang]:
+    """The rules but for one occurrence of a certain one: equal rules are not the same."""
+    at = next(number for number, rule in enumerate(rules) if rule is gone)
+    return rules[:at] + rules[at + 1 :]
 
 
 def _interference(failures: list[Failure] | list[Failure | PageFailure]) -> Interference | None:
