@@ -16,12 +16,13 @@ import pytest
 
 from fractal_cloud.agent.client import LeaseLost
 from fractal_cloud.agent.cycle import Cycle, Surroundings
-from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.reading import Picture, Reader
 from fractal_cloud.agent.scope import AbsentReads
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.wiring import Phase
 from fractal_cloud.model.errors import Conflict, Denied, Transient, Unreadable
 from fractal_cloud.model.identity import Identity
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import ProtocolTags
@@ -411,6 +412,45 @@ def test_a_lost_creation_is_awaited_before_its_deletion_ends(stage: Stage) -> No
     assert (judgement.rule, judgement.finished) == ("S17", False)
     stage.held.absent_reads["u1"] = _reads(2, 60.0)
     assert stage.cycle._outlook.judge(lost).finished
+
+
+# --- a try that was not sent
+
+
+@pytest.mark.rule("S21", "S16")
+def test_a_try_that_the_guard_stopped_leaves_the_back_off_of_the_refused_one(stage: Stage) -> None:
+    """Something else begins to change it between the list and the guard's read: nothing is sent, and nothing known."""
+    refused = Refusal(verb="update", message="denied", since=NOW - timedelta(hours=1), times=3, until=NOW)
+    web = component(memory(refusal=refused), parameters={"size": 3})
+    stage.add(web)
+    drifting = item(MINE, actual={"size": 2})
+    stage.shelf.items["id-1"] = drifting
+
+    def begin_to_change() -> None:
+        stage.shelf.items["id-1"] = replace(drifting, condition=Condition.CHANGING)
+
+    stage.shelf.before["read"] = begin_to_change
+    stage.begin().run()
+    assert [call[0] for call in stage.shelf.calls if call[0] != "list"] == ["read"], "the try was stopped by its guard"
+    assert web.memory.refusal == refused
+    stage.shelf.items["id-1"] = drifting
+    stage.begin().run()
+    assert [call[0] for call in stage.shelf.writes if call[0] != "list"] == ["update"]
+    assert web.memory.refusal is None, "a try that goes through ends it"
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize("deleting", [False, True])
+def test_no_link_is_planned_for_what_is_held(stage: Stage, deleting: bool) -> None:
+    web = component(deleting=deleting)
+    stage.add(web)
+    seen = item(MINE)
+    stage.cycle._outlook.picture = Picture(sightings={KIND: {seen.resource_id: seen}})
+    judgement = stage.cycle._outlook.judge(web)
+    wiring = stage.cycle._wiring
+    assert wiring._phase(web, judgement)[0] is (Phase.END if deleting else Phase.ACT)
+    web.in_recovery = True
+    assert wiring._phase(web, judgement) == (Phase.LEAVE, "")
 
 
 # --- what is left is held back

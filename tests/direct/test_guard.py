@@ -562,3 +562,34 @@ def test_an_outcome_is_empty_unless_said() -> None:
     assert not (bare.written)
     assert not (bare.is_done)
     assert bare.had_no_effect
+
+
+# --- a LiveSystem of a backup that nobody has confirmed
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize("name", [*WRITES, "create"])
+def test_what_is_held_after_it_was_judged_is_neither_read_nor_written(name: str) -> None:
+    if name == "create":
+        scene, step = Scene(component(memory(Stance.NONE, resource_id=None)), None), Step(Verb.CREATE, "create")
+    else:
+        scene, step = WRITES[name]()
+    scene.tracked.in_recovery = True
+    outcome = scene.carry_out(step)
+    assert scene.shelf.calls == []
+    assert (outcome.abandoned, outcome.written, outcome.is_done, outcome.error) == (True, False, False, None)
+    assert outcome.had_no_effect
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_held_while_the_guard_reads_is_not_written(name: str) -> None:
+    scene, step = WRITES[name]()
+
+    def hold() -> None:
+        scene.tracked.in_recovery = True
+
+    scene.shelf.before["read"] = hold
+    outcome = scene.carry_out(step)
+    assert scene.shelf.writes == []
+    assert (outcome.abandoned, outcome.written) == (True, False)
