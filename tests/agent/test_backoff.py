@@ -144,6 +144,36 @@ def test_a_deletion_that_something_blocks_is_tried_after_1_2_and_4_seconds(world
     assert _tries(world, "DeleteVpc") == len(tried_at) + 1, "asked for once more, it is tried at once"
 
 
+@pytest.mark.rule("S21", "O15", "C7")
+def test_a_deletion_that_protection_refuses_is_one_entry_with_a_count(world: World, moments: Moments) -> None:
+    parameters = {"region": "eu-west-1", "dbInstanceClass": "db.t4g.medium", "allocatedStorage": 20}
+    kind = {"id": "orders", "type": "Storage.PaaS.AwsRdsPostgres"}
+    database = {**kind, "parameters": {**parameters, "deletionProtection": True}}
+    world.deploy("ls-a", database)
+    _wake(world, moments, 3)
+    assert world.status("ls-a", "orders") == "Active"
+    world.delete("ls-a")
+    world.agent.run_once()
+    assert world.status("ls-a", "orders") == "Failed"
+    assert "deletionProtection" in world.component("ls-a", "orders")["message"]
+    _wake(world, moments, 25)
+    (entry,) = [one for one in _journal(world, "orders") if one["verb"] == "delete"]
+    assert (entry["outcome"], entry.get("count", 1)) == ("failed", 1), "no try at the pace of wakes"
+    for _ in range(3):
+        moments.pass_by(8 * MINUTE)
+        world.agent.run_once()
+        _wake(world, moments, 3)
+    (entry,) = [one for one in _journal(world, "orders") if one["verb"] == "delete"]
+    assert (entry["outcome"], entry["count"]) == ("failed", 4)
+    assert _tries(world, "DeleteDBInstance") == 0
+    world.person.client("rds").modify_db_instance(
+        DBInstanceIdentifier="orders", DeletionProtection=False, ApplyImmediately=True
+    )
+    world.delete("ls-a")
+    _wake(world, moments, 5)
+    assert _tries(world, "DeleteDBInstance") == 1, "asked for once more, it is tried at once"
+
+
 @pytest.mark.rule("S21", "T6", "S9")
 def test_a_failed_write_of_a_handshake_shows_failed_with_the_reason_and_the_tag_stays(
     world: World, moments: Moments
