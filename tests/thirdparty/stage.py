@@ -34,6 +34,8 @@ FRACTAL = (sys.executable, "-m", "fractal_cloud.cli")
 class Stage:
     """What is running, what people can do to it, and what they see."""
 
+    patience = PATIENCE
+
     def __init__(self, sandbox: Sandbox, with_package: Mapping[str, str], folder: Path) -> None:
         self.sandbox = sandbox
         self.kube = KubernetesPerson(sandbox.url, folder)
@@ -48,6 +50,13 @@ class Stage:
 
     def start(self) -> None:
         """Start all of it; the agents wait for nobody but the control plane."""
+        self.start_servers()
+        self._start_agent("acme", {"ACMEDB_URL": self.acme_url, "ACMEDB_TOKEN": ACME_AGENT})
+        self._start_agent("kubernetes", agent_env(self.sandbox.url, self._folder))
+        self.wait_for(lambda: self._serving() == {"acme", "kubernetes"}, "both agents register")
+
+    def start_servers(self) -> None:
+        """Start the control plane, and AcmeDB's own server."""
         port, acme_port = map(str, self._ports)
         tokens = ("--token", ACME_AGENT, "--token", ACME_PERSON)
         server = [sys.executable, "-m", "acmedb.server", "--port", acme_port, *tokens]
@@ -55,9 +64,6 @@ class Stage:
         serve = [*FRACTAL, "serve", "--port", port, "--data-dir", str(self._folder / "data")]
         self._start("control plane", serve, {**os.environ, "FRACTAL_TOKEN": ADMIN, "FRACTAL_CYCLE_SECONDS": CYCLE})
         self.wait_for(self._is_ready, "the control plane")
-        self._start_agent("acme", {"ACMEDB_URL": self.acme_url, "ACMEDB_TOKEN": ACME_AGENT})
-        self._start_agent("kubernetes", agent_env(self.sandbox.url, self._folder))
-        self.wait_for(lambda: self._serving() == {"acme", "kubernetes"}, "both agents register")
 
     def _start(self, name: str, command: list[str], env: Mapping[str, str]) -> None:
         with (self._folder / f"{name}.log").open("wb") as log:
@@ -97,7 +103,7 @@ class Stage:
 
     def wait_for(self, is_so: Callable[[], bool], what: str) -> None:
         """Look again and again until something is so; nothing here takes long."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while not is_so():
             ended = [name for name, process in self._processes.items() if process.poll() is not None]
             if ended or time.monotonic() > deadline:
