@@ -145,6 +145,21 @@ def test_a_component_taken_over_on_the_cloud_tells_everything(world: World) -> N
         assert "by unknown (found on the cloud)" in text_of(visitor.page(path))
 
 
+@pytest.mark.rule("S22", "G2")
+def test_a_page_says_applied_only_of_what_was(world: World) -> None:
+    world.deploy("team", vpc())
+    visitor = Visitor(world.app)
+    assert "Generation 1, not applied yet Last change" in text_of(visitor.page(NET))
+    world.settle()
+    assert "Generation 1, applied" in text_of(visitor.page(NET))
+    world.person.break_glass(world.output("team", "net", "vpcId"))
+    world.settle()
+    world.deploy("team", vpc(enableDnsHostnames=True))
+    assert "Generation 2, not applied yet (observed: 1)" in text_of(visitor.page(NET))
+    world.settle()
+    assert "Generation 2, observed" in text_of(visitor.page(NET)), "in override a generation is read and not applied"
+
+
 @pytest.mark.rule("G13")
 def test_breaking_the_glass_from_the_page_shows_who_why_and_until_when(world: World) -> None:
     world.deploy("team", vpc())
@@ -153,6 +168,7 @@ def test_breaking_the_glass_from_the_page_shows_who_why_and_until_when(world: Wo
     asked = visitor.send(f"{NET}/break", reason=f"slow {EVIL}", until="2099-01-31T18:00")
     assert asked.headers["location"] == NET
     assert "was asked for by admin" in text_of(visitor.page(NET))
+    assert "the agent has not answered it yet" in text_of(visitor.page(NET))
     world.settle()
     page = visitor.page(NET)
     assert "In manual override" in page
