@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
+from fractal_cloud.sandbox import Sandbox
+from tests.machine import rest
+from tests.offers.suites import suites
 from tests.sharing.looking import is_there
 from tests.world import World, subnet, vpc
 
@@ -91,3 +97,25 @@ def test_an_update_that_is_refused_stays_failed_until_it_goes_through(world: Wor
     world.settle()
     assert world.status("ls-a", "net") == "Active"
     assert world.mutation("ls-a", mutation)["status"] == "Completed"
+
+
+@pytest.mark.rule("S21", "S20")
+def test_a_refusal_that_is_tried_again_in_the_last_cycle_moves_nothing_but_its_next_try(
+    session_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """The histories took it for unrest whenever that try fell into another second than the one before."""
+    suite = suites()["hetzner"]
+    with suite.stage(session_sandbox, tmp_path, suite.kinds()[suite.machine]) as stage:
+        world, declared = stage.world, stage.example.under_name("same")
+        declared["parameters"]["deleteProtection"] = True
+        world.deploy("ls-a", declared)
+        world.settle()
+        world.delete("ls-a")
+        world.cycle(2)
+        first = world.component("ls-a", "same")["message"]
+        assert "next try at" in first
+        time.sleep(1.1)  # it is due by then, and the next try is told in seconds
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rest, "AT_MOST", 0)
+            rest.come_to_rest(world)
+        assert world.component("ls-a", "same")["message"] != first, "it was tried again"
