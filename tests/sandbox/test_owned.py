@@ -154,8 +154,10 @@ def test_the_clusters_that_vendors_keep_say_which_they_are(sandbox: Sandbox, per
 def test_vsphere_lists_machines_and_folders_and_forgets_what_is_gone(sandbox: Sandbox) -> None:
     assert sandbox.vsphere.owned_resources() == []
     person = VspherePerson(sandbox.url)
+    instances = {}
     for name in ("box", "gone", "nobodys"):
         machine = person.create(name)
+        instances[name] = machine.config.instanceUuid
         if name != "nobodys":
             person.attach(machine, CATEGORY, f"{OWNER}:ls-a")
         if name == "gone":
@@ -167,6 +169,7 @@ def test_vsphere_lists_machines_and_folders_and_forgets_what_is_gone(sandbox: Sa
     )
     found = sandbox.vsphere.owned_resources()
     assert told(found) == [("Folder", folder._moId, "ls-a"), ("VirtualMachine", "box", "ls-a")]
+    assert {one.id for one in found} == {folder._moId, instances["box"]}, "as the product names them in what it says"
 
 
 def test_the_sandbox_lists_all_clouds_at_once(sandbox: Sandbox, person: Tools) -> None:

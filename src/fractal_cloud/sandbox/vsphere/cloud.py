@@ -88,7 +88,7 @@ class VsphereCloud:
         return self._named(ids or ())
 
     def owned_resources(self) -> list[Owned]:
-        """Every object of any kind that a tag of an owner is attached to at this instant."""
+        """Every object of any kind that a tag of an owner is attached to at this instant; machines by instance UUID."""
         with self.lock:
             if not self.simulator.is_running:
                 return []
@@ -103,7 +103,13 @@ class VsphereCloud:
                 one
                 for kind, moid in sorted(found)
                 if kind != "VirtualMachine" or moid in machines  # the simulator keeps the tags of what is gone
-                for one in owned(self.name, kind, moid, machines.get(moid, (moid, ""))[0], self.tags(moid, kind))
+                for one in owned(
+                    self.name,
+                    kind,
+                    (self.simulator.instance(moid) if moid in machines else "") or moid,
+                    machines.get(moid, (moid, ""))[0],
+                    self.tags(moid, kind),
+                )
             ]
 
     # How a call goes

@@ -122,8 +122,15 @@ class Simulator:
 
     def power(self, machine: str) -> str:
         """Whether a machine is powered on."""
-        answer = self.soap(_POWER.format(escape(machine)))
-        found = re.search(r"<name>runtime.powerState</name><val[^>]*>([^<]*)</val>", answer)
+        return self._property(machine, "runtime.powerState")
+
+    def instance(self, machine: str) -> str:
+        """The instance UUID of a machine, which never returns."""
+        return self._property(machine, "config.instanceUuid")
+
+    def _property(self, machine: str, name: str) -> str:
+        answer = self.soap(_PROPERTY.format(name, escape(machine)))
+        found = re.search(rf"<name>{re.escape(name)}</name><val[^>]*>([^<]*)</val>", answer)
         return found[1] if found else ""
 
     def _login(self) -> None:
@@ -163,9 +170,9 @@ def _end(process: subprocess.Popen[str]) -> None:
             stream.close()
 
 
-_POWER = (
+_PROPERTY = (
     '<RetrieveProperties xmlns="urn:vim25"><_this type="PropertyCollector">propertyCollector</_this><specSet><propSet>'
-    "<type>VirtualMachine</type><pathSet>runtime.powerState</pathSet></propSet><objectSet>"
+    "<type>VirtualMachine</type><pathSet>{}</pathSet></propSet><objectSet>"
     '<obj type="VirtualMachine">{}</obj></objectSet></specSet></RetrieveProperties>'
 )
 _ALL_MACHINES = (
