@@ -54,6 +54,7 @@ def steady_calls(canned: Canned, declared: Declared) -> int:
     canned.stock(declared.lots)
     with bench(declared.work(settled=True)) as made:
         made.cycle()  # takes over: what the work did not remember yet is published once
+        made.cycle()  # decides about that, and so confirms the account first, by a call of its own (S26)
         published = made.control.publications
         canned.calls()
         result = made.cycle()

@@ -95,7 +95,7 @@ CENTRE: Final = Part(
             CYCLE.format(method)
             for method in (
                 *("_may_write", "_may_try", "_without_rivals", "_confirm_gone", "_read_by_id", "_id_to_confirm"),
-                *("_may_be_its_own_rival", "_count_absent_reads", "_hold_the_left"),
+                *("_may_be_its_own_rival", "_count_absent_reads", "_hold_families", "_is_too_early"),
             )
         )
     },

@@ -55,10 +55,10 @@ class Api:
         found: Json = answer.json()
         return found
 
-    def register(self, agent_id: str = "a1", cycle: float = 60.0) -> None:
+    def register(self, agent_id: str = "a1", cycle: float = 60.0, environment: str = "default") -> None:
         """Introduce an agent that reaches AWS."""
         reach = {"provider": "aws", "realm": "123456789012"}
-        body = {"agentId": agent_id, "environment": "default", "reaches": [reach], "cycleSeconds": cycle}
+        body = {"agentId": agent_id, "environment": environment, "reaches": [reach], "cycleSeconds": cycle}
         assert self.client.post("/agent/register", json=body).status_code == 200
 
     def claim(self, agent_id: str = "a1") -> Json:

@@ -22,6 +22,7 @@ BY = {
     "/resources": "key",
     "/scopes": "key",
     "/agents": "id",
+    "/realms": "id",
     "/tokens": "id",
     "/offers": "type",
 }
@@ -42,7 +43,7 @@ def filled(api: Api) -> Api:
         live_system, component = next(key for key, part in api.work.items() if part["scope"] == scope)
         assert api.report(live_system, component, resources=known).status_code == 200
     for n in range(MANY):
-        api.register(f"agent-{n}")
+        api.register(f"agent-{n}", environment=f"stage-{n}")
     return api
 
 

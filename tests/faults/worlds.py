@@ -54,7 +54,13 @@ class FaultyWorld(World):
                 continue
             if all(result.settled for result in results):
                 return deaths
-        raise AssertionError(f"not settled after {at_most} cycles; effects: {self.effects.happened}")
+        raise AssertionError(f"not settled after {at_most} cycles: {self._said()}; effects: {self.effects.happened}")
+
+    def _said(self) -> str:
+        """What every component says of itself."""
+        names = [one["id"] for one in self.api.get("/livesystems").json()["items"]]
+        pages = [self.api.get(f"/livesystems/{name}/components").json()["items"] for name in names]
+        return "; ".join(f"{c['componentId']} {c['status']} ({c['message']})" for page in pages for c in page)
 
     def settle(self, at_most: int = 30) -> int:
         """The cycle that leaves nothing to do is enough here: that the next one is silent is a demand of its own."""

@@ -114,8 +114,8 @@ NAMED: Final = (
     Named(
         "what is left is not held back",
         f"{AGENT}/cycle.py",
-        "if all(all_of[other.uid].finished for other in needed):",
-        "if True:",
+        "family += [other for other in self._outlook.dependencies_here(tracked) if other.deleting]",
+        "family += []",
         (
             (
                 "tests/direct/test_cycle.py::"

@@ -25,6 +25,8 @@ def _marks(suite: Suite, kind: str) -> list[pytest.MarkDecorator]:
     ]
 
 
+# What others hold is not taken from them, so it goes only when they let go.
+HELD = {"HetznerVolume": "a volume that is attached to somebody else's server is never taken from it"}
 EVERY_KIND = [pytest.param(name, id=name, marks=_marks(suite, name)) for name, (suite, _) in kinds().items()]
 
 
@@ -33,6 +35,11 @@ def stage(request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path: Pa
     suite, kind = kinds()[request.param]
     with suite.stage(session_sandbox, tmp_path, kind) as made:
         yield made
+
+
+def type_name(stage: Stage) -> str:
+    """The class of the type under test, as its provider calls it."""
+    return str(stage.example.declaration["type"]).rpartition(".")[2]
 
 
 def _name(stage: Stage) -> str:
@@ -59,6 +66,8 @@ def _deletions(stage: Stage, component_id: str) -> int:
 @pytest.mark.parametrize("stage", EVERY_KIND, indirect=True)
 def test_what_is_in_others_resources_is_really_deleted_and_they_stay(stage: Stage) -> None:
     world, example = stage.world, stage.example
+    if type_name(stage) in HELD:
+        pytest.skip(HELD[type_name(stage)])
     if example.parents:
         world.deploy(PLATFORM, *example.parents)
         world.survive(60)

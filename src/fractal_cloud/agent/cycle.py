@@ -571,8 +571,9 @@ class Cycle:
         changes: list[ComponentChange] = []
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
+        concluded = self._hold_families({uid: self._conclude(uid, judgements) for uid in judgements})
         for tracked in [self._held.tracked[uid] for uid in judgements]:
-            judgement, view, memory = self._conclude(tracked, judgements)
+            judgement, view, memory = self._remembered(tracked, concluded[tracked.uid])
             used = self._used_request(tracked, judgement)
             self._tell_errors(tracked, view, judgement)
             self._book.note_resource(tracked, view, judgement)
@@ -602,12 +603,19 @@ class Cycle:
             self._held.forget(uid)
         return len(changes)
 
-    def _conclude(self, tracked: Tracked, judgements: dict[str, Judgement]) -> tuple[Judgement, View, Remembered]:
-        """What is published of one component in the end; what goes wrong here goes wrong for it alone (S24)."""
+    def _conclude(self, uid: str, judgements: dict[str, Judgement]) -> Judgement:
+        """What follows for one component in the end; what goes wrong here goes wrong for it alone (S24)."""
+        tracked = self._held.tracked[uid]
         try:
-            judgement = self._errors.explain(tracked, judgements[tracked.uid], self._outlook.now)
-            judgement = self._hold_the_left(tracked, judgement, judgements)
-            judgement = self._hold_the_wired(tracked, judgement)
+            judgement = self._errors.explain(tracked, judgements[uid], self._outlook.now)
+            return self._hold_the_wired(tracked, judgement)
+        except Exception as error:
+            log.exception("component cannot be concluded", live_system=tracked.live_system_id, id=tracked.component_id)
+            return unjudged(tracked, error)
+
+    def _remembered(self, tracked: Tracked, judgement: Judgement) -> tuple[Judgement, View, Remembered]:
+        """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""
+        try:
             view = self._outlook.view(tracked)
             return judgement, view, remember(tracked, view, judgement)
         except Exception as error:
@@ -645,26 +653,32 @@ class Cycle:
             self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, answer.refusal)
         return answer.request.id
 
-    def _hold_the_left(self, tracked: Tracked, judgement: Judgement, all_of: dict[str, Judgement]) -> Judgement:
-        """What is left stays on the books until what it depends on is left too, in the same report (O10)."""
-        if not judgement.left or not judgement.finished:
-            return judgement
-        needed = [
-            other
-            for other in self._held.tracked.values()
-            if other.deleting
-            and other.live_system_id == tracked.live_system_id
-            and other.component_id in tracked.dependencies
-        ]
-        if all(all_of[other.uid].finished for other in needed):
-            return judgement
-        return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
+    def _hold_families(self, concluded: dict[str, Judgement]) -> dict[str, Judgement]:
+        """Let nobody end before its dependents have, nor what is left before what it depends on is left too.
+
+        A judgement foresees that others end; only here is it certain who really does, in this very report (O10, O18).
+        """
+        ending = [self._held.tracked[uid] for uid, judgement in concluded.items() if judgement.finished]
+        while ending:
+            held = [tracked for tracked in ending if self._is_too_early(tracked, concluded)]
+            if not held:
+                break
+            for tracked in held:
+                concluded[tracked.uid] = _not_finished(concluded[tracked.uid])
+            ending = [tracked for tracked in ending if concluded[tracked.uid].finished]
+        return concluded
+
+    def _is_too_early(self, tracked: Tracked, concluded: dict[str, Judgement]) -> bool:
+        family = [other for other in self._outlook.dependents_here(tracked) if other.uid in concluded]
+        if concluded[tracked.uid].left:
+            family += [other for other in self._outlook.dependencies_here(tracked) if other.deleting]
+        return not all(concluded[other.uid].finished for other in family)
 
     def _hold_the_wired(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         """What links made is taken back before the component is done with, also where its resource is gone (L10)."""
         if not judgement.finished or not self._wiring.holds_deletion(tracked, judgement):
             return judgement
-        return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
+        return _not_finished(judgement)
 
     # --- the end
 
@@ -705,6 +719,11 @@ class Cycle:
         living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
         found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
         return frozenset(found) if can_be_told_apart(held) else None
+
+
+def _not_finished(judgement: Judgement) -> Judgement:
+    """A deletion that would have ended, and has to wait."""
+    return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
 
 
 def _has_effect(before: Sighting | None, after: Sighting) -> bool:

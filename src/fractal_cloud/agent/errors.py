@@ -132,6 +132,9 @@ class WriteErrors:
     def _explain(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         refusal = tracked.memory.refusal
         step = judgement.step
+        if judgement.finished:  # what failed on the way there does not matter any more
+            self.forget(tracked)
+            return judgement
         if tracked.given_up and step is not None and tracked.uid not in self._failed:
             stance, message = tracked.memory.stance, words.given_up(tracked.given_up[-1])
             return replace(judgement, stance=stance, message=message, carried_out=False, finished=False)
@@ -150,7 +153,7 @@ class WriteErrors:
         is_push = refusal.verb == Verb.PUSH.value
         if is_push and judgement.stance.hands_off and judgement.rule != "S0":
             return replace(judgement, message=f"{refusal.message}; {judgement.message}")
-        if step is None and (judgement.carried_out or judgement.finished or judgement.stance.hands_off):
+        if step is None and (judgement.carried_out or judgement.stance.hands_off):
             self.forget(tracked)
         return judgement
 

@@ -6,7 +6,7 @@ The cycle, the plan and the guard all ask the same outlook. It reads nothing and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -362,13 +362,22 @@ class Outlook:
             return mark is not None
         return None if is_hidden else False
 
+    def dependents_here(self, tracked: Tracked) -> Sequence[Tracked]:
+        """The components of its LiveSystem, in this scope, that depend on a component."""
+        return self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+
+    def dependencies_here(self, tracked: Tracked) -> list[Tracked]:
+        """The components of its LiveSystem, in this scope, that a component depends on."""
+        named = ((tracked.live_system_id, name) for name in tracked.dependencies)
+        return [self._by_id[key] for key in named if key in self._by_id]
+
     def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
-        here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+        here = self.dependents_here(tracked)
         living = [other.component_id for other in here if other.uid not in self.finished]
         return tuple(sorted({*living, *self.held.held_by.get(tracked.uid, ())}))
 
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
-        here = self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+        here = self.dependents_here(tracked)
         left = {other.component_id for other in here if other.uid in self.left}
         return tuple(sorted({*left, *tracked.left_dependents, *self.held.left_inside.get(tracked.uid, ())}))
 

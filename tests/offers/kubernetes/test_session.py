@@ -228,7 +228,7 @@ def test_reads_are_tried_three_times_and_writes_once(cloud: Kubernetes, clusters
     [
         (401, Denied, Denied),
         (403, Denied, Denied),
-        (404, NotFound, Invalid),
+        (404, Unreadable, Invalid),  # one that names no object says nothing of any
         (409, Unreadable, Overtaken),
         (400, Unreadable, Invalid),
         (422, Unreadable, Invalid),
