@@ -868,6 +868,17 @@ def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_another
     assert judge(going(), theirs, around()) == ended("O17", words.dropped(going(), theirs, frozen=False, taggable=True))
 
 
+@pytest.mark.rule("O10", "O19")
+def test_what_is_let_go_passes_on_that_something_that_was_left_needs_it() -> None:
+    theirs = seen(replace(MINE, owner=OTHER))
+    dropped = judge(going(), theirs, around(left_dependents=("web",)))
+    assert (dropped.finished, dropped.left, dropped.leaves_what_it_needs) == (True, False, True)
+    alone = judge(going(), theirs, around())
+    assert (alone.finished, alone.left, alone.leaves_what_it_needs) == (True, False, False)
+    left = judge(going(), seen(), around(left_dependents=("web",)))
+    assert (left.finished, left.left, left.is_needed, left.leaves_what_it_needs) == (True, True, False, True)
+
+
 @pytest.mark.rule("O3", "O10", "O12", "S14")
 @pytest.mark.parametrize(
     ("component", "view", "more", "left"),

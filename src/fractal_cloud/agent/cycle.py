@@ -282,7 +282,7 @@ class Cycle:
         deleting = [tracked for tracked in self._held.tracked.values() if tracked.deleting]
         while deleting:
             finished = {t.uid for t in deleting if judgements[t.uid].finished}
-            left = {t.uid for t in deleting if judgements[t.uid].left}
+            left = {t.uid for t in deleting if judgements[t.uid].leaves_what_it_needs}
             if finished <= outlook.finished and left <= outlook.left:
                 break
             outlook.finished |= finished
@@ -582,7 +582,7 @@ class Cycle:
             if not tracked.given_up:
                 self._held.reads_since.pop(tracked.uid, None)
             if memory != tracked.memory or used or judgement.finished or tracked.uid in self._book.unpublished:
-                is_left = judgement.finished and judgement.left
+                is_left = judgement.finished and judgement.leaves_what_it_needs
                 changes.append(
                     to_change(tracked.uid, memory, used_request=used, finished=judgement.finished, left=is_left)
                 )
@@ -670,7 +670,7 @@ class Cycle:
 
     def _is_too_early(self, tracked: Tracked, concluded: dict[str, Judgement]) -> bool:
         family = [other for other in self._outlook.dependents_here(tracked) if other.uid in concluded]
-        if concluded[tracked.uid].left:
+        if concluded[tracked.uid].leaves_what_it_needs:
             family += [other for other in self._outlook.dependencies_here(tracked) if other.deleting]
         return not all(concluded[other.uid].finished for other in family)
 

@@ -88,7 +88,8 @@ class Judgement:
     """What follows for one component: the status to show, the stance to take, and at most one step.
 
     ``status`` None: it stays. ``in_progress``: look again soon. ``carried_out``: nothing is left to do for this
-    generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended.
+    generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended;
+    ``left``: its resource stays in the cloud; ``is_needed``: it is let go, and something that was left depends on it.
     ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
     ``setbacks``: the values of ours that are followed because somebody may set them back (S27).
     """
@@ -105,9 +106,15 @@ class Judgement:
     noticing: bool = False
     finished: bool = False
     left: bool = False
+    is_needed: bool = False
     answer: Answer | None = None
     stuck: bool = False
     setbacks: tuple[Setback, ...] = ()
+
+    @property
+    def leaves_what_it_needs(self) -> bool:
+        """Whether what it depends on is left too, directly or through what is only let go (O10)."""
+        return self.left or self.is_needed
 
 
 def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
@@ -495,7 +502,15 @@ def _deletion(
 
     def ended(message: str, *, left: bool = False) -> Judgement:
         return Judgement(
-            rule, Status.DELETED, stance, message, carried_out=True, finished=True, left=left, answer=answer
+            rule,
+            Status.DELETED,
+            stance,
+            message,
+            carried_out=True,
+            finished=True,
+            left=left,
+            is_needed=bool(around.left_dependents) and not left,
+            answer=answer,
         )
 
     def waiting(message: str, step: Step | None = None, waits_for: tuple[str, ...] = ()) -> Judgement:
