@@ -31,6 +31,9 @@ def test_a_call_that_hangs_is_given_up_and_all_comes_to_rest(patient: World, how
     hanging.begin(how, 1)
     patient.cycle()
     assert hanging.given_up == 1
+    journal = patient.api.get("/livesystems/ls-a/components/net/journal").json()["items"]
+    outcomes = [entry["outcome"] for entry in journal]
+    assert outcomes == ([] if how == "reads hang" else ["unknown"]), "a write that was given up counts as sent"
     assert len(patient.sandbox.aws.knobs.hanging) == 1
     assert len(calls.find(operation="CreateVpc", actor="agent")) == (how == "writes hang when done")
     hanging.carry_out_late()
