@@ -333,6 +333,8 @@ def run_named(names: Sequence[str]) -> list[str]:
     from tests.mutants.named import NAMED, Named
 
     chosen = [named for named in NAMED if not names or any(fnmatch(named.name, pattern) for pattern in names)]
+    if not chosen:
+        return [f"no named change fits {' '.join(names)}: {', '.join(named.name for named in NAMED)}"]
     began = time.monotonic()
     wrong: list[str] = []
     folders = [WORK / f"named-{index}" for index in range(WORKERS)]
