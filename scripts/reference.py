@@ -157,7 +157,7 @@ class Page:
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
             yield "a creation whose answer was lost is recognised", self._recognised()
-        yield "told from a later one of the same name", _told_apart(self._offer)
+        yield "distinguished from a later one of the same name", _told_apart(self._offer)
         yield "its absence is proven by", _proof(self._offer)
         yield "guard of a write", self._facts.guard
 
