@@ -242,3 +242,21 @@ def test_preparing_again_and_again_is_one_call_too_many_in_the_end() -> None:
         assert to_write(known, resize) == resize
         known = after_write(known, resize, resize, NOW, has_effect=True)
     assert to_write(known, resize) == {}
+
+
+@pytest.mark.rule("S27")
+def test_what_our_own_write_of_another_parameter_changed_was_set_back_by_nobody() -> None:
+    """A machine is stopped to be resized and started again, as often as somebody resizes it by hand."""
+    stopped = {"state": Difference("running", "stopped")}
+    size = {"size": Difference("small", "large")}
+    known = after_write((), stopped, {}, NOW)
+    for times in range(1, 6):
+        at = NOW + times * CYCLE
+        known = after_write(known, size, {**size, **stopped}, at, has_effect=True, unsettles=True)
+        known = after_reading(known, Reading({**size, **stopped}, ("state", "size")), at, LIMITS)
+        assert set(to_write(known, {**size, **stopped})) == {"size", "state"}
+        known = after_write(known, {**size, **stopped}, {}, at)
+        assert not given_up(known)
+        assert all(not one.at for one in known), "nobody set anything back"
+    known = after_reading(known, Reading(stopped, ("state", "size")), NOW + 6 * CYCLE, LIMITS)
+    assert [len(one.at) for one in known if one.parameter == "state"] == [1], "this time it was somebody"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.sandbox import Sandbox
 from tests.offers.suites import Stage, Suite, kinds
+from tests.offers.test_identity import next_second
 from tests.orphaned import assert_nothing_is_orphaned
 
 PLATFORM, TEAM = "ls-platform", "ls-team"
@@ -117,6 +119,7 @@ def test_what_took_its_name_is_left_and_named(stage: Stage) -> None:
     world.survive(60)
     [found] = hands.find(_name(stage))
     mutation, first = str(world.delete(TEAM)["mutationId"]), world.agent.settings.agent_id
+    next_second(time.time())
     hands.delete(found)
     world.close()
     world.open_control_plane("another.db")

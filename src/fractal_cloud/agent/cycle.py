@@ -10,7 +10,7 @@ Memory first, cloud last (S17): nothing is written to the cloud before the contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -495,6 +495,7 @@ class Cycle:
             self._outlook.now,
             in_handshake=in_handshake,
             has_effect=_has_effect(outcome.planned.sighting, view.sighting),
+            unsettles=_has_effect(outcome.planned.sighting, view.sighting, besides=before),
         )
         if known != tracked.memory.setbacks:
             tracked.memory = replace(tracked.memory, setbacks=known)
@@ -726,11 +727,15 @@ def _not_finished(judgement: Judgement) -> Judgement:
     return replace(judgement, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
 
 
-def _has_effect(before: Sighting | None, after: Sighting) -> bool:
-    """Whether a read shows that a call changed anything: a value that both reads report, or the cloud being at work."""
+def _has_effect(before: Sighting | None, after: Sighting, besides: Collection[str] = ()) -> bool:
+    """Whether a read shows that a call changed anything: a value that both reads report, or the cloud being at work.
+
+    ``besides``: values that do not count, because they were meant to change.
+    """
     if before is None or before.condition is not after.condition:
         return True
-    return any(name in after.actual and after.actual[name] != value for name, value in before.actual.items())
+    common = [name for name in before.actual if name in after.actual and name not in besides]
+    return any(after.actual[name] != before.actual[name] for name in common)
 
 
 def _parts(wave: list[Tracked], judgements: dict[str, Judgement], concurrency: int) -> Iterator[list[Tracked]]:

@@ -106,14 +106,18 @@ def after_write(
     *,
     in_handshake: bool = False,
     has_effect: bool = False,
+    unsettles: bool = False,
 ) -> Setbacks:
     """What is remembered after a write of the parameters in ``before`` that the cloud accepted.
 
     ``after``: what still differed when it was read back. A call may be one of several that a change needs: it counts
     where it changed nothing at all, and only of a parameter that was written alone is that certain; or where it was one
     too many. ``has_effect``: it changed something else of the resource, such as stopping the machine for what follows.
+    ``unsettles``: so other values may differ now because of this very call, and not because somebody set them back.
     """
     known_by_name = {one.parameter: one for one in known}
+    if unsettles:
+        known_by_name |= {one.parameter: _unsettled(one) for one in known if one.parameter not in before}
     confirmed = [name for name in before if name not in after]
     is_idle = not has_effect and all(name in after and after[name].actual == was.actual for name, was in before.items())
     for name, difference in before.items():
@@ -130,6 +134,13 @@ def after_write(
             continue
         known_by_name[name] = one.model_copy(update=update)
     return tuple(known_by_name.values())
+
+
+def _unsettled(one: Setback) -> Setback:
+    """A value that our own write of others may have changed: it is written again, and counts as no setback."""
+    if one.since is None or one.given_up:
+        return one
+    return one.model_copy(update={"since": None, "written": None, "calls": max(one.calls, 1)})
 
 
 def to_write(known: Setbacks, changes: Drift) -> Drift:
