@@ -486,6 +486,8 @@ def test_nobody_ends_in_a_report_in_which_its_dependents_do_not(stage: Stage) ->
     hold = stage.cycle._hold_families
     assert hold({"net": gone, "web": gone, "disk": waiting}) == {"net": held, "web": held, "disk": waiting}
     assert hold({"net": gone, "web": gone, "disk": gone}) == {"net": gone, "web": gone, "disk": gone}
+    left = hold({"net": DELETED, "web": DELETED, "disk": waiting})["web"]
+    assert not left.finished, "what is left waits for its dependents as well"
 
 
 @pytest.mark.rule("O10")

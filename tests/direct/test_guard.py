@@ -254,6 +254,13 @@ def test_the_guard_reads_the_swept_parameters_that_are_declared_and_not_ignored(
         assert scene.shelf.calls[0] == ("read", "id-1", frozenset(swept))
 
 
+@pytest.mark.rule("S16")
+def test_the_guard_reads_the_resource_that_was_judged_and_not_the_one_published_before() -> None:
+    scene = Scene(component(memory(resource_id="id-0")), item(MINE, actual=SIZE_DRIFT))
+    scene.carry_out(Step(Verb.UPDATE, "drift"))
+    assert scene.shelf.calls[0][:2] == ("read", "id-1")
+
+
 # --- lost races
 
 

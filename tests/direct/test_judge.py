@@ -860,6 +860,13 @@ def test_gone_is_proven_and_never_concluded(component: Any, view: View, more: An
     assert judge(component, view, around(**more)) == expected
 
 
+@pytest.mark.rule("C9", "S17", "O10")
+def test_what_an_open_intent_of_a_backup_made_is_awaited_before_its_deletion_ends() -> None:
+    restored = going(memory(intent=intent(restored=True)))
+    assert not judge(restored, GONE, around(window_over=False)).finished
+    assert judge(restored, GONE, around(window_over=True)).finished
+
+
 @pytest.mark.rule("O17", "O3")
 def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_anothers() -> None:
     mine = found_elsewhere(sighting(name="other"))
