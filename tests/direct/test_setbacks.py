@@ -219,3 +219,17 @@ def test_a_value_is_known_by_its_digest_alone() -> None:
     assert len({digest(value) for value in (3, "3", None, [3], True)}) == 5
     assert digest(3) == "4e074085"
     assert digest(NOW) == digest(str(NOW))
+
+
+@pytest.mark.rule("S27")
+def test_a_write_that_changes_other_values_unsettles_them_and_nothing_else() -> None:
+    state = {"state": Difference("running", "stopped")}
+    confirmed, begun = one(since=NOW, at=[NOW]), one(since=NOW, calls=3)
+    for known, after in ((confirmed, one(at=[NOW], calls=1)), (begun, one(calls=3))):
+        assert after_write((known,), state, {}, NOW, unsettles=True)[0] == after
+        assert after_write((known,), state, {}, NOW)[0] == known, "a call that changed nothing else unsettles nothing"
+    for known in (one(written=NOW), one(since=NOW, given_up=True)):
+        assert after_write((known,), state, {}, NOW, unsettles=True)[0] == known
+    assert after_write((confirmed,), SIZE, {}, NOW, unsettles=True) == (one(since=NOW, at=[NOW]),), (
+        "its own is confirmed"
+    )
