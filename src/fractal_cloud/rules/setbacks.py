@@ -140,7 +140,7 @@ def _unsettled(one: Setback) -> Setback:
     """A value that our own write of others may have changed: it is written again, and counts as no setback."""
     if one.since is None or one.given_up:
         return one
-    return one.model_copy(update={"since": None, "written": None, "calls": max(one.calls, 1)})
+    return one.model_copy(update={"since": None, "calls": max(one.calls, 1)})
 
 
 def to_write(known: Setbacks, changes: Drift) -> Drift:
