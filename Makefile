@@ -45,7 +45,7 @@ test: setup system-packages ## the whole test suite
 test-clis: setup system-packages ## the tests that run az, govc and other big command lines, which are installed for it
 	scripts/clis install
 	@scripts/vcsim build-govc >/dev/null || echo "govc: not built; the tests that type its commands are skipped" >&2
-	PATH="$$(scripts/clis path):$$PATH" FRACTAL_CLIS=1 $(BIN)/python -m pytest -m clis -n $(PYTEST_WORKERS) \
+	PATH="$$(scripts/clis path):$$PATH" $(BIN)/python -m pytest -m "clis and not soak" -n $(PYTEST_WORKERS) \
 		--dist loadgroup -rs $(PYTEST_ARGS)
 
 # What a cluster is part of, by the names of tests, files and folders.
@@ -53,8 +53,8 @@ KUBERNETES := kubernetes or ambassador or kubectl or in_a_cluster or across_clou
 
 # On one worker: there is one server, and every test empties it.
 test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, which is built, started and stopped for it
-	scripts/kube-apiserver run $(BIN)/python -m pytest -rs tests/offers tests/sandbox/kubernetes tests/faults tests/machine \
-		tests/glass tests/linking -k "$(KUBERNETES)" $(PYTEST_ARGS)
+	scripts/kube-apiserver run $(BIN)/python -m pytest -m "not soak and not clis" -rs tests/offers tests/sandbox/kubernetes \
+		tests/faults tests/machine tests/glass tests/linking -k "$(KUBERNETES)" $(PYTEST_ARGS)
 
 # At low priority: it takes two cores for a long time.
 mutants: setup ## break the rules, access and the guard on purpose, and fail where no direct test notices
@@ -80,7 +80,8 @@ bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks
 
 soak: setup system-packages ## the long tests: many random histories, faults, races
-	FRACTAL_SOAK=1 $(BIN)/python -m pytest -m "soak or hypothesis" -n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
+	FRACTAL_SOAK=1 $(BIN)/python -m pytest -m "(soak or hypothesis) and not clis and not real_cluster" \
+		-n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
 format: setup ## format and fix what can be fixed by a machine
 	$(BIN)/ruff format .

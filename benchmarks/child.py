@@ -97,7 +97,7 @@ def agent(file: Path) -> Callable[[str], None]:
 
     def cycle(command: str) -> None:
         if command == "judge":
-            made.held.rouse()
+            made.held.invalidate()
         before = made.control.publications
         made.cycle()
         if command == "changed":

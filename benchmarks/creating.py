@@ -15,7 +15,7 @@ from benchmarks.result import Bar, Result
 from benchmarks.rig import bench, pointed_at
 from benchmarks.stock import GROUP, VPC, Declared
 from fractal_cloud.model.status import Status
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 
 SIZES: Final = (50, 100, 200)
 

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.stock import REGION, Declared, Lot
-from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
-from fractal_cloud.agent.heap import Heap
-from fractal_cloud.agent.outlook import OfferFacts
+from fractal_cloud.agent.cycle import Cycle, CycleContext, CycleResult
+from fractal_cloud.agent.evaluator import OfferFacts
+from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
@@ -27,7 +27,7 @@ from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Ove
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.secret import SealingKey
-from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY
+from fractal_sandbox.aws import AGENT_ACCESS_KEY
 
 
 class Canned:
@@ -148,7 +148,7 @@ def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memor
     )
 
 
-def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
+def _cycle_context(control: Counting, pool: ThreadPoolExecutor) -> CycleContext:
     settings, registry = AgentSettings(providers=("aws",)), installed("aws")
     watchdog = Watchdog(settings.call_seconds)
     offers = {offer.type: OfferFacts(offer, watchdog) for offer in registry.of_provider("aws")}
@@ -158,7 +158,7 @@ def _surroundings(control: Counting, pool: ThreadPoolExecutor) -> Surroundings:
         pool,
         settings.sweep_budget,
     )
-    return Surroundings(
+    return CycleContext(
         settings=settings,
         watchdog=watchdog,
         offers=offers,
@@ -186,7 +186,7 @@ class Bench:
         self.control: Counting = control or (beside.control if beside else Counting())
         threads = concurrency or AgentSettings().concurrency
         self.pool: ThreadPoolExecutor = beside.pool if beside else ThreadPoolExecutor(threads)
-        self.around: Surroundings = beside.around if beside else _surroundings(self.control, self.pool)
+        self.context: CycleContext = beside.context if beside else _cycle_context(self.control, self.pool)
         self.heap: Heap = beside.heap if beside else Heap()
         scope = Scope.from_key(work.scope)
         if session is None:
@@ -197,18 +197,18 @@ class Bench:
 
     def take(self, work: ScopeWork) -> None:
         """Take work in, as an agent that claimed it does."""
-        self.held.take(work, self.around.offers)
+        self.held.apply(work, self.context.offers)
 
     def cycle(self) -> CycleResult:
         """Run one cycle."""
-        return Cycle(self.held, self.around).run()
+        return Cycle(self.held, self.context).run()
 
     def settle(self, at_most: int = 6) -> None:
         """Run cycles until one changes nothing, and the scope is quiet."""
         for _ in range(at_most):
             result = self.cycle()
             if self.held.is_quiet and not result.changes:
-                self.heap.set_aside(len(self.held.tracked))
+                self.heap.freeze(len(self.held.tracked))
                 return
         raise RuntimeError(f"not at rest after {at_most} cycles: {self._complaint()}")
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from kubernetes.client import models  # noqa: TID253
 from pydantic import BaseModel
 
-TARGET: Final = Path(__file__).parents[1] / "src/fractal_cloud/sandbox/kubernetes/schema.json"
+TARGET: Final = Path(__file__).parents[1] / "src/fractal_sandbox/kubernetes/schema.json"
 KINDS: Final = (
     "ConfigMap",
     "Deployment",

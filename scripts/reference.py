@@ -163,7 +163,9 @@ class Page:
 
     def _recognised(self) -> str:
         known = RECOGNITION[self._offer.recognition]
-        return known if self._offer.mark("") is None else f"{known}, and by a mark that travels in the create call"
+        return (
+            known if self._offer.predicted_id("") is None else f"{known}, and by a mark that travels in the create call"
+        )
 
     def _parameters(self) -> Iterator[tuple[str, ...]]:
         required = self._schema.get("required", [])

@@ -19,20 +19,20 @@ from fractal_cloud.rules.remember import remember
 def nobody_missed() -> Iterator[list[str]]:
     """Collect everybody who was left out of a cycle, and should not have been."""
     missed: list[str] = []
-    judge_stirred = Cycle._judge_stirred
+    judge_affected = Cycle._judge_affected
 
     def checked(cycle: Cycle) -> dict[str, Judgement] | None:
-        judgements = judge_stirred(cycle)
-        outlook, held = cycle._outlook, cycle._held
+        judgements = judge_affected(cycle)
+        evaluator, held = cycle._evaluator, cycle._held
         left_out = [] if judgements is None else [t for t in held.tracked.values() if t.uid not in judgements]
         for tracked in left_out:
-            view = outlook.view(tracked)
-            judgement = judge(tracked, view, outlook.circumstances(tracked, view))
+            view = evaluator.view(tracked)
+            judgement = judge(tracked, view, evaluator.circumstances(tracked, view))
             memory = remember(tracked, view, judgement)
             if judgement.step is not None or memory != tracked.memory:
                 missed.append(f"{tracked.live_system_id}/{tracked.component_id}: {tracked.memory} -> {memory}")
         return judgements
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Cycle, "_judge_stirred", checked)
+        patch.setattr(Cycle, "_judge_affected", checked)
         yield missed

@@ -1,17 +1,19 @@
-"""What holds for every test: Hypothesis' profiles, and that long tests run only when asked for."""
+"""What holds for every test: Hypothesis' profiles, time limits, and fixtures that all tests share."""
 
 from __future__ import annotations
 
 import gc
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests import house, proofs, quick
 from tests.at_rest import nobody_missed
 from tests.offers.kubernetes.real import over_a_real_server
@@ -21,7 +23,6 @@ from tests.world import world as make_world
 COUNTED = ("crash points", "processes killed", "faults of real processes")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 PROOFS = os.environ.get("FRACTAL_PROOFS", "")
-CLIS = os.environ.get("FRACTAL_CLIS") == "1"
 
 # No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
@@ -32,15 +33,26 @@ settings.load_profile("soak" if SOAK else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is long, or needs much, saying how to run it, unless asked for; long tests are hurried by nothing."""
+    """Note the rules that each test proves; give every test an hour in `make soak`."""
     proofs.note(items)
-    for item in items:
-        if SOAK:
+    if SOAK:
+        for item in items:
             item.add_marker(pytest.mark.timeout(3_600))
-        elif item.get_closest_marker("soak"):
-            item.add_marker(pytest.mark.skip(reason="long-running: `make soak` runs it"))
-        if item.get_closest_marker("clis") and not CLIS:
-            item.add_marker(pytest.mark.skip(reason="needs a vendor's big command line: `make test-clis` runs it"))
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count what a worker of pytest-xdist deselects: pytest-xdist itself does not report it."""
+    if items and hasattr(items[0].config, "workeroutput"):
+        output = items[0].config.workeroutput
+        output["deselected"] = output.get("deselected", 0) + len(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Show the number of deselected tests in pytest's last line; every worker deselects the same ones."""
+    reporter = node.config.pluginmanager.get_plugin("terminalreporter")
+    count = getattr(node, "workeroutput", {}).get("deselected", 0)
+    reporter.stats["deselected"] = [SimpleNamespace() for _ in range(count)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from fractal_cloud.sandbox.owned import Owned
+from fractal_sandbox.owned import Owned
 
 _STAYS = ("left in the cloud", "left, not confirmed", "reference dropped")
 

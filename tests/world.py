@@ -25,8 +25,8 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.aws.cloud import AwsSession
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
 from tests import quick
 
 ADMIN_TOKEN = "test-admin-token"

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from fractal_cloud.model.component import Component
+from fractal_cloud.model.component import Component, reference_id
 from fractal_cloud.model.declaration import (
     ComponentDeclaration,
     LinkDeclaration,
     LiveSystemDeclaration,
     Readoption,
 )
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.wording import FACTS, closest, shown
 
@@ -43,27 +43,27 @@ class LiveSystem:
         if faults:
             raise DeclarationError(faults)
 
-    def _own_faults(self) -> Iterator[Fault]:
+    def _own_faults(self) -> Iterator[InputError]:
         given: object = self.id
         if not isinstance(given, str) or not is_id(given):
-            yield Fault("id", f"is {shown(given)}: must be {ID_RULE}")
+            yield InputError("id", f"is {shown(given)}: must be {ID_RULE}")
         for name in ("environment", "description"):
             value = getattr(self, name)
             if not isinstance(value, str):
-                yield Fault(name, f"is {shown(value)}: must be text")
+                yield InputError(name, f"is {shown(value)}: must be text")
         if self.readoption not in get_args(Readoption):
             options = " or ".join(repr(option) for option in get_args(Readoption))
-            yield Fault("readoption", f"is {shown(self.readoption)}: must be {options}")
+            yield InputError("readoption", f"is {shown(self.readoption)}: must be {options}")
 
-    def _component_faults(self) -> Iterator[Fault]:
+    def _component_faults(self) -> Iterator[InputError]:
         known: set[str] = set()
         given: Sequence[object] = self.components
         for index, component in enumerate(given):
             if not isinstance(component, Component):
-                yield Fault(f"components[{index}]", f"is {shown(component)}: must be a component")
+                yield InputError(f"components[{index}]", f"is {shown(component)}: must be a component")
             elif component.id in known:
                 told = f"is {component.id!r}, which another component has: give each its own id"
-                yield Fault(f"components[{index}].id", told)
+                yield InputError(f"components[{index}].id", told)
             else:
                 known.add(component.id)
         for component in given:
@@ -106,7 +106,9 @@ def _declare(component: Component) -> ComponentDeclaration:
 
 def _needed(component: Component) -> list[str]:
     """The ids a component depends on: those it says, and those its parameters name."""
-    return list(dict.fromkeys([*component.dependencies, *(name for _, name in _referenced(component))]))
+    return list(
+        dict.fromkeys([*map(reference_id, component.dependencies), *(name for _, name in _referenced(component))])
+    )
 
 
 def _referenced(component: Component) -> Iterator[tuple[str, str]]:
@@ -120,11 +122,11 @@ def _referenced(component: Component) -> Iterator[tuple[str, str]]:
                 yield name, str(found)
 
 
-def _unknown_faults(component: Component, known: set[str]) -> Iterator[Fault]:
+def _unknown_faults(component: Component, known: set[str]) -> Iterator[InputError]:
     base = f"components[{component.id}]"
-    named = [*(("dependencies", name) for name in component.dependencies), *_referenced(component)]
+    named = [*(("dependencies", reference_id(other)) for other in component.dependencies), *_referenced(component)]
     for where, name in named:
         if name not in known:
             meant = closest(name, known)
             advice = f"did you mean {meant!r}?" if meant else "add it to the components"
-            yield Fault(f"{base}.{where}", f"is {shown(name)}, which is no component of this LiveSystem: {advice}")
+            yield InputError(f"{base}.{where}", f"is {shown(name)}, which is no component of this LiveSystem: {advice}")

@@ -24,7 +24,7 @@ from fractal_cloud.model.errors import (
     Transient,
 )
 from fractal_cloud.offers.aws.vpc import AwsVpcOffer
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.moments import Moments
 from tests.world import ADMIN_TOKEN, World, vpc
 from tests.world import world as make_world
@@ -270,8 +270,8 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 )
 def test_every_error_has_its_pauses(kind: type[CloudError], pauses: list[float]) -> None:
     law = after_error(kind("no"), _CYCLE)
-    assert [law.pause(n).total_seconds() for n in range(1, len(pauses) + 1)] == pauses
-    assert law.pause(10_000) == timedelta(seconds=pauses[-1])
+    assert [law.delay(n).total_seconds() for n in range(1, len(pauses) + 1)] == pauses
+    assert law.delay(10_000) == timedelta(seconds=pauses[-1])
 
 
 @pytest.mark.rule("S21")
@@ -280,7 +280,7 @@ def test_no_pause_is_shorter_than_the_one_before_or_longer_than_its_bound(
     cycle: float, times: int, kind: type[CloudError]
 ) -> None:
     law = after_error(kind("no"), timedelta(seconds=cycle))
-    assert timedelta() < law.pause(times) <= law.pause(times + 1) <= max(timedelta(seconds=cycle), timedelta(hours=1))
+    assert timedelta() < law.delay(times) <= law.delay(times + 1) <= max(timedelta(seconds=cycle), timedelta(hours=1))
 
 
 @pytest.mark.rule("S21")

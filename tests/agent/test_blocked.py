@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from fractal_cloud.agent.book import Book
 from fractal_cloud.agent.errors import WriteErrors
-from fractal_cloud.agent.journal import Noted
+from fractal_cloud.agent.journal import EntryRef
+from fractal_cloud.agent.report_builder import ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome, Planned
 from fractal_cloud.model.errors import CloudError, Conflict, Overtaken, Throttled, Transient
@@ -51,12 +51,12 @@ def _component(*, stuck: bool = False) -> Tracked:
 def _tried(held: HeldScope, component: Tracked, error: CloudError, at: datetime) -> Judgement:
     """One cycle in which the deletion was tried."""
     errors = _errors(held)
-    errors.add(Outcome(Planned(component, Step(Verb.DELETE, "delete"), "1", None), error=error), Noted(), at)
+    errors.add(Outcome(Planned(component, Step(Verb.DELETE, "delete"), "1", None), error=error), EntryRef(), at)
     return errors.explain(component, DELETING, at)
 
 
 def _errors(held: HeldScope) -> WriteErrors:
-    return WriteErrors(held, Book(held, cast("Any", None)), _Offers(), CYCLE)
+    return WriteErrors(held, ReportBuilder(held, cast("Any", None)), _Offers(), CYCLE)
 
 
 @pytest.mark.parametrize(

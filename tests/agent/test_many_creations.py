@@ -9,7 +9,7 @@ import pytest
 
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.world import World, vpc
 from tests.world import world as make_world
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.sharing.looking import has_dns, is_there, vpcs
 from tests.world import World, vpc
 from tests.world import world as make_world

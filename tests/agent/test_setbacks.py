@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.moments import Moments
 from tests.sharing.looking import has_dns
 from tests.world import World, vpc

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from fractal_cloud.agent.outlook import Outlook
+from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.recall import Recall, fingerprint
+from fractal_cloud.offers.seen_pages import SeenPages, fingerprint
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.situate import View
 from tests.world import World, subnet, vpc
@@ -24,13 +24,13 @@ NAMES = tuple(f"net-{number}" for number in range(5))
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The components that are judged, as they are."""
     found: list[str] = []
-    judge = Outlook.judge
+    judge = Evaluator.judge
 
-    def noted(outlook: Outlook, tracked: Tracked, view: View | None = None) -> Judgement:
+    def noted(evaluator: Evaluator, tracked: Tracked, view: View | None = None) -> Judgement:
         found.append(tracked.component_id)
-        return judge(outlook, tracked, view)
+        return judge(evaluator, tracked, view)
 
-    monkeypatch.setattr(Outlook, "judge", noted)
+    monkeypatch.setattr(Evaluator, "judge", noted)
     return found
 
 
@@ -169,33 +169,33 @@ class TestRecall:
     ONE = Sighting(VPC, "net", "vpc-1")
 
     def test_a_page_shows_what_it_showed_when_it_was_read(self) -> None:
-        first = Recall()
+        first = SeenPages()
         assert list(first.sightings(b"page", lambda: [self.ONE])) == [self.ONE]
-        second = Recall({"vpc-1": self.ONE}, first.pages)
-        assert second.knows(b"page")
+        second = SeenPages({"vpc-1": self.ONE}, first.pages)
+        assert second.has_page(b"page")
         assert list(second.sightings(b"page", _never)) == [self.ONE]
 
     def test_one_thing_on_two_pages_is_what_each_of_them_says(self) -> None:
         newer = replace(self.ONE, name="renamed")
-        first = Recall()
+        first = SeenPages()
         list(first.sightings(b"early", lambda: [self.ONE]))
         list(first.sightings(b"late", lambda: [newer]))
-        second = Recall({"vpc-1": newer}, first.pages)
+        second = SeenPages({"vpc-1": newer}, first.pages)
         assert list(second.sightings(b"early", _never)) == [self.ONE]
 
     def test_a_page_without_a_fingerprint_is_always_read(self) -> None:
         reads = _Counted([self.ONE])
-        recall = Recall()
+        seen_pages = SeenPages()
         for _ in range(2):
-            list(recall.sightings(None, reads))
+            list(seen_pages.sightings(None, reads))
         assert reads.times == 2
-        assert recall.pages == {}
+        assert seen_pages.pages == {}
 
     def test_an_equal_thing_is_the_same_object_and_a_page_that_is_gone_is_forgotten(self) -> None:
-        recall = Recall({"vpc-1": self.ONE}, {b"page": (self.ONE,)})
-        [found] = recall.sightings(b"other", lambda: [replace(self.ONE)])
+        seen_pages = SeenPages({"vpc-1": self.ONE}, {b"page": (self.ONE,)})
+        [found] = seen_pages.sightings(b"other", lambda: [replace(self.ONE)])
         assert found is self.ONE
-        assert recall.pages.keys() == {b"other"}
+        assert seen_pages.pages.keys() == {b"other"}
 
     def test_pages_of_different_lists_are_never_taken_for_each_other(self) -> None:
         prints = {fingerprint("eu describe", b"x"), fingerprint("us describe", b"x"), fingerprint("eu describe", b"y")}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.agent.watchdog import Beat, Crew, NoReturn, StillOut, Watchdog
+from fractal_cloud.agent.watchdog import Beat, DaemonPool, NoReturn, StillOut, Watchdog
 
 LIMIT = 120.0
 NOTHING: dict[str, str] = {}
@@ -163,7 +163,7 @@ def test_a_call_may_have_a_shorter_limit_of_its_own_and_no_longer_one(scene: Sce
 
 
 def test_a_crew_runs_as_many_at_once_as_it_has_threads_and_tells_what_they_raise() -> None:
-    crew = Crew(3, "crew")
+    crew = DaemonPool(3, "crew")
     together = threading.Barrier(3)
     assert sorted(crew.map(lambda one: (together.wait(LONG), one)[1], range(3))) == [0, 1, 2]
     with pytest.raises(KeyError):
@@ -175,7 +175,7 @@ def test_a_crew_runs_as_many_at_once_as_it_has_threads_and_tells_what_they_raise
 
 
 def test_a_crew_that_is_shut_down_cancels_what_has_not_begun() -> None:
-    crew = Crew(1, "crew")
+    crew = DaemonPool(1, "crew")
     begun, released = threading.Event(), threading.Event()
 
     def hang() -> bool:
@@ -193,7 +193,7 @@ def test_a_crew_that_is_shut_down_cancels_what_has_not_begun() -> None:
 
 def test_a_crew_can_be_shut_down_again_and_again() -> None:
     for _ in range(200):
-        crew = Crew(4, "crew")
+        crew = DaemonPool(4, "crew")
         list(crew.map(str, range(8)))
         crew.shutdown(wait=False, cancel_futures=True)
         crew.shutdown(wait=True, cancel_futures=True)

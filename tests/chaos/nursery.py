@@ -52,7 +52,7 @@ def _read_everything() -> None:
     loader.load_file = lambda _, path: load_once(path)
     for name in (
         *("fractal_cloud.cli", "fractal_cloud.cli.app", "fractal_cloud.cli.programs", "fractal_cloud.agent.main"),
-        *("fractal_cloud.control.serve", "fractal_cloud.sandbox.server", "psycopg", "boto3"),
+        *("fractal_cloud.control.serve", "fractal_sandbox.server", "psycopg", "boto3"),
         *("moto.ec2.models", "moto.ec2.responses", "moto.sts.responses"),
     ):
         import_module(name)

@@ -14,7 +14,7 @@ import pytest
 from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
-from fractal_cloud.sandbox import sandbox_env
+from fractal_sandbox import sandbox_env
 from tests.cli.conftest import Fractal, Ran
 from tests.offers.aws.cases import CASES, example_of, prepare
 from tests.world import REGION, Person, World

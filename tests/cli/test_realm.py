@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from fractal_cloud.cli import client
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.cli.conftest import Fractal
 from tests.cli.fake import FakeControlPlane
 from tests.offers.kubernetes.declaring import workload

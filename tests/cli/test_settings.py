@@ -16,7 +16,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     found: list[Any] = []
     monkeypatch.setattr("fractal_cloud.agent.main.run", found.append)
     monkeypatch.setattr("fractal_cloud.control.serve.run", found.append)
-    monkeypatch.setattr("fractal_cloud.sandbox.server.main", lambda host, port: found.append((host, port)))
+    monkeypatch.setattr("fractal_sandbox.server.main", lambda host, port: found.append((host, port)))
     monkeypatch.chdir(tmp_path)
     for name in ("HOST", "PORT", "SANDBOX_PORT", "DATA_DIR", "DATABASE_URL", "CYCLE_SECONDS"):
         monkeypatch.delenv(f"FRACTAL_{name}", raising=False)

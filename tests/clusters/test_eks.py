@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, sandbox_env
+from fractal_sandbox import Sandbox, sandbox_env
 from tests.clusters.worlds import WithClusters, eks, network, web, with_clusters
 from tests.glass.printed import commands, terminal
 from tests.offers.kubernetes.declaring import service

@@ -15,9 +15,9 @@ from fractal_cloud.offers.aws.eks import AwsEks
 from fractal_cloud.offers.aws_login import EksTokens
 from fractal_cloud.offers.kubernetes import declared
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
-from fractal_cloud.sandbox import Sandbox, sandbox_env
-from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
-from fractal_cloud.sandbox.aws.eks_tokens import caller
+from fractal_sandbox import Sandbox, sandbox_env
+from fractal_sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
+from fractal_sandbox.aws.eks_tokens import caller
 from tests.clusters.worlds import ROLE, OnAruba, OnAzure, OnGoogle, web, with_clusters
 from tests.glass.printed import commands, terminal
 from tests.offers.aruba.examples import POOL, SUBNET, VPC

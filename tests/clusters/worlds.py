@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests import house
 from tests.linking.two_clouds import TwoClouds, two_clouds
 from tests.offers.kubernetes.declaring import workload

@@ -20,15 +20,15 @@ class Thing(Component):
 
     type = "Test.IaaS.Thing"
     provider = "test"
-    region: str = parameter("", description="Where it is.")
-    size: int | None = parameter(None)
-    network: str = parameter("", compare="cidr", immutable=True)
-    groups: list[str] = parameter([], compare="unordered")
-    rules: list[dict[str, Any]] = parameter([], compare="unordered")
-    ranges: list[str] = parameter([], compare="cidrs")
-    engine: str = parameter("", compare="caseless")
-    state: str = parameter("running", enforced=True)
-    parts: dict[str, str] | None = parameter(None, compare="entries")
+    region: str = parameter(default="", description="Where it is.")
+    size: int | None = parameter(default=None)
+    network: str = parameter(default="", compare="cidr", immutable=True)
+    groups: list[str] = parameter(default=[], compare="unordered")
+    rules: list[dict[str, Any]] = parameter(default=[], compare="unordered")
+    ranges: list[str] = parameter(default=[], compare="cidrs")
+    engine: str = parameter(default="", compare="caseless")
+    state: str = parameter(default="running", enforced=True)
+    parts: dict[str, str] | None = parameter(default=None, compare="entries")
 
 
 COMPARED = ComparedType(

@@ -54,7 +54,7 @@ def _tracked(memory: Remembered, **more: Any) -> Tracked:
     return Tracked(**{**values, **more})
 
 
-def _around(**more: Any) -> Circumstances:
+def _context(**more: Any) -> Circumstances:
     values: dict[str, Any] = {
         "compared": ComparedType(FACTS),
         "traits": TypeTraits(),
@@ -90,7 +90,7 @@ def test_nothing_is_written_and_nothing_ends_while_a_live_system_is_in_recovery(
 ) -> None:
     memory = replace(OF_BACKUP, stance=stance, intent=Intent(id="i", at=NOW, restored=True, tagging="begun"))
     tracked = _tracked(memory, in_recovery=True, deleting=deleting, request=request_)
-    found = judge(tracked, view, _around())
+    found = judge(tracked, view, _context())
     assert (found.rule, found.status, found.step, found.finished, found.stance) == ("C9", None, None, False, stance)
     assert found.answer is None, "a request is neither carried out nor used up"
     assert found.stuck
@@ -101,9 +101,9 @@ def test_nothing_is_written_and_nothing_ends_while_a_live_system_is_in_recovery(
     assert after.noticed_since is None
 
 
-def _life(tracked: Tracked, view: View, now: datetime, around: Circumstances) -> Judgement:
+def _life(tracked: Tracked, view: View, now: datetime, context: Circumstances) -> Judgement:
     """One cycle at a time: judge, and remember it."""
-    found = judge(tracked, view, replace(around, now=now))
+    found = judge(tracked, view, replace(context, now=now))
     memory = remember(tracked, view, found)
     if memory.noticed_since is not None and tracked.memory.noticed_since is None:
         memory = replace(memory, noticed_since=now)
@@ -114,16 +114,16 @@ def _life(tracked: Tracked, view: View, now: datetime, around: Circumstances) ->
 @pytest.mark.rule("C9", "S12a")
 def test_once_confirmed_a_change_is_shown_for_one_settled_cycle_before_it_is_written() -> None:
     tracked = _tracked(OF_BACKUP)
-    first = _life(tracked, _seen(), NOW, _around())
+    first = _life(tracked, _seen(), NOW, _context())
     assert (first.rule, first.step, first.noticing) == ("S12a", None, True)
-    soon = _life(tracked, _seen(), NOW + CYCLE / 2, _around())
+    soon = _life(tracked, _seen(), NOW + CYCLE / 2, _context())
     assert (soon.rule, soon.step) == ("S12a", None)
-    later = _life(tracked, _seen(), NOW + CYCLE, _around())
+    later = _life(tracked, _seen(), NOW + CYCLE, _context())
     assert later.rule == "S12"
     assert later.step is not None
     assert later.step.verb is Verb.UPDATE
     assert not tracked.memory.restored
-    again = _life(tracked, _seen(3), NOW + 2 * CYCLE, _around())
+    again = _life(tracked, _seen(3), NOW + 2 * CYCLE, _context())
     assert again.step is not None, "from then on it is managed as ever"
 
 
@@ -131,37 +131,37 @@ def test_once_confirmed_a_change_is_shown_for_one_settled_cycle_before_it_is_wri
 @pytest.mark.parametrize("intent", [None, Intent(id="i", at=NOW, restored=True)])
 def test_once_confirmed_a_deletion_is_shown_for_one_settled_cycle_before_it_is_made(intent: Intent | None) -> None:
     tracked = _tracked(replace(OF_BACKUP, intent=intent), deleting=True)
-    first = _life(tracked, _seen(), NOW, _around())
+    first = _life(tracked, _seen(), NOW, _context())
     assert (first.rule, first.step, first.finished) == ("S12a", None, False)
 
 
 @pytest.mark.rule("C9", "S4a", "S17")
 def test_an_open_intent_of_a_backup_is_no_reason_to_create_what_holds_data() -> None:
-    around = _around(traits=TypeTraits(holds_data=True))
+    context = _context(traits=TypeTraits(holds_data=True))
     intent = Intent(id="i", at=NOW - timedelta(days=1))
     memory = replace(OF_BACKUP, intent=intent.model_copy(update={"restored": True}))
     tracked = _tracked(memory)
-    found = _life(tracked, ABSENT, NOW, around)
+    found = _life(tracked, ABSENT, NOW, context)
     assert (found.rule, found.step, found.status) == ("S4a", None, Status.MISSING)
     assert tracked.memory.intent is not None, "it still recognises what it made"
     assert tracked.memory.absent_since is not None, "so that a deploy after this creates it"
     of_today = _tracked(replace(OF_BACKUP, restored=False, intent=intent))
-    assert judge(of_today, ABSENT, around).step is not None, "one of this incarnation goes on"
+    assert judge(of_today, ABSENT, context).step is not None, "one of this incarnation goes on"
 
 
 @pytest.mark.rule("C9", "S17", "T3")
 def test_tags_that_a_backup_owed_are_not_put_on() -> None:
     memory = replace(OF_BACKUP, intent=Intent(id="i", at=NOW, tagging="begun", restored=True))
     bare = _seen(managed_by=None, owner=None)
-    found = judge(_tracked(memory), bare, _around(mark=True))
+    found = judge(_tracked(memory), bare, _context(is_own_creation=True))
     assert (found.rule, found.step, found.stance) == ("S7", None, Stance.OVERRIDE)
 
 
 @pytest.mark.rule("C9")
 def test_what_has_frozen_tags_waits_in_override_once_it_is_confirmed() -> None:
-    around = _around(traits=TypeTraits(tags_frozen=True))
-    found = judge(_tracked(OF_BACKUP), _seen(), around)
+    context = _context(traits=TypeTraits(tags_frozen=True))
+    found = judge(_tracked(OF_BACKUP), _seen(), context)
     assert (found.status, found.step, found.stance) == (Status.MANUAL_OVERRIDE, None, Stance.OVERRIDE)
     handed = Override(since=NOW, readopted_by="ann")
     of_today = replace(OF_BACKUP, restored=False, stance=Stance.OVERRIDE, override=handed)
-    assert judge(_tracked(of_today), _seen(), around).rule == "S9", "asked for since, it is handed back"
+    assert judge(_tracked(of_today), _seen(), context).rule == "S9", "asked for since, it is handed back"

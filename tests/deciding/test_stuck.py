@@ -28,7 +28,7 @@ pytestmark = pytest.mark.rule("C8")
 FACTS = TypeFacts(type="Test.Thing", provider="test", title="Thing", parameter_schema={"type": "object"}, place=[])
 
 
-def _around(**more: tuple[str, ...]) -> Circumstances:
+def _context(**more: tuple[str, ...]) -> Circumstances:
     return Circumstances(ComparedType(FACTS), TypeTraits(), Claims(), NOW, CYCLE, **more)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def test_an_unreadable_component_waits_for_a_person_only_where_reading_again_cha
 ) -> None:
     component = replace(asked(), request=None, deleting=deleting)
     view = View(error=error)
-    remembered = remember(component, view, judge(component, view, _around()))
+    remembered = remember(component, view, judge(component, view, _context()))
     assert remembered.stuck is stuck
     assert remembered.status is component.memory.status
 
@@ -60,17 +60,17 @@ def test_what_cannot_be_read_says_what_it_waits_for_and_forgets_it_once_it_can_b
     """A parent in another scope that has failed: the mutation must find the way to it."""
     component = replace(asked(), request=None)
     view = View(error=Unreadable("'net', which it is in, is not known to be there"))
-    component.memory = remember(component, view, judge(component, view, _around(waits_for=("net",))))
+    component.memory = remember(component, view, judge(component, view, _context(waits_for=("net",))))
     assert component.memory.waits_for == ("net",)
     view = View(sighting=FREE)
-    assert remember(component, view, judge(component, view, _around())).waits_for == ()
+    assert remember(component, view, judge(component, view, _context())).waits_for == ()
 
 
 @pytest.mark.rule("S14", "S22")
 def test_several_of_one_name_wait_for_a_person_and_reach_no_generation_while_hands_are_off() -> None:
     component = replace(asked(), request=None)
     view = View(fitting=(FREE, replace(FREE, resource_id="id-2")))
-    remembered = remember(component, view, judge(component, view, _around()))
+    remembered = remember(component, view, judge(component, view, _context()))
     assert (remembered.stuck, remembered.observed_generation) == (True, component.memory.observed_generation)
     assert remembered.status is component.memory.status
 
@@ -80,6 +80,6 @@ def test_what_stands_elsewhere_than_declared_in_override_says_so_and_holds_up_wh
     component = replace(asked(), request=None)
     component.declared_identity = replace(component.identity, name="other")
     view = View(sighting=FREE)
-    judgement = judge(component, view, _around())
+    judgement = judge(component, view, _context())
     assert (judgement.status, judgement.stuck) == (Status.MANUAL_OVERRIDE, True)
     assert 'name is "web" and cannot become "other" in place' in judgement.message

@@ -8,7 +8,7 @@ import pytest
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.rules.identify import DeclaredIdentity, find_identities, identities
 
 
@@ -88,8 +88,8 @@ def test_a_place_that_nobody_says_is_a_fault_that_says_where_to_say_it() -> None
     with pytest.raises(DeclarationError) as caught:
         identities(declare(net=("Net", {}), web=("Machine", {"subnet": "gone"})), CATALOG)
     assert caught.value.faults == [
-        Fault("components[net].parameters.region", "is missing: say where it is, with region here"),
-        Fault(
+        InputError("components[net].parameters.region", "is missing: say where it is, with region here"),
+        InputError(
             "components[web].parameters.region",
             "is missing: say where it is, with region here, or on the component its subnet names",
         ),

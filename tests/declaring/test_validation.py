@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.offers.validation import MAX_COMPONENTS, check
 
 
@@ -369,10 +369,10 @@ values = json_values | st.sampled_from(["net", "Net.ToyNet", "Net.ToySubnet", ["
 
 @given(json_values | st.builds(live_system, st.dictionaries(keys, values) | json_values, st.dictionaries(keys, values)))
 def test_whatever_is_sent_is_taken_or_refused_with_faults_that_can_be_shown(document: object) -> None:
-    faults: list[Fault] = []
+    faults: list[InputError] = []
     try:
         checked = check(document, CATALOG)
         assert check(checked.to_json(), CATALOG) == checked
     except DeclarationError as error:
-        faults = error.faults or [Fault("", "\ud800")]
+        faults = error.faults or [InputError("", "\ud800")]
     assert all(str(fault).encode() for fault in faults)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from fractal_cloud.agent.outlook import OfferFacts, Outlook
-from fractal_cloud.agent.reading import Picture
+from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
@@ -16,8 +16,8 @@ from fractal_cloud.model.identity import Identity
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.acting import current_act, note_request
-from fractal_cloud.offers.offer import Cloud, Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.call_context import current_context, note_request
+from fractal_cloud.offers.offer import Cloud, Offer, Query, Recognition, Wanted
 from tests.direct.things import NOW, SCOPE, tracked
 
 KIND = "Test.IaaS.Item"
@@ -28,10 +28,10 @@ class Item(Component):
 
     type = KIND
     provider = "aws"
-    region: str = parameter("eu-west-1")
-    size: int | None = parameter(None)
-    zone: str | None = parameter(None, immutable=True)
-    policy: str | None = parameter(None, swept=True)
+    region: str = parameter(default="eu-west-1")
+    size: int | None = parameter(default=None)
+    zone: str | None = parameter(default=None, immutable=True)
+    policy: str | None = parameter(default=None, swept=True)
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Shelf(Cloud):
 
     def note(self, *call: Any) -> None:
         """A call comes in; whoever waits for it acts first."""
-        act = current_act()
+        act = current_context()
         self.acts.append(act and (act.live_system_id, act.component_id, act.reason))
         if call[0] != "read":
             note_request(f"request-{len(self.calls)}")
@@ -67,9 +67,9 @@ class ItemOffer(Offer[Item, Shelf]):
     title = "Item"
     place = ("region",)
     unguarded = frozenset({"tag"})
-    mark_of: ClassVar[dict[str, str]] = {}
+    predicted: ClassVar[dict[str, str]] = {}
 
-    def sightings(self, cloud: Shelf, look: Look) -> Iterable[Sighting]:
+    def sightings(self, cloud: Shelf, query: Query) -> Iterable[Sighting]:
         cloud.note("list")
         return list(cloud.items.values())
 
@@ -83,8 +83,8 @@ class ItemOffer(Offer[Item, Shelf]):
         cloud.items[made.resource_id] = made
         return made
 
-    def mark(self, token: str) -> str | None:
-        return self.mark_of.get(token)
+    def predicted_id(self, token: str) -> str | None:
+        return self.predicted.get(token)
 
     def update(self, cloud: Shelf, sighting: Sighting, wanted: Wanted[Item], drift: Collection[str]) -> None:
         cloud.note("update", sighting, wanted, frozenset(drift))
@@ -132,7 +132,7 @@ class Room:
         self.watchdog = Watchdog(120.0)
         self.facts = OfferFacts(self.offer, self.watchdog)
         self.settings = AgentSettings()
-        self.outlook = Outlook(self.held, Picture(), {KIND: self.facts}, self.settings, NOW)
+        self.evaluator = Evaluator(self.held, Snapshot(), {KIND: self.facts}, self.settings, NOW)
 
     def add(self, *components: Tracked) -> None:
         """Components of the scope."""

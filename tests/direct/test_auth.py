@@ -349,7 +349,7 @@ class Door:
     passed: list[Any] = field(default_factory=list)
     refused: list[tuple[Any, ...]] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
-    trouble: Exception | None = None
+    problem: Exception | None = None
     fails: int = 1_000
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -366,9 +366,9 @@ class Door:
         return READER if secret == "fresh" else None
 
     def look_up(self, secret: str) -> Principal | None:
-        if self.trouble is not None and self.fails:
+        if self.problem is not None and self.fails:
             self.fails -= 1
-            raise self.trouble
+            raise self.problem
         return READER if secret == "known" else None
 
     def knock(self, *headers: tuple[bytes, bytes], path: str = "/livesystems", method: str = "GET", **more: Any) -> int:
@@ -478,7 +478,7 @@ def test_what_is_no_request_passes() -> None:
 def test_a_database_that_does_not_answer_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     from fractal_cloud.control.auth import middleware
 
-    door = Door(trouble=DatabaseTrouble("the database is away", 7))
+    door = Door(problem=DatabaseTrouble("the database is away", 7))
     monkeypatch.setattr(middleware, "again", lambda work: work())
     assert door.knock(bearer(b"Bearer known")) == 503
     assert door.refused == [(503, "the database is away", "unavailable", {"headers": {"Retry-After": "7"}})]
@@ -486,12 +486,12 @@ def test_a_database_that_does_not_answer_is_no_refusal(monkeypatch: pytest.Monke
 
 
 def test_who_is_remembered_comes_in_while_the_database_is_away() -> None:
-    door = Door(trouble=DatabaseTrouble("the database is away", 7))
+    door = Door(problem=DatabaseTrouble("the database is away", 7))
     assert door.knock(bearer(b"Bearer fresh")) == 200
     assert door.passed == [("http", READER)]
 
 
 def test_work_that_was_undone_is_tried_again_at_once() -> None:
-    door = Door(trouble=Undone("somebody else was faster"), fails=1)
+    door = Door(problem=Undone("somebody else was faster"), fails=1)
     assert door.knock(bearer(b"Bearer known")) == 200
     assert door.passed == [("http", READER)]

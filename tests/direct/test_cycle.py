@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.agent.client import LeaseLost
-from fractal_cloud.agent.cycle import Cycle, Surroundings
-from fractal_cloud.agent.reading import Picture, Reader
+from fractal_cloud.agent.cycle import Cycle, CycleContext
+from fractal_cloud.agent.link_reconciler import Phase
+from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.scope import AbsentReads
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.agent.wiring import Phase
 from fractal_cloud.model.errors import Conflict, Denied, Transient, Unreadable
 from fractal_cloud.model.identity import Identity
 from fractal_cloud.model.sighting import Condition, Sighting
@@ -28,7 +28,7 @@ from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wire import JournalEntry, Refusal, ScopeReport
 from fractal_cloud.offers.link import Handlers
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.situate import View
@@ -50,7 +50,7 @@ class Stage(Room):
         self.stopwatch = 100.0
         self.pool = ThreadPoolExecutor(2)
         offers = {KIND: self.facts}
-        self.around = Surroundings(
+        self.context = CycleContext(
             settings=SETTINGS,
             offers=offers,
             reader=Reader({KIND: self.offer}, {KIND: self.facts.compared}, self.pool, 100),
@@ -67,7 +67,7 @@ class Stage(Room):
 
     def begin(self) -> Cycle:
         """The next cycle of the scope."""
-        self.cycle = Cycle(self.held, self.around)
+        self.cycle = Cycle(self.held, self.context)
         return self.cycle
 
     def publish(self, report: ScopeReport) -> datetime:
@@ -76,7 +76,7 @@ class Stage(Room):
 
     @property
     def traces(self) -> dict[str, View]:
-        return self.cycle._outlook.traces
+        return self.cycle._evaluator.traces
 
 
 @pytest.fixture
@@ -148,11 +148,11 @@ def test_a_deletion_waits_for_what_links_made_and_nothing_else_does(
         asked.append(given)
         return True
 
-    monkeypatch.setattr(stage.cycle._wiring, "holds_deletion", holds)
+    monkeypatch.setattr(stage.cycle._links, "holds_deletion", holds)
     assert not stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
-    assert asked == [(tracked, stage.cycle._outlook.judge(tracked))]
+    assert asked == [(tracked, stage.cycle._evaluator.judge(tracked))]
     assert stage.cycle._may_try(tracked, Step(Verb.UPDATE, "drift"))
-    monkeypatch.setattr(stage.cycle._wiring, "holds_deletion", lambda *_: False)
+    monkeypatch.setattr(stage.cycle._links, "holds_deletion", lambda *_: False)
     assert stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
 
 
@@ -171,14 +171,14 @@ def test_of_several_that_would_create_one_resource_the_first_deployed_does(stage
     third = _declared("d", "ls-c", 3)
     cycle = stage.cycle
     assert cycle._without_rivals([late, early, alone, third]) == [alone, early]
-    assert cycle._outlook.rivals == {"a": OTHER, "d": OTHER}
+    assert cycle._evaluator.rivals == {"a": OTHER, "d": OTHER}
 
 
 @pytest.mark.rule("O2")
 def test_of_two_deployed_at_the_same_moment_the_name_decides(stage: Stage) -> None:
     one, two = _declared("a", OTHER, 1), _declared("b", ME, 1)
     assert stage.cycle._without_rivals([one, two]) == [two]
-    assert stage.cycle._outlook.rivals == {"a": ME}
+    assert stage.cycle._evaluator.rivals == {"a": ME}
 
 
 @pytest.mark.rule("O2", "S17")
@@ -186,7 +186,7 @@ def test_who_tried_already_in_this_cycle_does_not_try_again_and_still_is_the_riv
     one, two = _declared("a", ME, 1), _declared("b", OTHER, 2)
     stage.cycle._tried.add("a")
     assert stage.cycle._without_rivals([one, two]) == []
-    assert stage.cycle._outlook.rivals == {"b": ME}
+    assert stage.cycle._evaluator.rivals == {"b": ME}
 
 
 @pytest.mark.rule("S17")
@@ -266,7 +266,7 @@ def test_what_the_list_did_not_show_but_its_id_does_is_there(stage: Stage) -> No
     tracked = _vanished(stage)
     stage.shelf.items["id-1"] = found = item(MINE)
     assert stage.cycle._confirm_gone([tracked]) == set()
-    assert stage.cycle._outlook.view(tracked) == View(sighting=found)
+    assert stage.cycle._evaluator.view(tracked) == View(sighting=found)
     assert stage.cycle._found_out
 
 
@@ -287,7 +287,7 @@ def test_each_is_confirmed_by_itself_and_what_was_found_out_stays_so(stage: Stag
 
 @pytest.mark.rule("S17")
 def test_an_open_creation_that_bears_a_mark_is_looked_for_by_it(stage: Stage) -> None:
-    stage.offer.mark_of = {"i1": "id-marked"}  # type: ignore[misc]
+    stage.offer.predicted = {"i1": "id-marked"}  # type: ignore[misc]
     tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
     assert stage.cycle._confirm_gone([tracked]) == {"u1"}
     assert stage.shelf.calls == [("read", "id-marked", frozenset())]
@@ -306,8 +306,8 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
     stage.begin()._count_absent_reads()
     counted = stage.held.absent_reads
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=7))}
-    stage.cycle._outlook.picture.put(item(MINE))
-    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._evaluator.snapshot.put(item(MINE))
+    stage.cycle._evaluator.refresh(NOW)
     stage.cycle._count_absent_reads()
     assert counted == {}
     assert tracked.memory.intent is not None
@@ -317,8 +317,8 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
 def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage: Stage) -> None:
     _vanished(stage, memory(intent=intent(), resource_id=None))
     stage.cycle._count_absent_reads()
-    stage.cycle._outlook.picture.errors[KIND] = Unreadable("throttled")
-    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
+    stage.cycle._evaluator.refresh(NOW)
     stage.cycle._count_absent_reads()
     assert stage.held.absent_reads == {}
 
@@ -331,14 +331,14 @@ def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not
     tracked = _vanished(stage, open_writes=(GIVEN_UP,))
     stage.add(component(uid="u2", open_writes=(GIVEN_UP.model_copy(update={"outcome": "done"}),)))
     stage.cycle._count_absent_reads()
-    stage.cycle._outlook.picture.put(item(MINE))
-    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._evaluator.snapshot.put(item(MINE))
+    stage.cycle._evaluator.refresh(NOW)
     stage.stopwatch += 5.0
     stage.cycle._count_absent_reads()
     counted = stage.held.reads_since
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=5))}
-    stage.cycle._outlook.picture.errors[KIND] = Unreadable("throttled")
-    stage.cycle._outlook.refresh(NOW)
+    stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
+    stage.cycle._evaluator.refresh(NOW)
     stage.cycle._count_absent_reads()
     assert counted[tracked.uid].count == 2
 
@@ -354,7 +354,7 @@ def test_what_nobody_foresaw_in_a_direct_read_is_unreadable(stage: Stage, monkey
     monkeypatch.setattr(stage.cycle, "_offer", fail)
     found = stage.cycle._read_by_id(tracked)
     assert isinstance(found, Unreadable)
-    assert found.message == surprise(fault)
+    assert found.message == describe_unexpected(fault)
 
 
 class Denying(ItemOffer):
@@ -391,27 +391,27 @@ def test_the_window_is_two_looks_and_two_cycles_at_least(windowed: Stage, reads:
     tracked = _vanished(windowed, memory(intent=intent()))
     if reads is not None:
         windowed.held.absent_reads["u1"] = reads
-    assert windowed.cycle._outlook._is_window_over(tracked) is over
+    assert windowed.cycle._evaluator._is_window_over(tracked) is over
 
 
 @pytest.mark.rule("S17", "O10")
 def test_what_is_recognised_by_its_name_needs_no_window_but_before_its_deletion_ends(stage: Stage) -> None:
     open_one = memory(intent=intent())
-    assert stage.cycle._outlook._is_window_over(component(open_one))
-    assert not stage.cycle._outlook._is_window_over(component(open_one, deleting=True))
-    assert not stage.cycle._outlook._is_window_over(component(memory(intent=intent(resource_id="id-1"))))
-    assert stage.cycle._outlook._is_window_over(component(memory(), deleting=True)), "without an intent there is none"
+    assert stage.cycle._evaluator._is_window_over(component(open_one))
+    assert not stage.cycle._evaluator._is_window_over(component(open_one, deleting=True))
+    assert not stage.cycle._evaluator._is_window_over(component(memory(intent=intent(resource_id="id-1"))))
+    assert stage.cycle._evaluator._is_window_over(component(memory(), deleting=True)), "without an intent there is none"
     stage.held.absent_reads["u1"] = _reads(2, 60.0)
-    assert stage.cycle._outlook._is_window_over(component(open_one, deleting=True))
+    assert stage.cycle._evaluator._is_window_over(component(open_one, deleting=True))
 
 
 @pytest.mark.rule("S17", "O10")
 def test_a_lost_creation_is_awaited_before_its_deletion_ends(stage: Stage) -> None:
     lost = _vanished(stage, memory(intent=intent(), resource_id=None), deleting=True)
-    judgement = stage.cycle._outlook.judge(lost)
+    judgement = stage.cycle._evaluator.judge(lost)
     assert (judgement.rule, judgement.finished) == ("S17", False)
     stage.held.absent_reads["u1"] = _reads(2, 60.0)
-    assert stage.cycle._outlook.judge(lost).finished
+    assert stage.cycle._evaluator.judge(lost).finished
 
 
 # --- a try that was not sent
@@ -445,12 +445,12 @@ def test_no_link_is_planned_for_what_is_held(stage: Stage, deleting: bool) -> No
     web = component(deleting=deleting)
     stage.add(web)
     seen = item(MINE)
-    stage.cycle._outlook.picture = Picture(sightings={KIND: {seen.resource_id: seen}})
-    judgement = stage.cycle._outlook.judge(web)
-    wiring = stage.cycle._wiring
-    assert wiring._phase(web, judgement)[0] is (Phase.END if deleting else Phase.ACT)
+    stage.cycle._evaluator.snapshot = Snapshot(sightings={KIND: {seen.resource_id: seen}})
+    judgement = stage.cycle._evaluator.judge(web)
+    links = stage.cycle._links
+    assert links._phase(web, judgement)[0] is (Phase.END if deleting else Phase.ACT)
     web.in_recovery = True
-    assert wiring._phase(web, judgement) == (Phase.LEAVE, "")
+    assert links._phase(web, judgement) == (Phase.LEAVE, "")
 
 
 # --- what is left is held back
@@ -569,5 +569,5 @@ def test_a_creation_whose_name_its_own_lost_try_took_keeps_its_intent(stage: Sta
 
         stage.shelf.before["create"] = fail
         outcomes = cycle._write([tracked], cycle._judge([tracked]))
-        cycle._take_in(outcomes)
+        cycle._apply_outcomes(outcomes)
         assert (tracked.memory.intent is not None) is kept, (attempts, error)

@@ -30,7 +30,7 @@ from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.offers.offer import Wanted
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 from tests.direct.shelf import FrozenOffer, Item, ItemOffer, Room, component, item
@@ -64,7 +64,7 @@ class Scene:
     def carry_out(self, step: Step) -> Outcome:
         planned = Planned(self.tracked, step, "entry-1", self.seen)
         room = self.room
-        writer = Writer(room.held, room.outlook, room.facts, lambda: self.may_write, self._unopposed)
+        writer = Writer(room.held, room.evaluator, room.facts, lambda: self.may_write, self._unopposed)
         return writer.carry_out(planned)
 
     def change(self, call: str = "read", **more: Any) -> None:
@@ -116,9 +116,9 @@ def _delete() -> tuple[Scene, Step]:
 
 
 class Tagging(ItemOffer):
-    """Whose creations bear a mark."""
+    """Whose creations have an id that is known before."""
 
-    mark_of = {"i1": "id-1"}  # noqa: RUF012 (as the offer has it)
+    predicted = {"i1": "id-1"}  # noqa: RUF012 (as the offer has it)
 
 
 def _tag() -> tuple[Scene, Step]:
@@ -440,8 +440,8 @@ def test_only_what_was_owed_its_tags_gets_them_and_only_once() -> None:
     assert scene.carry_out(step).abandoned, "somebody put a tag on it"
     let_go = Scene(component(memory(Stance.OVERRIDE, intent=intent(tagging="begun"))), item(NO_TAGS), Tagging())
     assert let_go.carry_out(step).abandoned
-    unmarked = Scene(component(memory(intent=intent(id="i9", tagging="begun"))), item(NO_TAGS), Tagging())
-    assert unmarked.carry_out(step).abandoned
+    unknown = Scene(component(memory(intent=intent(id="i9", tagging="begun"))), item(NO_TAGS), Tagging())
+    assert unknown.carry_out(step).abandoned
     nothing = Scene(component(memory()), item(NO_TAGS), Tagging())
     assert _failure(nothing.carry_out(step)) == "AssertionError: tags are owed by an open creation alone"
 
@@ -517,12 +517,15 @@ def test_a_fault_of_our_own_is_an_error_of_the_component_with_its_kind(monkeypat
     monkeypatch.setattr(Writer, "_guard", fail)
     outcome = scene.carry_out(step)
     assert isinstance(outcome.error, Unexpected)
-    assert (outcome.error.message, outcome.error.code) == (surprise(RuntimeError("a fault of our own")), "RuntimeError")
+    assert (outcome.error.message, outcome.error.code) == (
+        describe_unexpected(RuntimeError("a fault of our own")),
+        "RuntimeError",
+    )
     monkeypatch.setattr(Writer, "_read", fail)
     again = scene.carry_out(step)
     assert again.view is not None
     assert isinstance(again.view.error, Unreadable)
-    assert again.view.error.message == surprise(RuntimeError("a fault of our own"))
+    assert again.view.error.message == describe_unexpected(RuntimeError("a fault of our own"))
 
 
 @pytest.mark.rule("S24")
@@ -546,7 +549,7 @@ def test_in_a_recovery_nothing_is_written_whatever_led_here(verb: Verb) -> None:
 def test_a_creation_never_goes_the_way_of_a_change() -> None:
     scene, _ = _update()
     room = scene.room
-    writer = Writer(room.held, room.outlook, room.facts, lambda: True, lambda _: True)
+    writer = Writer(room.held, room.evaluator, room.facts, lambda: True, lambda _: True)
     with pytest.raises(AssertionError, match=r"^a creation has its own way$"):
         writer._write(scene.tracked, item(MINE), Step(Verb.CREATE, "create"))
 
@@ -554,7 +557,9 @@ def test_a_creation_never_goes_the_way_of_a_change() -> None:
 @pytest.mark.rule("G15")
 def test_what_is_written_knows_its_parent_and_what_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(drifting(ignore_drift=frozenset({"policy"})), item(MINE, actual=SIZE_DRIFT))
-    monkeypatch.setattr(scene.room.outlook, "parent_id", lambda tracked: "net-1" if tracked is scene.tracked else None)
+    monkeypatch.setattr(
+        scene.room.evaluator, "parent_id", lambda tracked: "net-1" if tracked is scene.tracked else None
+    )
     scene.carry_out(Step(Verb.UPDATE, "drift"))
     (call,) = scene.shelf.writes
     assert (call[2].parent_id, call[2].ignored) == ("net-1", frozenset({"policy"}))

@@ -8,7 +8,7 @@ import pytest
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.host import HostName
 from fractal_cloud.rules.identify import DeclaredIdentity, find_identities, identities, name_of, referenced
 
@@ -106,7 +106,7 @@ def test_an_enforced_default_is_a_word_of_a_place_and_no_other_default_is() -> N
     with pytest.raises(DeclarationError) as caught:
         identities(declare(("a", "Soft", {})), CATALOG)
     missing = "is missing: say where it is, with namespace here"
-    assert caught.value.faults == [Fault("components[a].parameters.namespace", missing)]
+    assert caught.value.faults == [InputError("components[a].parameters.namespace", missing)]
 
 
 def test_a_place_comes_from_the_parent_before_any_other_reference() -> None:
@@ -122,7 +122,7 @@ def test_a_place_comes_from_the_parent_before_any_other_reference() -> None:
 def test_each_word_that_contradicts_the_parent_is_a_fault_and_one_that_agrees_is_none() -> None:
     _, faults = find_identities(declare(NET, ("sub", "Sub", {"net": "net", "region": "us"})), CATALOG)
     text = "is 'us', but its net 'net' is in 'eu': leave it out, because it follows the net"
-    assert faults == [Fault("components[sub].parameters.region", text)]
+    assert faults == [InputError("components[sub].parameters.region", text)]
     for parameters in ({"net": "net", "region": "eu"}, {"net": "net"}, {"net": "gone", "region": "us"}):
         assert find_identities(declare(NET, ("sub", "Sub", parameters)), CATALOG)[1] == []
     odd = declare(("net", "Odd", {"region": "eu"}), ("sub", "Sub", {"net": "net", "region": "us"}))
@@ -134,11 +134,11 @@ def test_each_word_that_contradicts_the_parent_is_a_fault_and_one_that_agrees_is
 def test_a_fault_says_where_the_word_may_be_said() -> None:
     _, faults = find_identities(declare(("c", "Cluster", {"sub": "gone"}), ("d", "Cluster", {})), CATALOG)
     assert faults == [
-        Fault(
+        InputError(
             "components[c].parameters.region",
             "is missing: say where it is, with region here, or on the component its sub names",
         ),
-        Fault("components[d].parameters.region", "is missing: say where it is, with region here"),
+        InputError("components[d].parameters.region", "is missing: say where it is, with region here"),
     ]
 
 

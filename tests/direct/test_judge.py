@@ -31,7 +31,7 @@ from tests.direct.things import (
     NOW,
     OTHER,
     TYPE,
-    around,
+    context,
     intent,
     memory,
     request,
@@ -81,7 +81,7 @@ def test_each_verb_is_one_call_by_its_name() -> None:
 @pytest.mark.rule("S12", "S20")
 def test_what_is_as_declared_is_active_and_nothing_is_written() -> None:
     component = tracked(parameters={"size": 3})
-    assert judge(component, seen(actual={"size": 3}), around(declared={"size": 3})) == Judgement(
+    assert judge(component, seen(actual={"size": 3}), context(declared={"size": 3})) == Judgement(
         "S12", ACTIVE, MANAGED, words.in_step(), carried_out=True
     )
 
@@ -93,7 +93,7 @@ def test_what_is_as_declared_is_active_and_nothing_is_written() -> None:
 )
 def test_drift_is_reconciled_and_the_journal_says_why(observed: int, reason: str, status: Status) -> None:
     component = tracked(memory(observed_generation=observed), parameters={"size": 3})
-    assert judge(component, seen(actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+    assert judge(component, seen(actual={"size": 2}), context(declared={"size": 3})) == Judgement(
         "S12",
         status,
         MANAGED,
@@ -109,15 +109,15 @@ def test_drift_is_reconciled_and_the_journal_says_why(observed: int, reason: str
 def test_what_only_links_set_is_written_for_a_link_and_nothing_else_is(observed: int) -> None:
     component = tracked(memory(observed_generation=observed))
     peers = {"peers": Difference(["a"], [])}
-    found = judge(component, seen(actual={"peers": []}), around(declared={"peers": ["a"]}))
+    found = judge(component, seen(actual={"peers": []}), context(declared={"peers": ["a"]}))
     assert found.step == Step(Verb.UPDATE, "link", drift=peers)
-    both = judge(component, seen(actual={"peers": [], "size": 2}), around(declared={"peers": ["a"], "size": 3}))
+    both = judge(component, seen(actual={"peers": [], "size": 2}), context(declared={"peers": ["a"], "size": 3}))
     assert both.step == Step(Verb.UPDATE, "drift" if observed == 3 else "deploy", drift={**peers, **SIZE})
 
 
 @pytest.mark.rule("G15")
 def test_what_is_ignored_is_not_compared_but_while_it_is_created() -> None:
-    view, declared = seen(actual={"size": 2}), around(declared={"size": 3})
+    view, declared = seen(actual={"size": 2}), context(declared={"size": 3})
     component = tracked(ignore_drift=frozenset({"size"}))
     assert judge(component, view, declared).step is None
     creating = tracked(memory(intent=intent()), ignore_drift=frozenset({"size"}))
@@ -127,10 +127,10 @@ def test_what_is_ignored_is_not_compared_but_while_it_is_created() -> None:
 @pytest.mark.rule("S18")
 def test_what_cannot_change_in_place_is_failed_and_the_rest_is_still_reconciled() -> None:
     component = tracked()
-    fixed = judge(component, seen(actual={"zone": "b"}), around(declared={"zone": "a"}))
+    fixed = judge(component, seen(actual={"zone": "b"}), context(declared={"zone": "a"}))
     message = words.cannot_change(component, ZONE)
     assert fixed == Judgement("S12", FAILED, MANAGED, message, ZONE, carried_out=True)
-    both = judge(component, seen(actual={"zone": "b", "size": 2}), around(declared={"zone": "a", "size": 3}))
+    both = judge(component, seen(actual={"zone": "b", "size": 2}), context(declared={"zone": "a", "size": 3}))
     step = Step(Verb.UPDATE, "drift", drift=SIZE)
     assert both == Judgement("S12", FAILED, MANAGED, message, {**ZONE, **SIZE}, step, in_progress=True)
 
@@ -140,7 +140,7 @@ MOVED = tracked(declared_identity=Identity(TYPE, Scope("aws", "123456789012", "u
 
 @pytest.mark.rule("S18")
 def test_a_moved_declaration_is_failed_and_destroys_nothing() -> None:
-    found = judge(MOVED, seen(), around())
+    found = judge(MOVED, seen(), context())
     assert found == Judgement("S12", FAILED, MANAGED, words.cannot_change(MOVED, {}), carried_out=True, stuck=True)
 
 
@@ -156,9 +156,9 @@ def test_a_moved_declaration_is_failed_and_destroys_nothing() -> None:
 def test_while_the_cloud_is_at_work_that_is_shown_and_nothing_is_written(condition: Condition, status: Status) -> None:
     view = seen(condition=condition, actual={"size": 2}, detail="doing it")
     message = words.at_work(of(view))
-    still = judge(tracked(), view, around(declared={"size": 2}))
+    still = judge(tracked(), view, context(declared={"size": 2}))
     assert still == Judgement("S12", status, MANAGED, message, in_progress=True)
-    drifted = judge(tracked(), view, around(declared={"size": 3}))
+    drifted = judge(tracked(), view, context(declared={"size": 3}))
     assert drifted == Judgement("S12", status, MANAGED, message, SIZE, in_progress=True)
 
 
@@ -166,12 +166,12 @@ def test_while_the_cloud_is_at_work_that_is_shown_and_nothing_is_written(conditi
 def test_what_the_cloud_calls_failed_is_failed_and_open_for_changes_only_if_it_says_so() -> None:
     view = seen(condition=Condition.BROKEN, actual={"size": 2}, detail="no disk")
     message = words.broken(of(view))
-    still = judge(tracked(), view, around(declared={"size": 2}))
+    still = judge(tracked(), view, context(declared={"size": 2}))
     assert still == Judgement("S12", FAILED, MANAGED, message, carried_out=True)
-    drifted = judge(tracked(), view, around(declared={"size": 3}))
+    drifted = judge(tracked(), view, context(declared={"size": 3}))
     assert drifted == Judgement("S12", FAILED, MANAGED, message, SIZE, in_progress=True)
     open_view = seen(condition=Condition.BROKEN, actual={"size": 2}, is_open=True)
-    assert judge(tracked(), open_view, around(declared={"size": 3})).step == Step(Verb.UPDATE, "drift", drift=SIZE)
+    assert judge(tracked(), open_view, context(declared={"size": 3})).step == Step(Verb.UPDATE, "drift", drift=SIZE)
 
 
 # --- S12a: shown before anything is written
@@ -189,17 +189,17 @@ def test_what_the_cloud_calls_failed_is_failed_and_open_for_changes_only_if_it_s
 )
 def test_what_just_arrived_is_shown_for_a_cycle_before_it_is_changed(remembered: Any, stance: Stance) -> None:
     component = tracked(remembered)
-    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    drifted = judge(component, seen(actual={"size": 2}), context(declared={"size": 3}))
     message = words.noticed(component, SIZE, CYCLE, frozen=False)
     assert drifted == Judgement("S12a", MUTATING, stance, message, SIZE, noticing=True, in_progress=True)
-    in_step = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    in_step = judge(component, seen(actual={"size": 3}), context(declared={"size": 3}))
     assert in_step == Judgement("S12a", ACTIVE, stance, words.in_step(), noticing=True, carried_out=True)
 
 
 @pytest.mark.rule("S12a")
 def test_after_its_cycle_it_is_reconciled_and_managed() -> None:
     component = tracked(memory(NONE, noticed_since=NOW - CYCLE))
-    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    drifted = judge(component, seen(actual={"size": 2}), context(declared={"size": 3}))
     assert (drifted.rule, drifted.stance, drifted.step) == ("S12", MANAGED, Step(Verb.UPDATE, "drift", drift=SIZE))
     assert not drifted.noticing
 
@@ -207,18 +207,18 @@ def test_after_its_cycle_it_is_reconciled_and_managed() -> None:
 @pytest.mark.rule("S12a", "S13", "S18")
 def test_what_is_shown_first_says_also_what_cannot_change_and_what_the_cloud_does() -> None:
     component = tracked(memory(NONE))
-    fixed = judge(component, seen(actual={"zone": "b"}), around(declared={"zone": "a"}))
+    fixed = judge(component, seen(actual={"zone": "b"}), context(declared={"zone": "a"}))
     message = words.cannot_change(component, ZONE)
     assert fixed == Judgement("S12a", FAILED, NONE, message, ZONE, noticing=True, carried_out=True)
     view = seen(condition=Condition.CHANGING, actual={"size": 2})
-    busy = judge(component, view, around(declared={"size": 3}))
+    busy = judge(component, view, context(declared={"size": 3}))
     assert (busy.status, busy.message, busy.step) == (MUTATING, words.at_work(of(view)), None)
 
 
 @pytest.mark.rule("S12a")
 def test_where_tags_are_frozen_what_is_shown_first_names_the_command() -> None:
     component = tracked(memory(absent_since=NOW))
-    found = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}, traits=FROZEN))
+    found = judge(component, seen(actual={"size": 2}), context(declared={"size": 3}, traits=FROZEN))
     assert found.message == words.noticed(component, SIZE, CYCLE, frozen=True)
     assert found.noticing
 
@@ -234,7 +234,7 @@ CLAIMED = ProtocolTags(OURS, reconcile=True)
 )
 def test_the_owner_is_stamped_first_and_the_stance_is_held_until_all_is_done(before: Stance, held: Stance) -> None:
     component = tracked(memory(before))
-    found = judge(component, seen(CLAIMED, actual={"size": 2}), around(declared={"size": 3}))
+    found = judge(component, seen(CLAIMED, actual={"size": 2}), context(declared={"size": 3}))
     step = Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=ME))
     assert found == Judgement("S9", ASKED_BACK, held, words.reconciling(SIZE), SIZE, step, in_progress=True)
 
@@ -242,10 +242,10 @@ def test_the_owner_is_stamped_first_and_the_stance_is_held_until_all_is_done(bef
 @pytest.mark.rule("S9", "G8")
 def test_then_drift_is_reconciled_and_then_the_tag_is_removed() -> None:
     component = tracked(memory(OVERRIDE))
-    drifted = judge(component, seen(HANDSHAKE, actual={"size": 2}), around(declared={"size": 3}))
+    drifted = judge(component, seen(HANDSHAKE, actual={"size": 2}), context(declared={"size": 3}))
     step = Step(Verb.UPDATE, "handshake", drift=SIZE)
     assert drifted == Judgement("S9", ASKED_BACK, OVERRIDE, words.reconciling(SIZE), SIZE, step, in_progress=True)
-    done = judge(component, seen(HANDSHAKE, actual={"size": 3}), around(declared={"size": 3}))
+    done = judge(component, seen(HANDSHAKE, actual={"size": 3}), context(declared={"size": 3}))
     finish = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
     assert done == Judgement("S9", ASKED_BACK, MANAGED, words.readopted(), {}, finish, in_progress=True)
 
@@ -253,13 +253,15 @@ def test_then_drift_is_reconciled_and_then_the_tag_is_removed() -> None:
 @pytest.mark.rule("S9", "S18", "T6")
 def test_what_cannot_change_keeps_the_tag_and_is_failed_once_the_rest_is_done() -> None:
     component = tracked(memory(OVERRIDE))
-    both = judge(component, seen(HANDSHAKE, actual={"zone": "b", "size": 2}), around(declared={"zone": "a", "size": 3}))
+    both = judge(
+        component, seen(HANDSHAKE, actual={"zone": "b", "size": 2}), context(declared={"zone": "a", "size": 3})
+    )
     assert both.step == Step(Verb.UPDATE, "handshake", drift=SIZE)
     assert (both.status, both.message) == (ASKED_BACK, words.reconciling(SIZE))
-    fixed = judge(component, seen(HANDSHAKE, actual={"zone": "b"}), around(declared={"zone": "a"}))
+    fixed = judge(component, seen(HANDSHAKE, actual={"zone": "b"}), context(declared={"zone": "a"}))
     message = words.cannot_change(component, ZONE)
     assert fixed == Judgement("S9", FAILED, OVERRIDE, message, ZONE, in_progress=True)
-    moved = judge(replace(MOVED, memory=memory(OVERRIDE)), seen(HANDSHAKE), around())
+    moved = judge(replace(MOVED, memory=memory(OVERRIDE)), seen(HANDSHAKE), context())
     assert (moved.status, moved.step) == (FAILED, None)
     assert moved.message == words.cannot_change(MOVED, {})
 
@@ -269,16 +271,16 @@ def test_what_cannot_change_keeps_the_tag_and_is_failed_once_the_rest_is_done() 
 def test_a_handshake_waits_for_the_cloud_but_for_the_owner(condition: Condition) -> None:
     component = tracked(memory(OVERRIDE))
     view = seen(HANDSHAKE, condition=condition, actual={"size": 2})
-    found = judge(component, view, around(declared={"size": 3}))
+    found = judge(component, view, context(declared={"size": 3}))
     assert found == Judgement("S9", ASKED_BACK, OVERRIDE, words.at_work(of(view)), SIZE, in_progress=True)
-    unowned = judge(component, seen(CLAIMED, condition=condition), around())
+    unowned = judge(component, seen(CLAIMED, condition=condition), context())
     assert unowned.step == Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=ME))
 
 
 @pytest.mark.rule("S9", "S23")
 def test_a_handshake_is_done_only_after_everything_declared_was_read() -> None:
     component = tracked(memory(OVERRIDE), parameters={"size": 3, "policy": "p"})
-    declared = around(declared={"size": 3, "policy": "p"})
+    declared = context(declared={"size": 3, "policy": "p"})
     found = judge(component, seen(HANDSHAKE, actual={"size": 3}), declared)
     assert found == Judgement("S9", ASKED_BACK, OVERRIDE, words.reading_on(), {}, in_progress=True)
     whole = judge(component, seen(HANDSHAKE, actual={"size": 3, "policy": "p"}), declared)
@@ -295,9 +297,9 @@ def test_a_handshake_is_done_only_after_everything_declared_was_read() -> None:
 @pytest.mark.rule("S11a", "G7")
 def test_where_the_tag_alone_hands_back_there_is_nothing_to_remove() -> None:
     component = tracked(memory(OVERRIDE), readoption_by_tag=True)
-    done = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    done = judge(component, seen(actual={"size": 3}), context(declared={"size": 3}))
     assert done == Judgement("S11a", ACTIVE, MANAGED, words.in_step(), carried_out=True)
-    drifted = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    drifted = judge(component, seen(actual={"size": 2}), context(declared={"size": 3}))
     step = Step(Verb.UPDATE, "handshake", drift=SIZE)
     assert drifted == Judgement("S11a", ASKED_BACK, OVERRIDE, words.reconciling(SIZE), SIZE, step, in_progress=True)
 
@@ -306,7 +308,7 @@ def test_where_the_tag_alone_hands_back_there_is_nothing_to_remove() -> None:
 def test_where_tags_are_frozen_the_memory_of_a_request_hands_back_and_no_tag_is_removed() -> None:
     back = memory(OVERRIDE, override=Override(since=NOW, readopted_by="jo"))
     for tags in (MINE, HANDSHAKE):
-        done = judge(tracked(back), seen(tags), around(traits=FROZEN))
+        done = judge(tracked(back), seen(tags), context(traits=FROZEN))
         assert done == Judgement("S9", ACTIVE, MANAGED, words.in_step(), carried_out=True)
 
 
@@ -317,7 +319,7 @@ def test_where_tags_are_frozen_the_memory_of_a_request_hands_back_and_no_tag_is_
 def test_what_is_absent_is_created_with_its_tags() -> None:
     component = tracked(memory(NONE, resource_id=None))
     step = Step(Verb.CREATE, "create", add=MINE)
-    assert judge(component, ABSENT, around()) == Judgement(
+    assert judge(component, ABSENT, context()) == Judgement(
         "S4", INSTANTIATING, MANAGED, words.creating(component), step=step, in_progress=True
     )
 
@@ -327,7 +329,7 @@ def test_what_was_found_under_another_name_is_not_created_again() -> None:
     component = tracked()
     other = sighting(name="other")
     view = found_elsewhere(other)
-    found = judge(component, view, around(orphan=sighting(), rival=OTHER, waits_for=("net",)))
+    found = judge(component, view, context(orphan=sighting(), rival=OTHER, waits_for=("net",)))
     assert found == Judgement("S19", FAILED, MANAGED, words.renamed(component, other), carried_out=True)
 
 
@@ -336,7 +338,7 @@ def test_what_was_found_under_another_name_is_not_created_again() -> None:
 def test_nothing_is_created_beside_an_orphan(frozen: bool) -> None:
     component = tracked(memory(NONE))
     orphan = sighting(name="old", resource_id="id-9")
-    found = judge(component, ABSENT, around(orphan=orphan, rival=OTHER, traits=TypeTraits(tags_frozen=frozen)))
+    found = judge(component, ABSENT, context(orphan=orphan, rival=OTHER, traits=TypeTraits(tags_frozen=frozen)))
     message = words.orphaned(component, orphan, frozen=frozen)
     assert found == Judgement("S15", FAILED, NONE, message, carried_out=True)
 
@@ -357,7 +359,7 @@ def test_nothing_is_created_beside_an_orphan(frozen: bool) -> None:
     ],
 )
 def test_a_creation_waits_for_dependencies_rivals_and_lost_answers(component: Any, more: Any, message: str) -> None:
-    found = judge(component, ABSENT, around(**more))
+    found = judge(component, ABSENT, context(**more))
     waits = more.get("waits_for", ())
     assert found == Judgement("S4", INSTANTIATING, NONE, message, waits_for=waits, in_progress=True)
 
@@ -365,7 +367,7 @@ def test_a_creation_waits_for_dependencies_rivals_and_lost_answers(component: An
 @pytest.mark.rule("S19", "C8")
 def test_a_creation_that_waits_for_what_was_renamed_waits_for_a_person() -> None:
     other = sighting(name="other", resource_id="id-7")
-    found = judge(tracked(memory(NONE)), NEVER, around(waits_for=("net", "sub"), renamed={"net": other}, rival=OTHER))
+    found = judge(tracked(memory(NONE)), NEVER, context(waits_for=("net", "sub"), renamed={"net": other}, rival=OTHER))
     message = words.waits_for_renamed({"net": other})
     assert found == Judgement(
         "S4", INSTANTIATING, NONE, message, waits_for=("net", "sub"), in_progress=True, stuck=True
@@ -375,10 +377,10 @@ def test_a_creation_that_waits_for_what_was_renamed_waits_for_a_person() -> None
 @pytest.mark.rule("S17")
 def test_a_lost_creation_is_tried_again_once_it_would_have_shown() -> None:
     component = tracked(memory(intent=intent()))
-    found = judge(component, ABSENT, around(window_over=True))
+    found = judge(component, ABSENT, context(window_over=True))
     assert found.step == Step(Verb.CREATE, "create", add=MINE)
     assert found.message == words.creating(component)
-    fresh = judge(tracked(memory(NONE)), ABSENT, around(window_over=False))
+    fresh = judge(tracked(memory(NONE)), ABSENT, context(window_over=False))
     assert fresh.step is not None, "without an intent there is nothing to wait for"
 
 
@@ -388,23 +390,23 @@ def test_a_lost_creation_is_tried_again_once_it_would_have_shown() -> None:
 def test_nothing_is_decided_about_what_may_be_the_own_creation_until_its_mark_shows() -> None:
     view = seen(NO_TAGS, condition=Condition.CREATING, detail="starting")
     message = words.at_work(of(view))
-    found = judge(tracked(memory(intent=intent())), view, around(mark=None))
+    found = judge(tracked(memory(intent=intent())), view, context(is_own_creation=None))
     assert found == Judgement("S17", INSTANTIATING, MANAGED, message, in_progress=True)
-    going = judge(tracked(memory(OVERRIDE, intent=intent()), deleting=True), view, around(mark=None))
+    going = judge(tracked(memory(OVERRIDE, intent=intent()), deleting=True), view, context(is_own_creation=None))
     assert going == Judgement("S17", Status.DELETING, OVERRIDE, message, in_progress=True)
 
 
 @pytest.mark.rule("S17")
 def test_the_second_half_of_a_creation_puts_the_tags_on() -> None:
     component = tracked(memory(intent=intent(tagging="owed")))
-    found = judge(component, seen(NO_TAGS), around(mark=True))
+    found = judge(component, seen(NO_TAGS), context(is_own_creation=True))
     step = Step(Verb.TAG, "tagging", add=MINE)
     assert found == Judgement("S17", INSTANTIATING, MANAGED, words.tagging(), step=step, in_progress=True)
 
 
 @pytest.mark.rule("S17", "S7", "T3")
 @pytest.mark.parametrize(
-    ("remembered", "mark"),
+    ("remembered", "is_own"),
     [
         (memory(intent=intent(tagging="owed")), False),
         (memory(intent=intent(tagging="begun")), True),
@@ -412,11 +414,11 @@ def test_the_second_half_of_a_creation_puts_the_tags_on() -> None:
         (memory(), True),
     ],
 )
-def test_no_tag_is_put_on_what_is_not_surely_the_own_creation_before_its_tags(remembered: Any, mark: bool) -> None:
+def test_no_tag_is_put_on_what_is_not_surely_the_own_creation_before_its_tags(remembered: Any, is_own: bool) -> None:
     component = tracked(remembered)
     view = seen(NO_TAGS)
-    found = judge(component, view, around(mark=mark))
-    message = words.explain("S7", component, view, around().claims, frozen=False)
+    found = judge(component, view, context(is_own_creation=is_own))
+    message = words.explain("S7", component, view, context().claims, frozen=False)
     assert found == Judgement("S7", MANUAL, OVERRIDE, message, carried_out=True)
 
 
@@ -426,10 +428,10 @@ def test_no_tag_is_put_on_what_is_not_surely_the_own_creation_before_its_tags(re
 @pytest.mark.rule("S0", "C8")
 def test_what_cannot_be_read_is_not_decided_and_says_whether_a_person_is_needed() -> None:
     error = Unreadable("throttled")
-    found = judge(tracked(memory(OVERRIDE)), View(error=error), around())
+    found = judge(tracked(memory(OVERRIDE)), View(error=error), context())
     assert found == Judgement("S0", None, OVERRIDE, words.unreadable(error))
     hopeless = AwaitsPerson("renamed")
-    assert judge(tracked(), View(error=hopeless), around()).stuck
+    assert judge(tracked(), View(error=hopeless), context()).stuck
 
 
 @pytest.mark.rule("S5", "S6", "S7", "S8", "S8a", "S10", "S11", "S1", "S2", "S3", "S4a", "G3")
@@ -475,7 +477,7 @@ def test_what_cannot_be_read_is_not_decided_and_says_whether_a_person_is_needed(
 def test_hands_off_means_that_the_drift_is_told_and_nothing_is_written(
     rule: str, component: Any, view: View, more: Any, status: Status, stance: Stance
 ) -> None:
-    surroundings = around(declared={"size": 3}, **more)
+    surroundings = context(declared={"size": 3}, **more)
     message = words.explain(rule, component, view, surroundings.claims, frozen=surroundings.traits.tags_frozen)
     drift = SIZE if view.sighting is not None else {}
     assert judge(component, view, surroundings) == Judgement(rule, status, stance, message, drift, carried_out=True)
@@ -485,25 +487,25 @@ def test_hands_off_means_that_the_drift_is_told_and_nothing_is_written(
 def test_what_only_a_person_can_resolve_says_so() -> None:
     two = View(fitting=(sighting(NO_TAGS), sighting(NO_TAGS, resource_id="id-2")))
     for traits in (TypeTraits(), FROZEN):
-        message = words.explain("S14", tracked(), two, around().claims, frozen=traits.tags_frozen)
-        found = judge(tracked(), two, around(traits=traits))
+        message = words.explain("S14", tracked(), two, context().claims, frozen=traits.tags_frozen)
+        found = judge(tracked(), two, context(traits=traits))
         assert found == Judgement("S14", FAILED, MANAGED, message, stuck=True)
     component = tracked(memory(OVERRIDE))
-    message = words.explain("S2", component, ABSENT, around().claims, frozen=False)
-    gone = judge(component, ABSENT, around())
+    message = words.explain("S2", component, ABSENT, context().claims, frozen=False)
+    gone = judge(component, ABSENT, context())
     assert gone == Judgement("S2", MANUAL, OVERRIDE, message, carried_out=True, stuck=True)
 
 
 @pytest.mark.rule("S13")
 @pytest.mark.parametrize("condition", [*AT_WORK, Condition.BROKEN])
 def test_what_the_cloud_does_to_what_is_not_ours_is_not_our_status(condition: Condition) -> None:
-    found = judge(tracked(memory(OVERRIDE)), seen(condition=condition), around())
+    found = judge(tracked(memory(OVERRIDE)), seen(condition=condition), context())
     assert (found.rule, found.status, found.in_progress, found.carried_out) == ("S11", MANUAL, False, True)
 
 
 @pytest.mark.rule("S0", "C8")
 def test_what_cannot_be_read_says_what_it_waits_for() -> None:
-    found = judge(tracked(), View(error=Unreadable("throttled")), around(waits_for=("net",)))
+    found = judge(tracked(), View(error=Unreadable("throttled")), context(waits_for=("net",)))
     assert found.waits_for == ("net",)
 
 
@@ -511,10 +513,10 @@ def test_what_cannot_be_read_says_what_it_waits_for() -> None:
 def test_what_is_not_created_says_where_it_was_found() -> None:
     other = sighting(name="other")
     view = found_elsewhere(other)
-    holds = judge(tracked(), view, around(traits=TypeTraits(holds_data=True)))
+    holds = judge(tracked(), view, context(traits=TypeTraits(holds_data=True)))
     message = words.renamed(tracked(), other)
     assert holds == Judgement("S4a", FAILED, MANAGED, message, carried_out=True)
-    let_go = judge(tracked(memory(OVERRIDE)), view, around())
+    let_go = judge(tracked(memory(OVERRIDE)), view, context())
     assert let_go == Judgement("S2", MANUAL, OVERRIDE, message, carried_out=True, stuck=True)
 
 
@@ -524,7 +526,7 @@ def test_in_a_recovery_it_is_read_and_nothing_else_follows() -> None:
         view = seen(actual={"size": 2}) if error is None else View(error=error)
         for deleting in (False, True):
             component = tracked(memory(waits_for=("net",)), in_recovery=True, deleting=deleting, request=PUSH)
-            found = judge(component, view, around(declared={"size": 3}, mark=None))
+            found = judge(component, view, context(declared={"size": 3}, is_own_creation=None))
             message = words.in_recovery(ME, error)
             drift = SIZE if error is None else {}
             assert found == Judgement("C9", None, MANAGED, message, drift, waits_for=("net",), stuck=True)
@@ -542,7 +544,7 @@ def test_a_write_that_is_not_visible_yet_is_awaited(tags: ProtocolTags, stance: 
     is_back = tags is HANDSHAKE
     known = (WAITING.model_copy(update={"in_handshake": is_back}),)
     component = tracked(memory(stance, setbacks=known))
-    found = judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3}))
+    found = judge(component, seen(tags, actual={"size": 2}), context(declared={"size": 3}))
     rule, status = ("S9", ASKED_BACK) if is_back else ("S12", MUTATING)
     message = words.not_visible(SIZE)
     assert found == Judgement(rule, status, stance, message, SIZE, in_progress=True, setbacks=known)
@@ -551,7 +553,7 @@ def test_a_write_that_is_not_visible_yet_is_awaited(tags: ProtocolTags, stance: 
 @pytest.mark.rule("S27")
 def test_what_is_awaited_keeps_nothing_else_back() -> None:
     component = tracked(memory(setbacks=(WAITING,)))
-    found = judge(component, seen(actual={"size": 2, "peers": []}), around(declared={"size": 3, "peers": ["a"]}))
+    found = judge(component, seen(actual={"size": 2, "peers": []}), context(declared={"size": 3, "peers": ["a"]}))
     peers = {"peers": Difference(["a"], [])}
     assert found.step == Step(Verb.UPDATE, "drift", drift=peers)
     assert found.message == words.reconciling({**peers, **SIZE})
@@ -563,7 +565,7 @@ def test_what_is_always_set_back_is_given_up_and_failed(tags: ProtocolTags, stan
     is_back = tags is HANDSHAKE
     known = (GIVEN_UP.model_copy(update={"in_handshake": is_back}),)
     component = tracked(memory(stance, setbacks=known))
-    found = judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3}))
+    found = judge(component, seen(tags, actual={"size": 2}), context(declared={"size": 3}))
     rule = "S9" if is_back else "S12"
     assert found == Judgement(rule, FAILED, stance, words.set_back(known), SIZE, setbacks=known)
 
@@ -573,7 +575,7 @@ def test_what_is_given_up_and_what_cannot_change_are_both_said_and_the_rest_is_r
     component = tracked(memory(setbacks=(GIVEN_UP,)))
     peers = {"peers": Difference(["a"], [])}
     view = seen(actual={"size": 2, "zone": "b", "peers": []})
-    found = judge(component, view, around(declared={"size": 3, "zone": "a", "peers": ["a"]}))
+    found = judge(component, view, context(declared={"size": 3, "zone": "a", "peers": ["a"]}))
     message = f"{words.cannot_change(component, ZONE)}; {words.set_back((GIVEN_UP,))}"
     assert (found.status, found.message) == (FAILED, message)
     assert found.step == Step(Verb.UPDATE, "drift", drift=peers)
@@ -584,11 +586,11 @@ def test_what_is_given_up_and_what_cannot_change_are_both_said_and_the_rest_is_r
 def test_a_value_that_stands_again_says_so_until_its_fight_is_over() -> None:
     stands = GIVEN_UP.model_copy(update={"since": NOW - timedelta(minutes=29)})
     component = tracked(memory(setbacks=(stands,)))
-    found = judge(component, seen(actual={"size": 3}), around(declared={"size": 3}))
+    found = judge(component, seen(actual={"size": 3}), context(declared={"size": 3}))
     message = words.set_back((stands,))
     assert found == Judgement("S12", FAILED, MANAGED, message, carried_out=True, setbacks=(stands,))
     over = replace(component, memory=memory(setbacks=(stands.model_copy(update={"since": NOW - timedelta(hours=1)}),)))
-    assert judge(over, seen(actual={"size": 3}), around(declared={"size": 3})) == Judgement(
+    assert judge(over, seen(actual={"size": 3}), context(declared={"size": 3})) == Judgement(
         "S12", ACTIVE, MANAGED, words.in_step(), carried_out=True
     )
 
@@ -597,29 +599,29 @@ def test_a_value_that_stands_again_says_so_until_its_fight_is_over() -> None:
 def test_while_the_cloud_is_at_work_no_fight_is_counted() -> None:
     confirmed = Setback(parameter="size", at=[], value=digest(3), since=NOW - timedelta(minutes=1))
     component = tracked(memory(setbacks=(confirmed,)))
-    busy = judge(component, seen(condition=Condition.CHANGING, actual={"size": 2}), around(declared={"size": 3}))
+    busy = judge(component, seen(condition=Condition.CHANGING, actual={"size": 2}), context(declared={"size": 3}))
     assert busy.setbacks == (confirmed,)
     assert busy.in_progress
-    quiet = judge(component, seen(actual={"size": 2}), around(declared={"size": 3}))
+    quiet = judge(component, seen(actual={"size": 2}), context(declared={"size": 3}))
     assert quiet.setbacks == (confirmed.model_copy(update={"since": None, "at": [NOW]}),)
     linked = Setback(parameter="peers", at=[], value=digest(["a"]), since=NOW - timedelta(minutes=1))
     component = tracked(memory(setbacks=(linked,)))
-    found = judge(component, seen(actual={"peers": []}), around(declared={"peers": ["a"]}))
+    found = judge(component, seen(actual={"peers": []}), context(declared={"peers": ["a"]}))
     assert found.setbacks == (linked,), "what links set is nobody's declaration"
 
 
 @pytest.mark.rule("S27", "S12a", "S9")
 def test_what_is_followed_is_kept_while_it_is_shown_and_when_it_is_handed_back() -> None:
-    shown = judge(tracked(memory(NONE, setbacks=(WAITING,))), seen(actual={"size": 2}), around(declared={"size": 3}))
+    shown = judge(tracked(memory(NONE, setbacks=(WAITING,))), seen(actual={"size": 2}), context(declared={"size": 3}))
     assert (shown.rule, shown.setbacks) == ("S12a", (WAITING,))
-    begins = judge(tracked(memory(OVERRIDE, setbacks=(GIVEN_UP,))), seen(HANDSHAKE), around())
+    begins = judge(tracked(memory(OVERRIDE, setbacks=(GIVEN_UP,))), seen(HANDSHAKE), context())
     assert begins.setbacks == (), "a handshake begins anew"
     own = Setback(parameter="size", at=[], value=digest(3), since=NOW, in_handshake=True)
     for tags, by_tag in ((HANDSHAKE, False), (MINE, True)):
         component = tracked(memory(OVERRIDE, setbacks=(own,)), readoption_by_tag=by_tag)
-        done = judge(component, seen(tags, actual={"size": 3}), around(declared={"size": 3}))
+        done = judge(component, seen(tags, actual={"size": 3}), context(declared={"size": 3}))
         assert (done.stance, done.setbacks) == (MANAGED, (own,))
-    hands_off = judge(tracked(memory(OVERRIDE, setbacks=(own,))), seen(), around())
+    hands_off = judge(tracked(memory(OVERRIDE, setbacks=(own,))), seen(), context())
     assert (hands_off.rule, hands_off.setbacks) == ("S11", ())
 
 
@@ -634,7 +636,7 @@ PUSH = request()
 def test_glass_broken_through_the_product_takes_managed_by_off_first() -> None:
     component = tracked(request=BREAK)
     step = Step(Verb.UNTAG, "glass", remove=ProtocolTags(managed_by=OURS), request=BREAK)
-    assert judge(component, seen(actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+    assert judge(component, seen(actual={"size": 2}), context(declared={"size": 3})) == Judgement(
         "G13",
         MANUAL,
         OVERRIDE,
@@ -649,7 +651,7 @@ def test_glass_broken_through_the_product_takes_managed_by_off_first() -> None:
 @pytest.mark.rule("G13")
 def test_glass_that_is_broken_already_is_only_answered() -> None:
     component = tracked(memory(OVERRIDE), request=BREAK)
-    found = judge(component, seen(FREE), around())
+    found = judge(component, seen(FREE), context())
     assert (found.rule, found.step, found.answer) == ("S7", None, Answer(BREAK))
 
 
@@ -666,7 +668,7 @@ def test_glass_that_is_broken_already_is_only_answered() -> None:
 )
 def test_a_force_push_puts_on_exactly_the_tags_that_are_missing(tags: ProtocolTags, add: ProtocolTags) -> None:
     component = tracked(memory(OVERRIDE), request=PUSH)
-    assert judge(component, seen(tags, actual={"size": 2}), around(declared={"size": 3})) == Judgement(
+    assert judge(component, seen(tags, actual={"size": 2}), context(declared={"size": 3})) == Judgement(
         "G10",
         ASKED_BACK,
         OVERRIDE,
@@ -680,7 +682,7 @@ def test_a_force_push_puts_on_exactly_the_tags_that_are_missing(tags: ProtocolTa
 
 @pytest.mark.rule("G10")
 def test_a_force_push_of_what_bears_all_tags_writes_none() -> None:
-    found = judge(tracked(memory(OVERRIDE), request=PUSH), seen(HANDSHAKE), around())
+    found = judge(tracked(memory(OVERRIDE), request=PUSH), seen(HANDSHAKE), context())
     assert found == Judgement(
         "G10", ASKED_BACK, OVERRIDE, words.force_pushed(PUSH), in_progress=True, answer=Answer(PUSH, acts=True)
     )
@@ -689,17 +691,17 @@ def test_a_force_push_of_what_bears_all_tags_writes_none() -> None:
 @pytest.mark.rule("G10")
 def test_a_force_push_that_is_refused_leaves_the_table_to_decide() -> None:
     component = tracked(request=PUSH)
-    found = judge(component, seen(replace(MINE, owner=OTHER)), around())
+    found = judge(component, seen(replace(MINE, owner=OTHER)), context())
     assert (found.rule, found.step) == ("S6", None)
     assert found.answer == Answer(PUSH, refusal="'ls-b' owns it: only its owner can be pushed")
-    late = judge(replace(component, request=request(at=NOW - 3 * CYCLE)), seen(FREE), around())
+    late = judge(replace(component, request=request(at=NOW - 3 * CYCLE)), seen(FREE), context())
     assert late.answer is not None
     assert late.answer.refusal == "it was not carried out within two cycles: ask once more"
 
 
 @pytest.mark.rule("G13", "G10")
 def test_where_tags_are_frozen_a_request_is_carried_out_by_remembering_it() -> None:
-    frozen = around(declared={"size": 3}, traits=FROZEN)
+    frozen = context(declared={"size": 3}, traits=FROZEN)
     view = seen(actual={"size": 2})
     component = tracked(request=BREAK)
     answer = Answer(BREAK, acts=True, by_memory=True)
@@ -733,12 +735,12 @@ ANSWERED = tracked(memory(OVERRIDE), request=BREAK)
         (tracked(memory(NONE), request=BREAK), ABSENT, {"rival": OTHER}),
         (tracked(memory(NONE), request=BREAK), found_elsewhere(sighting(name="x")), {}),
         (tracked(memory(NONE), request=BREAK), ABSENT, {"orphan": sighting(name="old")}),
-        (tracked(memory(intent=intent(tagging="owed")), request=BREAK), seen(NO_TAGS), {"mark": True}),
+        (tracked(memory(intent=intent(tagging="owed")), request=BREAK), seen(NO_TAGS), {"is_own_creation": True}),
         (ANSWERED, seen(FREE), {}),
     ],
 )
 def test_a_request_is_answered_whatever_the_table_decides(component: Any, view: View, more: Any) -> None:
-    found = judge(component, view, around(**more))
+    found = judge(component, view, context(**more))
     assert found.answer is not None
     assert found.answer.request is BREAK
     assert not found.answer.acts
@@ -761,24 +763,24 @@ def test_a_request_is_answered_whatever_the_table_decides(component: Any, view: 
     ],
 )
 def test_a_void_request_is_answered_whatever_the_table_decides(component: Any, view: View, more: Any) -> None:
-    found = judge(component, view, around(**more))
+    found = judge(component, view, context(**more))
     assert found.answer is not None
     assert found.answer.refusal
-    arrived = judge(replace(component, memory=memory(NONE)), view, around(**more))
+    arrived = judge(replace(component, memory=memory(NONE)), view, context(**more))
     assert arrived.answer == found.answer
 
 
 @pytest.mark.rule("S11a")
 def test_what_is_handed_back_by_tag_answers_too() -> None:
     component = tracked(memory(OVERRIDE), readoption_by_tag=True, request=request(generation=2))
-    found = judge(component, seen(), around())
+    found = judge(component, seen(), context())
     assert found.rule == "S11a"
     assert found.answer is not None
 
 
 def test_only_what_is_present_is_reconciled() -> None:
     with pytest.raises(AssertionError, match=r"^only what is present is reconciled$"):
-        judge(tracked(), ABSENT, around(mark=None))
+        judge(tracked(), ABSENT, context(is_own_creation=None))
 
 
 # --- deletions
@@ -811,7 +813,7 @@ def waits(rule: str, message: str, stance: Stance = MANAGED, **more: Any) -> Jud
     ],
 )
 def test_what_is_ours_is_deleted(rule: str, component: Any, view: View) -> None:
-    found = judge(component, view, around())
+    found = judge(component, view, context())
     assert found == waits(rule, words.deleting(), component.memory.stance, step=Step(Verb.DELETE, "delete"))
 
 
@@ -819,16 +821,16 @@ def test_what_is_ours_is_deleted(rule: str, component: Any, view: View) -> None:
 @pytest.mark.parametrize("condition", AT_WORK)
 def test_a_deletion_waits_while_the_cloud_is_at_work(condition: Condition) -> None:
     view = seen(condition=condition)
-    assert judge(going(), view, around()) == waits("S12", words.at_work(of(view)))
+    assert judge(going(), view, context()) == waits("S12", words.at_work(of(view)))
     if condition is Condition.DYING:
         dying = seen(condition=condition, is_open=True)
-        assert judge(going(), dying, around()).step is None, "what dies is not deleted once more"
+        assert judge(going(), dying, context()).step is None, "what dies is not deleted once more"
 
 
 @pytest.mark.rule("O10", "S0", "C8")
 def test_what_cannot_be_read_stays_deleting_and_says_whether_a_person_is_needed() -> None:
     for error in (Unreadable("throttled"), AwaitsPerson("renamed"), OtherRealm("another account")):
-        found = judge(going(), View(error=error), around(dependents=("sub",), left_dependents=("x",)))
+        found = judge(going(), View(error=error), context(dependents=("sub",), left_dependents=("x",)))
         message = words.deletion_unreadable(going(), error)
         assert found == Judgement("S0", None, MANAGED, message, in_progress=True, stuck=error.needs_person)
 
@@ -857,32 +859,34 @@ def test_what_cannot_be_read_stays_deleting_and_says_whether_a_person_is_needed(
     ],
 )
 def test_gone_is_proven_and_never_concluded(component: Any, view: View, more: Any, expected: Judgement) -> None:
-    assert judge(component, view, around(**more)) == expected
+    assert judge(component, view, context(**more)) == expected
 
 
 @pytest.mark.rule("C9", "S17", "O10")
 def test_what_an_open_intent_of_a_backup_made_is_awaited_before_its_deletion_ends() -> None:
     restored = going(memory(intent=intent(restored=True)))
-    assert not judge(restored, GONE, around(window_over=False)).finished
-    assert judge(restored, GONE, around(window_over=True)).finished
+    assert not judge(restored, GONE, context(window_over=False)).finished
+    assert judge(restored, GONE, context(window_over=True)).finished
 
 
 @pytest.mark.rule("O17", "O3")
 def test_what_is_found_under_another_name_is_left_or_dropped_where_it_is_anothers() -> None:
     mine = found_elsewhere(sighting(name="other"))
-    assert judge(going(), mine, around()) == ended("O17", words.left(going(), mine, is_bound=True), left=True)
+    assert judge(going(), mine, context()) == ended("O17", words.left(going(), mine, is_bound=True), left=True)
     theirs = found_elsewhere(sighting(replace(MINE, owner=OTHER), name="other"))
-    assert judge(going(), theirs, around()) == ended("O17", words.dropped(going(), theirs, frozen=False, taggable=True))
+    assert judge(going(), theirs, context()) == ended(
+        "O17", words.dropped(going(), theirs, frozen=False, taggable=True)
+    )
 
 
 @pytest.mark.rule("O10", "O19")
 def test_what_is_let_go_passes_on_that_something_that_was_left_needs_it() -> None:
     theirs = seen(replace(MINE, owner=OTHER))
-    dropped = judge(going(), theirs, around(left_dependents=("web",)))
+    dropped = judge(going(), theirs, context(left_dependents=("web",)))
     assert (dropped.finished, dropped.left, dropped.leaves_what_it_needs) == (True, False, True)
-    alone = judge(going(), theirs, around())
+    alone = judge(going(), theirs, context())
     assert (alone.finished, alone.left, alone.leaves_what_it_needs) == (True, False, False)
-    left = judge(going(), seen(), around(left_dependents=("web",)))
+    left = judge(going(), seen(), context(left_dependents=("web",)))
     assert (left.finished, left.left, left.is_needed, left.leaves_what_it_needs) == (True, True, False, True)
 
 
@@ -910,7 +914,7 @@ def test_what_is_let_go_passes_on_that_something_that_was_left_needs_it() -> Non
     ],
 )
 def test_what_is_not_ours_is_only_dropped(component: Any, view: View, more: Any, left: bool) -> None:
-    surroundings = around(**more)
+    surroundings = context(**more)
     traits = surroundings.traits
     message = words.dropped(component, view, frozen=traits.tags_frozen, taggable=traits.taggable)
     assert judge(component, view, surroundings) == ended("O3", message, component.memory.stance, left=left)
@@ -928,30 +932,30 @@ def test_what_is_not_ours_is_only_dropped(component: Any, view: View, more: Any,
 )
 def test_hands_off_means_that_it_is_left(rule: str, component: Any, view: View) -> None:
     message = words.left(component, view, is_bound=True)
-    assert judge(component, view, around()) == ended(rule, message, component.memory.stance, left=True)
+    assert judge(component, view, context()) == ended(rule, message, component.memory.stance, left=True)
 
 
 @pytest.mark.rule("O19")
 def test_what_is_not_what_the_deletion_is_bound_to_is_left_and_named() -> None:
     component = going(bound=Bound(resource_id="id-0"))
     view = seen()
-    assert judge(component, view, around()) == ended("O19", words.left(component, view, is_bound=False), left=True)
+    assert judge(component, view, context()) == ended("O19", words.left(component, view, is_bound=False), left=True)
     other = going(bound=Bound(resource_id="id-1", incarnation="a"))
     again = seen(incarnation="b")
-    assert judge(other, again, around()) == ended("O19", words.left(other, again, is_bound=False), left=True)
-    assert judge(going(bound=Bound(resource_id="id-1")), view, around()).step is not None
+    assert judge(other, again, context()) == ended("O19", words.left(other, again, is_bound=False), left=True)
+    assert judge(going(bound=Bound(resource_id="id-1")), view, context()).step is not None
 
 
 @pytest.mark.rule("S12a", "O10")
 def test_what_just_arrived_is_shown_for_a_cycle_before_it_is_deleted() -> None:
     component = going(memory(NONE))
     message = words.deletion_noticed(component, CYCLE, frozen=False)
-    assert judge(component, seen(), around()) == waits("S12a", message, NONE, noticing=True)
+    assert judge(component, seen(), context()) == waits("S12a", message, NONE, noticing=True)
     frozen = going(memory(absent_since=NOW))
     message = words.deletion_noticed(frozen, CYCLE, frozen=True)
-    assert judge(frozen, seen(), around(traits=FROZEN)) == waits("S12a", message, noticing=True)
+    assert judge(frozen, seen(), context(traits=FROZEN)) == waits("S12a", message, noticing=True)
     shown = going(memory(NONE, noticed_since=NOW - CYCLE))
-    found = judge(shown, seen(), around())
+    found = judge(shown, seen(), context())
     step = Step(Verb.DELETE, "delete")
     assert found == waits("S12", words.deleting(), NONE, step=step, noticing=True), "it stays shown until it is gone"
 
@@ -969,7 +973,7 @@ def test_what_just_arrived_is_shown_for_a_cycle_before_it_is_deleted() -> None:
 )
 def test_whatever_becomes_of_it_its_dependents_come_first(rule: str, component: Any, view: View) -> None:
     message = words.deletion_waits(("sub", "web"))
-    found = judge(component, view, around(dependents=("sub", "web"), left_dependents=("x",)))
+    found = judge(component, view, context(dependents=("sub", "web"), left_dependents=("x",)))
     noticing = rule == "S12a"
     stance = component.memory.stance
     assert found == waits(rule, message, stance, waits_for=("sub", "web"), noticing=noticing)
@@ -977,9 +981,9 @@ def test_whatever_becomes_of_it_its_dependents_come_first(rule: str, component: 
 
 @pytest.mark.rule("O17", "O18")
 def test_what_lives_in_something_that_is_gone_is_gone_with_it() -> None:
-    within = around(dependents=("pod", "sub"), hosted=("pod",))
+    within = context(dependents=("pod", "sub"), hosted=("pod",))
     assert judge(going(), GONE, within) == waits("O10", words.deletion_waits(("sub",)), waits_for=("sub",))
-    assert judge(going(), GONE, around(dependents=("pod",), hosted=("pod",))) == ended("O10", words.gone(going()))
+    assert judge(going(), GONE, context(dependents=("pod",), hosted=("pod",))) == ended("O10", words.gone(going()))
     assert judge(going(), seen(), within).waits_for == ("pod", "sub")
 
 
@@ -987,9 +991,9 @@ def test_what_lives_in_something_that_is_gone_is_gone_with_it() -> None:
 @pytest.mark.parametrize(("component", "rule"), [(going(), "S12"), (going(memory(NONE)), "S12a")])
 def test_what_something_left_depends_on_is_left_too(component: Any, rule: str) -> None:
     view = seen()
-    found = judge(component, view, around(left_dependents=("web",)))
+    found = judge(component, view, context(left_dependents=("web",)))
     assert found == ended(rule, words.left_for(of(view), ("web",)), component.memory.stance, left=True)
-    gone = judge(component, GONE, around(left_dependents=("web",)))
+    gone = judge(component, GONE, context(left_dependents=("web",)))
     assert not gone.left
 
 
@@ -998,9 +1002,9 @@ def test_a_deletion_answers_what_was_asked_of_it() -> None:
     component = going(request=PUSH)
     refusal = Answer(PUSH, refusal="the component is being deleted")
     for view in (seen(), GONE, ABSENT, seen(ProtocolTags(owner=ME)), seen(replace(MINE, owner=OTHER))):
-        found = judge(component, view, around())
+        found = judge(component, view, context())
         assert found.answer is not None
         assert found.answer.refusal
-    assert judge(component, seen(), around()).answer == refusal
-    broken = judge(going(request=BREAK), seen(), around())
+    assert judge(component, seen(), context()).answer == refusal
+    broken = judge(going(request=BREAK), seen(), context())
     assert (broken.rule, broken.step is not None) == ("G13", True), "glass is broken before anything is deleted"

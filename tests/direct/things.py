@@ -96,7 +96,7 @@ def tracked(remembered: Remembered | None = None, **more: Any) -> Tracked:
     return Tracked(memory=remembered or memory(), **values)
 
 
-def around(**more: Any) -> Circumstances:
+def context(**more: Any) -> Circumstances:
     """What a judgement depends on: declared by one LiveSystem, nothing in the way."""
     values: dict[str, Any] = {
         "compared": COMPARED,

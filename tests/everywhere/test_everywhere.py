@@ -10,8 +10,8 @@ import pytest
 
 from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.mounts import mounts
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.mounts import mounts
 from tests.world import World
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "everywhere.py"

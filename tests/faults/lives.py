@@ -96,7 +96,7 @@ class Life:
         name = self._changeable()[-1]
         one, other = self._example.declaration["parameters"][name], self._example.changes[name]
         value = one if self._declaration["parameters"][name] == other else other
-        self._example.hands.edit(self._resource_id, name, self._resolved(name, value))
+        self._example.operator.edit(self._resource_id, name, self._resolved(name, value))
 
     def _break_and_hand_back(self) -> None:
         """Break the glass, lose even the owner tag (where one can), change something, and hand it back."""
@@ -104,16 +104,16 @@ class Life:
         if self._frozen:
             self._ask_for_glass("readopt")
             return
-        [found] = self._example.hands.find(self.id)
-        self._example.hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+        [found] = self._example.operator.find(self.id)
+        self._example.operator.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
 
     def _break(self, *tags: str) -> None:
         if self._frozen:
             self._ask_for_glass()
             self._world.cycle()
         else:
-            [found] = self._example.hands.find(self.id)
-            self._example.hands.untag(found, *tags)
+            [found] = self._example.operator.find(self.id)
+            self._example.operator.untag(found, *tags)
         self._edit()
         self._world.cycle()
         assert self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride"
@@ -136,7 +136,7 @@ class Life:
     # --- what it must have come to
 
     def _is_born(self) -> None:
-        [found] = self._example.hands.find(self.id)
+        [found] = self._example.operator.find(self.id)
         if self._world.tags_follow and self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride":
             found = self._hand_back_unfinished(found)
         named = {self._example.name_tag: self.id} if self._example.name_tag else {}
@@ -144,7 +144,7 @@ class Life:
         self._resource_id = found.resource_id
         others = {} if self._frozen else OTHERS
         if others:
-            self._example.hands.tag(found, others)
+            self._example.operator.tag(found, others)
         self._tags = {**found.tags, **others}
         self._is_as_declared()
 
@@ -153,9 +153,9 @@ class Life:
         message = self._world.component(LIVE_SYSTEM, self.id)["message"]
         assert message.startswith(words.tagging_lost()), message
         assert not found.tags, f"let go, yet tagged: {found.tags}"
-        self._example.hands.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+        self._example.operator.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
         self._world.survive()
-        [again] = self._example.hands.find(self.id)
+        [again] = self._example.operator.find(self.id)
         return again
 
     def _is_as_declared(self) -> None:
@@ -165,7 +165,7 @@ class Life:
         drift = find_drift(self._compared, declared, shown["outputFields"])
         assert not drift, drift
         assert "drift" not in shown["outputFields"], shown["outputFields"]["drift"]
-        found = self._example.hands.find(self.id)
+        found = self._example.operator.find(self.id)
         assert [one.resource_id for one in found] == [self._resource_id], f"not one and the same: {found}"
         assert dict(found[0].tags) == self._tags, f"tags are {dict(found[0].tags)}, not {self._tags}"
 
@@ -181,14 +181,14 @@ class Life:
     def _is_pushed(self) -> None:
         """What a crash swallowed is in override still, untouched, and comes back when it is asked for again (S17)."""
         if self._world.status(LIVE_SYSTEM, self.id) == "ManualOverride":
-            [found] = self._example.hands.find(self.id)
+            [found] = self._example.operator.find(self.id)
             assert self._frozen or MANAGED_BY not in found.tags, "a push that was swallowed left managed-by behind"
             self._push()
             self._world.survive()
         self._is_as_declared()
 
     def _is_gone(self) -> None:
-        assert not self._example.hands.find(self.id), "it is still there"
+        assert not self._example.operator.find(self.id), "it is still there"
         assert self._world.find_component(LIVE_SYSTEM, self.id) is None
         for parent in self._example.parents:
             shown = self._world.component(LIVE_SYSTEM, parent["id"])
@@ -275,7 +275,7 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
             world.assert_safe()
             assert_nothing_is_orphaned(world)
             assert not world.cloud.monitor.lost_races, f"{title}, effect {at}, {fault}"
-            assert len(example.hands.find(example.declaration["id"])) == (1 if title == "create" else 0)
+            assert len(example.operator.find(example.declaration["id"])) == (1 if title == "create" else 0)
         return happened
 
     known = come_and_go(0)

@@ -26,8 +26,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.calls import Call, RecordedCall
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.calls import Call, RecordedCall
 from tests import quick
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld

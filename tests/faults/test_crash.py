@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, strike_all, strike_whole
 from tests.faults.worlds import FaultyWorld, faulty_world

@@ -19,9 +19,9 @@ from fractal_cloud.agent.isolation import isolated
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Sighting, UnreadItem
-from fractal_cloud.offers.offer import AnyOffer, Look
+from fractal_cloud.offers.offer import AnyOffer, Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.suites import Stage, Suite, kinds
 from tests.offers.test_identity import reads_of
 
@@ -73,7 +73,7 @@ class Subject:
     name: str
     offer: AnyOffer
     cloud: Any
-    look: Look
+    query: Query
     resource_id: str
 
     @property
@@ -85,8 +85,8 @@ class Subject:
         return self.stage.world.cloud.calls
 
     def listed(self) -> list[Sighting | UnreadItem]:
-        look = Look(self.look.names, self.look.parent_ids, live_systems=self.look.live_systems)
-        return list(self.offer.sightings(self.cloud, look))
+        query = Query(self.query.names, self.query.parent_ids, live_systems=self.query.live_systems)
+        return list(self.offer.sightings(self.cloud, query))
 
     def asked_by(self, read: Callable[[], object]) -> list[tuple[str, str]]:
         """The calls that a read makes, in their order."""
@@ -123,11 +123,11 @@ def subject(
         stage.world.deploy(LIVE_SYSTEM, *stage.example.components)
         with reads_of(offer, monkeypatch) as reads:
             stage.world.settle()
-        cloud, look = reads.asked[-1]
+        cloud, query = reads.asked[-1]
         shown = stage.world.component(LIVE_SYSTEM, name)
         assert shown["status"] == "Active", shown
         watched = isolated(offer, Watchdog(60.0))
-        yield Subject(stage, kind.__name__, watched, cloud, look, shown["resourceId"])
+        yield Subject(stage, kind.__name__, watched, cloud, query, shown["resourceId"])
         stage.world.cloud.knobs.reset()
         stage.world.assert_safe()
 

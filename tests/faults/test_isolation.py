@@ -15,7 +15,7 @@ from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_cloud.offers.aws.subnet import AwsSubnetOffer
 from fractal_cloud.offers.aws.vpc import AwsVpcOffer
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.world import World, security_group, subnet, vpc
 from tests.world import world as make_world
 
@@ -144,7 +144,7 @@ def test_a_component_that_cannot_be_judged_fails_alone_and_keeps_what_is_known_o
     deploy_all(world)
     world.settle()
     before = world.component(LS, "group")
-    monkeypatch.setattr("fractal_cloud.agent.outlook.judge", failing_for("group"))
+    monkeypatch.setattr("fractal_cloud.agent.evaluator.judge", failing_for("group"))
     edited = subnet(mapPublicIpOnLaunch=True)
     world.deploy(LS, vpc(), edited, security_group(description="before"))
     world.cycle(3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, live
 from tests.faults.processes import killed_world

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.processes import PATIENCE, KilledWorld, killed_world
 from tests.world import vpc

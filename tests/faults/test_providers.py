@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Effects, Life, strike_all, strike_whole
 from tests.offers.suites import Stage, Suite, suites
@@ -166,8 +166,8 @@ def _is_left_alone(stage: Stage, spoil: Callable[[], None]) -> None:
     world.deploy(LIVE_SYSTEM, *example.parents, drifting, going)
     world.settle()
     for parameter in example.editable()[:1]:
-        [found] = example.hands.find(drifting["id"])
-        example.hands.edit(found.resource_id, parameter, example.changes[parameter])
+        [found] = example.operator.find(drifting["id"])
+        example.operator.edit(found.resource_id, parameter, example.changes[parameter])
     before = len(world.writes())
     spoil()
     world.deploy(LIVE_SYSTEM, *example.parents, drifting, coming)
@@ -179,7 +179,7 @@ def _is_left_alone(stage: Stage, spoil: Callable[[], None]) -> None:
     assert world.component(LIVE_SYSTEM, going["id"])["status"] != "Deleted"
     world.cloud.knobs.reset()
     world.survive(at_most=200)
-    assert [len(example.hands.find(one["id"])) for one in (drifting, going, coming)] == [1, 0, 1]
+    assert [len(example.operator.find(one["id"])) for one in (drifting, going, coming)] == [1, 0, 1]
     world.assert_safe()
 
 
@@ -220,8 +220,8 @@ def _waits_for_somebody(stage: Stage, subject: dict[str, Any]) -> None:
     assert f"fractal glass {LIVE_SYSTEM} {name} --readopt" in subject["message"]
     writes = len(world.writes())
     parameter = example.editable()[0]
-    [found] = example.hands.find(name)
-    example.hands.edit(found.resource_id, parameter, example.changes[parameter])
+    [found] = example.operator.find(name)
+    example.operator.edit(found.resource_id, parameter, example.changes[parameter])
     world.deploy(LIVE_SYSTEM, *example.components)
     world.cycle(3)
     assert list(world.component(LIVE_SYSTEM, name)["outputFields"]["drift"]) == [parameter]
@@ -246,5 +246,5 @@ def test_of_two_that_come_at_once_one_creates_and_one_imports(
         world.survive()
         statuses = sorted(world.status(live_system, str(example.declaration["id"])) for live_system in ("ls-a", "ls-b"))
         assert statuses == ["Active", "ExternallyManaged"]
-        assert len(example.hands.find(str(example.declaration["id"]))) == 1
+        assert len(example.operator.find(str(example.declaration["id"]))) == 1
         world.assert_safe()

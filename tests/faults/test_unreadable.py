@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.aws import cloud
-from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferExample
+from fractal_sandbox import Sandbox
 from tests.conftest import SOAK
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld, faulty_world
@@ -76,14 +76,14 @@ class Trouble:
     def drift(self) -> None:
         """A person edits something, for which there is a reason to write."""
         name = next(name for name in self.example.editable() if name not in self._references)
-        self.example.hands.edit(self.shown["resourceId"], name, self.example.changes[name])
+        self.example.operator.edit(self.shown["resourceId"], name, self.example.changes[name])
 
     @property
     def shown(self) -> dict[str, Any]:
         return self.world.component(LIVE_SYSTEM, self.id)
 
     def count(self, component: dict[str, Any]) -> int:
-        return len(self.example.hands.find(str(component["id"])))
+        return len(self.example.operator.find(str(component["id"])))
 
     def recovers(self) -> None:
         """Once everything can be read again, everything comes to what was declared."""

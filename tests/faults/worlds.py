@@ -11,8 +11,8 @@ import pytest
 
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
-from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.testing import Write
+from fractal_sandbox import Sandbox, agent_env
 from tests.faults.effects import Effects, GatedPlane, Killed, gate
 from tests.world import ADMIN_TOKEN, World
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.azure.vnet import AzureVnet
-from fractal_cloud.sandbox import Sandbox, sandbox_env
+from fractal_sandbox import Sandbox, sandbox_env
 from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
-from tests.offers.azure.hands import CASES
+from tests.offers.azure.operator_actions import CASES
 from tests.offers.azure.worlds import AzureWorld
 from tests.offers.worlds import provider_world
 

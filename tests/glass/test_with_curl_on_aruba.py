@@ -13,7 +13,7 @@ import pytest
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.tags import mapping
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.aruba.examples import EXAMPLES, LOCATION, OUT, PING, VPC, WEB, Example

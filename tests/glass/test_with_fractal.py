@@ -16,7 +16,7 @@ import pytest
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.aruba.examples import EXAMPLES
 from tests.offers.aruba.worlds import ArubaWorld

@@ -14,11 +14,11 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.vm import GcpVm
-from fractal_cloud.sandbox import Sandbox, sandbox_env
+from fractal_sandbox import Sandbox, sandbox_env
 from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.gcp.examples import EXAMPLES
-from tests.offers.gcp.hands import CASES, GcpHands
+from tests.offers.gcp.operator_actions import CASES, GcpActions
 from tests.offers.gcp.person import ZONE, GcpPerson
 from tests.offers.gcp.suite import GcpWorld
 from tests.offers.worlds import provider_world
@@ -59,7 +59,7 @@ def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
     world.deploy("ls-a", *declared.values())
     world.settle()
     person = GcpPerson(world.sandbox.url)
-    hands = {str(example.components[-1]["id"]): GcpHands(person, kind, example) for kind, example in examples.items()}
+    hands = {str(example.components[-1]["id"]): GcpActions(person, kind, example) for kind, example in examples.items()}
     for name, one in hands.items():
         one.tag(one.find(name)[0], OTHERS)
 
@@ -93,7 +93,7 @@ def test_a_cluster_whose_labels_cannot_be_read_keeps_them_all(world: GcpWorld, g
     kind, example = next((kind, one) for kind, one in EXAMPLES.items() if kind.__name__ == "GcpGke")
     world.deploy("ls-a", *example.components)
     world.settle()
-    hands = GcpHands(GcpPerson(world.sandbox.url), kind, example)
+    hands = GcpActions(GcpPerson(world.sandbox.url), kind, example)
     before = hands.find("kube")[0].tags
     _, [line] = commands(world, "kube")
     broken = line.replace("clusters describe kube", "clusters describe nowhere")

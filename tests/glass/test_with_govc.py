@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.vsphere.simulator import govc as built
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox
+from fractal_sandbox.vsphere.simulator import govc as built
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.glass.night import Night, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.vsphere.examples import DATASTORE, POOL, declaration

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.hetzner.examples import EXAMPLES, Example, server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.glass.night import Night, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.kubernetes.declaring import workload

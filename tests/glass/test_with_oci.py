@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.glass.night import Night, not_ours, spend
 from tests.glass.printed import Run, commands, terminal
 from tests.offers.oci.declaring import vcn

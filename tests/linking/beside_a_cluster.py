@@ -17,7 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.two_clouds import SECRETS, workload
 from tests.offers.kubernetes.person import KubernetesPerson
 from tests.offers.worlds import ProviderWorld, provider_world

@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.databases import REAL_POSTGRES
+from fractal_sandbox import Sandbox
+from fractal_sandbox.databases import REAL_POSTGRES
 from tests import postgres
 from tests.linking.two_clouds import TwoClouds, two_clouds
 

@@ -12,7 +12,7 @@ import pytest
 
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService
 from fractal_cloud.offers.database_roles import dsn_setting
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.test_aws_database import connect
 from tests.linking.test_aws_rules import LS, link, machine
 from tests.linking.test_postgres_server import declared, roles

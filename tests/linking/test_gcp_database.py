@@ -9,7 +9,7 @@ import pytest
 
 from fractal_cloud.offers.database_roles import dsn_setting
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster
 from tests.linking.two_clouds import workload
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.gcp import PROJECT
+from fractal_sandbox import Sandbox
+from fractal_sandbox.gcp import PROJECT
 from tests.linking.beside_a_cluster import beside_a_cluster, may
 from tests.linking.test_gcp_database import Gcp
 from tests.linking.two_clouds import workload

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.test_aws_rules import LS, link
 from tests.linking.test_aws_storage import BUCKET
 from tests.linking.two_clouds import SECRETS, TwoClouds, two_clouds, workload

@@ -11,7 +11,7 @@ import pytest
 from fractal_cloud.offers.oci.bucket import OciBucket
 from fractal_cloud.offers.oci.link_storage import EMAIL
 from fractal_cloud.offers.oci.policy import policy
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster, may
 from tests.linking.two_clouds import workload
 from tests.offers.oci.person import OciPerson

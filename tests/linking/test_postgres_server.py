@@ -13,7 +13,7 @@ import pytest
 
 from fractal_cloud.offers.database_roles import dsn_setting
 from fractal_cloud.offers.postgres.policy import policy
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests import postgres
 from tests.linking.test_aws_rules import LS, link
 from tests.linking.two_clouds import SECRETS, BesideAServer, TwoClouds, two_clouds, workload

@@ -17,7 +17,7 @@ from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.kubernetes.person import KubernetesPerson
 from tests.world import World
 

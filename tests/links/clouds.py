@@ -17,7 +17,7 @@ from typing import Any
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import Cloud, Session
 
 
@@ -52,7 +52,7 @@ class Store:
     secrets: dict[str, tuple[str, str]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     halves: Counter[str] = field(default_factory=Counter)
-    acts: list[Act] = field(default_factory=list)
+    acts: list[CallContext] = field(default_factory=list)
     before: list[Callable[[str], None]] = field(default_factory=list)
     failing: dict[str, CloudError] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -135,7 +135,7 @@ class ToyCloud(Cloud):
         self.scope = scope
 
     @contextmanager
-    def acting(self, act: Act) -> Iterator[Act]:
+    def calling_as(self, act: CallContext) -> Iterator[CallContext]:
         """Note in whose name things are done."""
         self.store.acts.append(act)
         act.request_ids.append(f"req-{len(self.store.acts)}")

@@ -8,27 +8,27 @@ from typing import Any, ClassVar, Generic, TypeVar
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.offer import Look, Offer, Wanted, Wired
+from fractal_cloud.offers.offer import LinkFields, Offer, Query, Wanted
 from tests.links.clouds import Thing, ToyCloud
 
 
 class Workload(Component):
     """Something that runs, and is told by its links what it may use."""
 
-    image: str = parameter("app", description="What it runs.")
-    wiring: dict[str, str] | None = parameter(None, linked=True, description="What its links tell it.")
+    image: str = parameter(default="app", description="What it runs.")
+    wiring: dict[str, str] | None = parameter(default=None, linked=True, description="What its links tell it.")
 
 
 class Database(Component):
     """A database with a role per source."""
 
-    size: int | None = parameter(None, description="How big it is.")
+    size: int | None = parameter(default=None, description="How big it is.")
 
 
 class Gateway(Component):
     """A gateway with a route per source, beside the routes that are declared."""
 
-    routes: list[str] | None = parameter(None, compare="unordered", description="Its own routes.")
+    routes: list[str] | None = parameter(default=None, compare="unordered", description="Its own routes.")
 
 
 C = TypeVar("C", bound=Component)
@@ -39,7 +39,7 @@ class ToyOffer(Offer[C, ToyCloud], Generic[C]):
 
     outputs: ClassVar[Mapping[str, str]] = {"endpoint": "where it is reached"}
 
-    def sightings(self, cloud: ToyCloud, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: ToyCloud, query: Query) -> Iterator[Sighting]:
         """All of one type."""
         cloud.store.call(f"list {self.type}")
         for thing in list(cloud.store.things.values()):
@@ -89,7 +89,7 @@ class ToyOffer(Offer[C, ToyCloud], Generic[C]):
 class WorkloadOffer(ToyOffer[C]):
     """A workload reads the keys that its links published."""
 
-    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+    def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """All keys, each under the name of its link."""
         found = {f"{w.link_type}.{w.target_id}.{key}": str(value) for w in links for key, value in w.fields.items()}
         return {"wiring": dict(sorted(found.items()))}

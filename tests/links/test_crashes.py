@@ -237,13 +237,13 @@ def test_an_agent_that_may_not_write_any_more_comes_back_to_its_links(links: Wor
     links.cycle()
     links.deploy("ls-a", database(), APP)
     agent = links.agents["east"]
-    around, agent._around = (
-        agent._around,
-        type(agent._around)(
-            **{name: getattr(agent._around, name) for name in agent._around.__slots__} | {"may_write": lambda: False}
+    around, agent._context = (
+        agent._context,
+        type(agent._context)(
+            **{name: getattr(agent._context, name) for name in agent._context.__slots__} | {"may_write": lambda: False}
         ),
     )
     links.cycle("east")
     links.cycle("east")
-    agent._around = around
+    agent._context = around
     _at_rest(links)

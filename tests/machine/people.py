@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from fractal_cloud.sandbox.aws.resources import Ref, find, live, tags_of
+from fractal_sandbox.aws.resources import Ref, find, live, tags_of
 from tests.machine.deeds import NET, Deed
 from tests.world import REGION, World
 

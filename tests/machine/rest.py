@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import inspect, text
 
 from fractal_cloud.control.store.dialect import connect
-from fractal_cloud.sandbox.aws.resources import Ref, tags_of
+from fractal_sandbox.aws.resources import Ref, tags_of
 from tests.machine.deeds import NET
 from tests.machine.people import name_of, resources
 from tests.world import World
@@ -40,20 +40,20 @@ def come_to_rest(world: World) -> None:
     stuck = _stuck(world)
     for call in written:
         about = (call.origin.live_system, call.origin.component)
-        assert about in stuck, f"{about} still writes ({call.operation}, {call.error}): {_told(world)}"
-        assert not call.effect, f"{about} still changes the cloud by {call.operation}: {_told(world)}"
+        assert about in stuck, f"{about} still writes ({call.operation}, {call.error}): {_statuses(world)}"
+        assert not call.effect, f"{about} still changes the cloud by {call.operation}: {_statuses(world)}"
     is_tried = any(result.writes for result in results)
-    assert stuck or not is_tried, f"still tries to write: {_told(world)}"
+    assert stuck or not is_tried, f"still tries to write: {_statuses(world)}"
     if not written:
         # What is refused before any call is tried again all the same: of that the journal tells, and the component says
         # when the next try is (S21). Nothing else of it changes, and nothing of any other.
         is_only_later = is_tried and _shown(world) == shown
-        assert is_only_later or not any(result.changes for result in results), f"still publishes: {_told(world)}"
+        assert is_only_later or not any(result.changes for result in results), f"still publishes: {_statuses(world)}"
         after = _database(world)
         if is_only_later:
             before, after = _but_for(stuck, before), _but_for(stuck, after)
         changed = {name for name in before | after if before.get(name) != after.get(name)}
-        assert not changed, f"the control plane wrote to {sorted(changed)} in a silent cycle: {_told(world)}"
+        assert not changed, f"the control plane wrote to {sorted(changed)} in a silent cycle: {_statuses(world)}"
 
 
 def _shown(world: World) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def components(world: World) -> Iterator[dict[str, Any]]:
         yield from world.api.get(f"/livesystems/{live_system['id']}/components").json()["items"]
 
 
-def _told(world: World) -> str:
+def _statuses(world: World) -> str:
     told = [f"{c['liveSystemId']}/{c['componentId']} {c['status']} ({c['message']})" for c in components(world)]
     return "; ".join(told)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.machine.hanging import CALL_SECONDS, HANGS, LATE, Hanging
 from tests.machine.rest import come_to_rest
 from tests.world import World, vpc

@@ -29,8 +29,8 @@ from hypothesis.stateful import (
 
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.model.wire import Report, Reported
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
 from tests import postgres
 from tests.conftest import SOAK
 from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions

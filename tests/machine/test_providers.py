@@ -23,9 +23,9 @@ from hypothesis.strategies import SearchStrategy
 
 from fractal_cloud.agent.client import ControlPlaneUnreachable
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call, RecordedCall
-from fractal_cloud.testing import Found, Hands, OfferExample
+from fractal_cloud.testing import Found, OfferExample, OperatorActions
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call, RecordedCall
 from tests.conftest import SOAK
 from tests.faults.effects import Fault, Killed
 from tests.machine.deeds import Deed, Interruption
@@ -115,8 +115,8 @@ class Standing:
     found: Found
 
     @property
-    def hands(self) -> Hands:
-        return self.example.hands
+    def operator(self) -> OperatorActions:
+        return self.example.operator
 
     def is_one_of(self, ids: Sequence[str]) -> bool:
         """Whether it is known by one of these ids, as a call names them."""
@@ -138,7 +138,7 @@ class People:
     def standing(self, *names: str) -> list[Standing]:
         """Everything that is there, or what bears these names."""
         examples = {name: self._examples[name] for name in names or self._examples}
-        return [Standing(example, found) for name, example in examples.items() for found in example.hands.find(name)]
+        return [Standing(example, found) for name, example in examples.items() for found in example.operator.find(name)]
 
     def do(self, deed: Deed, about: Sequence[str] = ()) -> None:
         """Do one deed, to what these ids name where something is known by them; refusals are no fault."""
@@ -162,19 +162,19 @@ class People:
     # with the vendor's tools
 
     def _untag(self, one: Standing, _: int) -> None:
-        one.hands.untag(one.found, MANAGED_BY)
+        one.operator.untag(one.found, MANAGED_BY)
 
     def _hand_back(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
+        one.operator.tag(one.found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
 
     def _give_away(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {MANAGED_BY: "terraform"})
+        one.operator.tag(one.found, {MANAGED_BY: "terraform"})
 
     def _ask_reconcile(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {RECONCILE: RECONCILE_VALUE})
+        one.operator.tag(one.found, {RECONCILE: RECONCILE_VALUE})
 
     def _put_managed_by(self, one: Standing, _: int) -> None:
-        one.hands.tag(one.found, {MANAGED_BY: OURS})
+        one.operator.tag(one.found, {MANAGED_BY: OURS})
 
     def _own_a(self, one: Standing, _: int) -> None:
         self._stamp(one, "ls-a")
@@ -184,32 +184,32 @@ class People:
 
     def _stamp(self, one: Standing, owner: str) -> None:
         self.stamped |= {one.found.resource_id, one.found.handle}
-        one.hands.tag(one.found, {OWNER: owner})
+        one.operator.tag(one.found, {OWNER: owner})
 
     def _disown(self, one: Standing, _: int) -> None:
-        one.hands.untag(one.found, OWNER)
+        one.operator.untag(one.found, OWNER)
 
     def _wipe(self, one: Standing, _: int) -> None:
-        one.hands.untag(one.found, MANAGED_BY, OWNER, RECONCILE)
+        one.operator.untag(one.found, MANAGED_BY, OWNER, RECONCILE)
 
     def _tag_foreign(self, one: Standing, number: int) -> None:
-        one.hands.tag(one.found, {THEIRS: f"team-{number}"})
+        one.operator.tag(one.found, {THEIRS: f"team-{number}"})
         self.foreign[one.found.resource_id] = f"team-{number}"
 
     def _edit(self, one: Standing, number: int) -> None:
         names = _simple(one.example)
         if names:
             name = names[number % len(names)]
-            one.hands.edit(one.found.resource_id, name, one.example.changes[name])
+            one.operator.edit(one.found.resource_id, name, one.example.changes[name])
 
     def _destroy(self, one: Standing, _: int) -> None:
-        one.hands.delete(one.found)
+        one.operator.delete(one.found)
         self._forget(one.found)
 
     def _make_anew(self, one: Standing, _: int) -> None:
         """Where somebody can delete and create under one name, or else nothing."""
-        if isinstance(one.hands, MakesAnew):
-            one.hands.make_anew(one.found)
+        if isinstance(one.operator, MakesAnew):
+            one.operator.make_anew(one.found)
             self._forget(one.found)
 
     def _forget(self, found: Found) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.machine import rest
 from tests.offers.suites import suites
 from tests.sharing.looking import is_there

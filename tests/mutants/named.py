@@ -114,7 +114,7 @@ NAMED: Final = (
     Named(
         "what is left is not held back",
         f"{AGENT}/cycle.py",
-        "family += [other for other in self._outlook.dependencies_here(tracked) if other.deleting]",
+        "family += [other for other in self._evaluator.dependencies_here(tracked) if other.deleting]",
         "family += []",
         (
             (
@@ -149,14 +149,14 @@ NAMED: Final = (
     ),
     Named(
         "what is recognised by its name is not awaited before its deletion ends",
-        f"{AGENT}/outlook.py",
+        f"{AGENT}/evaluator.py",
         "if recognised and intent.resource_id is None and not tracked.deleting:",
         "if recognised and intent.resource_id is None:",
         ("tests/direct/test_cycle.py::test_a_lost_creation_is_awaited_before_its_deletion_ends",),
     ),
     Named(
         "the window is over after one read",
-        f"{AGENT}/outlook.py",
+        f"{AGENT}/evaluator.py",
         "reads.count >= 2",
         "reads.count >= 1",
         ("tests/direct/test_cycle.py::test_the_window_is_two_looks_and_two_cycles_at_least",),

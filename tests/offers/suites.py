@@ -17,8 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 import pytest
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import Found, OfferExample
+from fractal_sandbox import Sandbox
 from tests.faults.worlds import FaultyWorld
 
 
@@ -36,7 +36,7 @@ class Stage:
 
 @runtime_checkable
 class MakesAnew(Protocol):
-    """Hands that can delete and create again under the same name: another resource, with nobody's tags."""
+    """OperatorActions that can delete and create again under the same name: another resource, with nobody's tags."""
 
     def make_anew(self, found: Found) -> None:
         """Do so."""

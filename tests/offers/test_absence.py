@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.errors import NotFound, Unreadable
-from fractal_cloud.offers.aruba.faults import ArubaDialect
+from fractal_cloud.offers.aruba.errors import ArubaDialect
 from fractal_cloud.offers.azure.cloud import ArmDialect
-from fractal_cloud.offers.gcp.faults import GoogleDialect
-from fractal_cloud.offers.hetzner.faults import HetznerDialect
-from fractal_cloud.offers.oci.faults import OciDialect
+from fractal_cloud.offers.gcp.errors import GoogleDialect
+from fractal_cloud.offers.hetzner.errors import HetznerDialect
+from fractal_cloud.offers.oci.errors import OciDialect
 from fractal_cloud.offers.rest import Answer, Call, Dialect
 
 HTML = b"<html><body><h1>404 Not Found</h1><hr>nginx</body></html>"

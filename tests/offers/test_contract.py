@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
 from fractal_cloud.testing import OfferContract
+from fractal_sandbox import Sandbox
 from tests.offers.suites import Case, Suite, kinds, suites
 
 

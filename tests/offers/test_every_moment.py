@@ -14,9 +14,9 @@ import pytest
 
 from fractal_cloud.model.tags import MANAGED_BY
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
 from fractal_cloud.testing.trial import HANDSHAKE, LIVE_SYSTEM, Subject, Trial
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
 from tests.faults.worlds import FaultyWorld
 from tests.offers.suites import Suite, kinds
 
@@ -83,7 +83,7 @@ class EveryMoment(Trial):
                 self.env.deploy(LIVE_SYSTEM, *self.example.parents)
                 self._is_broken_before(nth, subject)
                 self.env.settle()
-                if not self.example.hands.find(subject.id):
+                if not self.example.operator.find(subject.id):
                     break
                 self._stands(subject)
                 self.env.deploy(LIVE_SYSTEM, *self.example.parents, subject.declaration)
@@ -98,7 +98,7 @@ class EveryMoment(Trial):
         def look(call: Call) -> None:
             if call.origin.component == subject.id and next(made) == nth:
                 broken.set()
-                if self.example.hands.find(subject.id):
+                if self.example.operator.find(subject.id):
                     self._break(subject)
 
         hook = self.env.cloud.knobs.before_call(look, actor="agent")
@@ -110,7 +110,7 @@ class EveryMoment(Trial):
     def _is_left_alone(self, subject: Subject) -> None:
         """Unless the one call itself said the tags again, which is a lost race, and told as one."""
         self.env.cycle()
-        [found] = self.example.hands.find(subject.id)
+        [found] = self.example.operator.find(subject.id)
         if MANAGED_BY in found.tags and not self.offer.tags_frozen:
             assert self.env.cloud.monitor.lost_races, "managed-by came back, and nobody tells of it"
         else:

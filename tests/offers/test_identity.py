@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import AnyOffer, Look
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import AnyOffer, Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.suites import Stage, kinds
 
 LIVE_SYSTEM = "ls-identity"
@@ -33,13 +33,15 @@ class Reads:
     """The last list that an agent asked an offer for, to be asked again."""
 
     offer: AnyOffer
-    asked: list[tuple[Any, Look]] = field(default_factory=list)
+    asked: list[tuple[Any, Query]] = field(default_factory=list)
 
     def named(self, name: str) -> Sighting:
         """The one resource of that name, in a list made anew and in a direct read, which must say the same of it."""
-        cloud, look = self.asked[-1]
+        cloud, query = self.asked[-1]
         [listed] = [
-            one for one in all_read(self.offer.sightings(cloud, Look(look.names, look.parent_ids))) if one.name == name
+            one
+            for one in all_sightings(self.offer.sightings(cloud, Query(query.names, query.parent_ids)))
+            if one.name == name
         ]
         read = self.offer.read(cloud, listed.resource_id)
         assert read is not None
@@ -62,9 +64,9 @@ def reads_of(offer: AnyOffer, patch: pytest.MonkeyPatch) -> Iterator[Reads]:
     reads, kind = Reads(offer), type(offer)
     real = kind.sightings
 
-    def sightings(self: AnyOffer, cloud: Any, look: Look) -> Any:
-        reads.asked.append((cloud, look))
-        return real(self, cloud, look)
+    def sightings(self: AnyOffer, cloud: Any, query: Query) -> Any:
+        reads.asked.append((cloud, query))
+        return real(self, cloud, query)
 
     patch.setattr(kind, "sightings", sightings)
     yield reads
@@ -96,18 +98,18 @@ def test_what_is_created_anew_under_a_name_is_told_from_what_was_deleted(
         world.settle()
         first, began = reads.named(name), time.time()
 
-        [found] = example.hands.find(name)
+        [found] = example.operator.find(name)
         for parameter in example.editable()[:2]:
             if parameter not in offer.facts().references():
-                example.hands.edit(found.resource_id, parameter, example.changes[parameter])
+                example.operator.edit(found.resource_id, parameter, example.changes[parameter])
         if not offer.tags_frozen:
-            example.hands.tag(found, {"team": "blue"})
+            example.operator.tag(found, {"team": "blue"})
         world.settle()
         assert pair(reads.named(name)) == pair(first), "an update or another tag made it look like another resource"
 
         world.deploy(LIVE_SYSTEM, *example.parents)
         world.settle()
-        assert not example.hands.find(name)
+        assert not example.operator.find(name)
         assert reads.is_gone(first.resource_id)
 
         next_second(began)

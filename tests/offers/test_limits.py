@@ -11,17 +11,17 @@ import pytest
 
 from fractal_cloud.agent.backoff import PERMANENT
 from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, LimitReached, Throttled
-from fractal_cloud.offers.aruba.faults import ArubaDialect
-from fractal_cloud.offers.aws.faults import Answer as AwsAnswer
-from fractal_cloud.offers.aws.faults import error_of as aws_error
+from fractal_cloud.offers.aruba.errors import ArubaDialect
+from fractal_cloud.offers.aws.errors import Answer as AwsAnswer
+from fractal_cloud.offers.aws.errors import error_of as aws_error
 from fractal_cloud.offers.azure.cloud import ArmDialect
-from fractal_cloud.offers.gcp.faults import GoogleDialect, check_operation
-from fractal_cloud.offers.hetzner.faults import HetznerDialect
-from fractal_cloud.offers.kubernetes.faults import Answer as KubernetesAnswer
-from fractal_cloud.offers.kubernetes.faults import error_of as kubernetes_error
-from fractal_cloud.offers.oci.faults import OciDialect
+from fractal_cloud.offers.gcp.errors import GoogleDialect, check_operation
+from fractal_cloud.offers.hetzner.errors import HetznerDialect
+from fractal_cloud.offers.kubernetes.errors import Answer as KubernetesAnswer
+from fractal_cloud.offers.kubernetes.errors import error_of as kubernetes_error
+from fractal_cloud.offers.oci.errors import OciDialect
 from fractal_cloud.offers.rest import Answer, Call, Dialect
-from fractal_cloud.offers.vsphere.faults import fault
+from fractal_cloud.offers.vsphere.errors import fault
 
 
 def _never(*_: Any) -> Any:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, find_drift
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.suites import Stage, kinds
 from tests.offers.test_identity import Reads, reads_of
 
@@ -67,10 +67,10 @@ class Trial:
             raise AssertionError(f"not settled: {self.shown()['message']}") from error
 
     def edit(self, *parameters: str) -> None:
-        [found] = self.example.hands.find(self.name)
+        [found] = self.example.operator.find(self.name)
         for parameter in parameters:
             value = self.resolved(parameter, self.example.changes[parameter])
-            self.example.hands.edit(found.resource_id, parameter, value)
+            self.example.operator.edit(found.resource_id, parameter, value)
 
     def resolved(self, parameter: str, value: Any) -> Any:
         if parameter not in self.references:
@@ -85,10 +85,10 @@ class Trial:
 
     def seen(self) -> Sighting:
         """The resource as it is, with everything that is told one by one."""
-        cloud, look = self.reads.asked[-1]
+        cloud, query = self.reads.asked[-1]
         [listed] = [
             one
-            for one in all_read(self.offer.sightings(cloud, Look(look.names, look.parent_ids)))
+            for one in all_sightings(self.offer.sightings(cloud, Query(query.names, query.parent_ids)))
             if one.name == self.name
         ]
         swept = self.compared.swept & set(self.declaration["parameters"])
@@ -147,10 +147,10 @@ class Trial:
 
     def take_back(self) -> None:
         """The person brings back what is declared; the way in which targets are reached before what rests on it."""
-        [found] = self.example.hands.find(self.name)
+        [found] = self.example.operator.find(self.name)
         for name in reversed(self.differing()):
             value = self.resolved(name, self.declaration["parameters"][name])
-            self.example.hands.edit(found.resource_id, name, value)
+            self.example.operator.edit(found.resource_id, name, value)
         self.deploy(())
 
 

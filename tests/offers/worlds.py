@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import pytest
 
 from fractal_cloud.offers import rest
-from fractal_cloud.offers.rest import Answer, Call, Door
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.offers.rest import Answer, Call, RestClient
+from fractal_sandbox import Sandbox, agent_env
 from tests.faults.effects import Effects
 from tests.faults.worlds import FaultyWorld
 
 W = TypeVar("W", bound="ProviderWorld")
 Gate = Callable[[pytest.MonkeyPatch, Effects], None]
-_send = Door.send
+_send = RestClient.send
 
 
 class ProviderWorld(FaultyWorld):
@@ -47,14 +47,14 @@ class ProviderWorld(FaultyWorld):
 def through_the_door(patch: pytest.MonkeyPatch, effects: Effects) -> None:
     """Have every writing call that goes through ``offers.rest`` counted as an effect; reads are tried once."""
 
-    def send(door: Door, call: Call) -> Answer:
+    def send(client: RestClient, call: Call) -> Answer:
         if call.is_read:
-            return _send(door, call)
+            return _send(client, call)
         name = f"{call.method} {call.path.partition('?')[0].rsplit('/', 1)[-1]}"
-        answer: Answer = effects.write(name, lambda: _send(door, call))
+        answer: Answer = effects.write(name, lambda: _send(client, call))
         return answer
 
-    patch.setattr(Door, "send", send)
+    patch.setattr(RestClient, "send", send)
     patch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
 
 

@@ -18,8 +18,8 @@ from fractal_cloud.offers.gcp.cloud import GcpSession
 from fractal_cloud.offers.hetzner.cloud import HetznerSession
 from fractal_cloud.offers.oci.cloud import OciSession
 from fractal_cloud.offers.offer import Session
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.aruba.examples import VPC
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.vsphere.examples import EXAMPLES as MACHINES

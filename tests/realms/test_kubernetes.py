@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.declaring import service, workload
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 

@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH
-from fractal_cloud.sandbox.aruba import PATH as ARUBA
-from fractal_cloud.sandbox.azure import PATH as AZURE
-from fractal_cloud.sandbox.gcp import PATH as GCP
-from fractal_cloud.sandbox.gcp import TOKENS
-from fractal_cloud.sandbox.kubernetes import CLUSTERS
-from fractal_cloud.sandbox.oci import key_id
-from fractal_cloud.sandbox.oci.keys import private_pem
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH
+from fractal_sandbox.aruba import PATH as ARUBA
+from fractal_sandbox.azure import PATH as AZURE
+from fractal_sandbox.gcp import PATH as GCP
+from fractal_sandbox.gcp import TOKENS
+from fractal_sandbox.kubernetes import CLUSTERS
+from fractal_sandbox.oci import key_id
+from fractal_sandbox.oci.keys import private_pem
 
 Call = Callable[..., Any]
 

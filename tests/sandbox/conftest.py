@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
+from fractal_sandbox import Sandbox
+from fractal_sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
 
 REGION = "eu-central-1"
 

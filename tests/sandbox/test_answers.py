@@ -8,14 +8,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call, Origin
-from fractal_cloud.sandbox.hetzner import PATH as HETZNER
-from fractal_cloud.sandbox.hetzner import PERSON_TOKEN
-from fractal_cloud.sandbox.knobs import Knobs
-from fractal_cloud.sandbox.kubernetes import CLUSTERS
-from fractal_cloud.sandbox.settings import Settings
-from fractal_cloud.sandbox.wire import ConnectionCut
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call, Origin
+from fractal_sandbox.hetzner import PATH as HETZNER
+from fractal_sandbox.hetzner import PERSON_TOKEN
+from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.kubernetes import CLUSTERS
+from fractal_sandbox.settings import Settings
+from fractal_sandbox.wire import ConnectionCut
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import make_vpc, vpc_ids
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, sandbox_env
+from fractal_sandbox import Sandbox, sandbox_env
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import as_list, bucket_tags, ec2_tags, make_bucket, make_service, tags_for
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import ec2_tags, error_of, instance_state, make_instance, make_vpc
 

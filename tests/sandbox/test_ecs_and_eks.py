@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import as_list, error_of, make_eks, make_service, make_vpc, tags_for
 
@@ -142,7 +142,7 @@ def test_an_update_merges_into_the_configuration_and_answers_with_an_update(pers
     assert update["id"] in person.eks.list_updates(name="kube")["updateIds"]
 
 
-def test_an_update_takes_one_kind_of_setting_and_must_change_something(person: Tools) -> None:
+def test_an_update_changes_one_kind_of_setting_and_must_change_something(person: Tools) -> None:
     make_eks(person)
     logging = {"clusterLogging": [{"types": ["api"], "enabled": True}]}
     with pytest.raises(ClientError, match="InvalidParameterException"):

@@ -16,15 +16,15 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY
-from fractal_cloud.sandbox.aws.classifying import is_read
-from fractal_cloud.sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
-from fractal_cloud.sandbox.gcp import PROJECT
-from fractal_cloud.sandbox.monitor import UNCLASSIFIED
-from fractal_cloud.sandbox.oci import TENANCY
-from fractal_cloud.sandbox.rest import ANY, READING, Reply, RestCloud, Route
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.aws import AGENT_ACCESS_KEY
+from fractal_sandbox.aws.classifying import is_read
+from fractal_sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
+from fractal_sandbox.gcp import PROJECT
+from fractal_sandbox.monitor import UNCLASSIFIED
+from fractal_sandbox.oci import TENANCY
+from fractal_sandbox.rest import ANY, READING, Reply, RestCloud, Route
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.aruba.person import ADDRESSES, VPCS, ArubaPerson
 from tests.offers.azure.person import AzurePerson
 from tests.offers.gcp.person import GcpPerson
@@ -262,7 +262,7 @@ def test_service_accounts_keys_and_roles_of_google_are_judged_by_the_mark_of_the
     person.call("PATCH", "/storage/v1/b/photos", {"labels": {"managed-by": None}})
     own("GET", "/storage/v1/b/photos")
     own("PUT", "/storage/v1/b/photos/iam", {"bindings": [stranger]})
-    assert rules(sandbox.gcp) == [*["L17"] * 4, "S7"], "its bucket is out of our hands, and the policy with it"
+    assert rules(sandbox.gcp) == [*["L17"] * 4, "S7"], "its bucket is in manual override, and the policy with it"
     own("DELETE", f"{accounts}/linked@{host}")
     assert rules(sandbox.gcp) == [*["L17"] * 4, "S7"]
 

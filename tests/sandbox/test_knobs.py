@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import error_of, instance_state, make_db, make_eks, make_instance, make_vpc, vpc_ids
 

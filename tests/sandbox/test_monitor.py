@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
 from tests.sandbox.conftest import Tools, agent_tools, http
 from tests.sandbox.making import as_list, ec2_tags, error_of, make_bucket, make_service, tags_for
 from tests.sandbox.test_s3_and_rds import s3control

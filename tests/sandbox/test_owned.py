@@ -11,13 +11,13 @@ from typing import Any
 import boto3
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY
-from fractal_cloud.sandbox.azure import LOCATION
-from fractal_cloud.sandbox.gcp import PROJECT
-from fractal_cloud.sandbox.kubernetes.kinds import NAMESPACE
-from fractal_cloud.sandbox.owned import Owned
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox
+from fractal_sandbox.aws import PERSON_ACCESS_KEY
+from fractal_sandbox.azure import LOCATION
+from fractal_sandbox.gcp import PROJECT
+from fractal_sandbox.kubernetes.kinds import NAMESPACE
+from fractal_sandbox.owned import Owned
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.aruba.person import VPCS, ArubaPerson
 from tests.offers.azure.person import AzurePerson
 from tests.offers.gcp.person import GcpPerson

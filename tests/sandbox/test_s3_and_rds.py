@@ -7,8 +7,8 @@ import http.client
 import pytest
 from botocore.exceptions import ClientError
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY
+from fractal_sandbox import Sandbox
+from fractal_sandbox.aws import PERSON_ACCESS_KEY
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import bucket_tags, error_of, make_bucket, make_db, make_service, make_vpc, tags_for
 

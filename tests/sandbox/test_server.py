@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, agent_env, sandbox_env, without_real_clouds
-from fractal_cloud.sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
-from fractal_cloud.sandbox.mounts import mounts
+from fractal_sandbox import Sandbox, agent_env, sandbox_env, without_real_clouds
+from fractal_sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
+from fractal_sandbox.mounts import mounts
 from tests.sandbox.conftest import Tools, agent_tools, http
 
-SERVE = "from fractal_cloud.sandbox.server import main; main('127.0.0.1', 0)"
+SERVE = "from fractal_sandbox.server import main; main('127.0.0.1', 0)"
 
 
 def test_a_person_and_the_agent_reach_one_account_with_different_keys(

@@ -11,17 +11,17 @@ from sqlalchemy import event, select, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Engine
 
-from fractal_cloud.control.store import bulk, listeners, placement, scopes, standing
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store import bulk, listeners, placement, reported_components, scopes
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.schema import resources, types
 from fractal_cloud.model.status import Status
 from tests.store.playing import World, net
 
 HOT = {
     "the LiveSystems of a report": placement._HOLD_OF,
-    "the components of a report": standing._STANDING,
+    "the components of a report": reported_components._STANDING,
     "who listens": listeners._AROUND,
-    "whose owner listens": Fixed(listeners._DECLARING),
+    "whose owner listens": PreparedStatement(listeners._DECLARING),
     "the scopes of a report": scopes._HOLD,
     "the scopes of an agent": scopes._HELD_BY,
     "the number that wakes an agent": scopes._WAKE_NUMBER,
@@ -42,11 +42,10 @@ def _counted() -> Iterator[list[str]]:
         event.remove(Engine, "before_cursor_execute", count)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # PostgreSQL scans small tables, index or not
 @pytest.mark.parametrize("what", HOT)
 def test_what_every_report_and_every_poll_asks_is_found_by_an_index(world: World, what: str) -> None:
     with world.store.read() as tx:
-        if tx.connection.dialect.name != "sqlite":
-            pytest.skip("PostgreSQL walks through small tables, index or not")
         compiled: Any = HOT[what].statement.compile(dialect=sqlite.dialect(paramstyle="named"))
         asked = {name: "[]" if value is None else value for name, value in compiled.params.items()}
         steps = [row[3] for row in tx.connection.execute(text(f"EXPLAIN QUERY PLAN {compiled}"), asked)]

@@ -12,7 +12,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from fractal_cloud.control.store import Store, database, open_store, schema
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.failures import Overloaded, Undone, Unsure, again
 from fractal_cloud.control.store.limits import Limits
 from fractal_cloud.model.event import EventKind
@@ -177,7 +177,7 @@ def test_a_connection_lost_while_committing_is_not_tried_again(store: Store) -> 
 def _tell(tx: Tx, name: str, message: str = "told") -> None:
     """Change something, and tell of it."""
     _put(tx, name)
-    tx.record(Happening("ls-a", EventKind.DRIFT_FOUND, "somebody", "net", message))
+    tx.record(PendingEvent("ls-a", EventKind.DRIFT_FOUND, "somebody", "net", message))
 
 
 def _told(store: Store) -> list[str]:

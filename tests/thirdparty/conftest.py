@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.thirdparty.stage import Stage, staged
 
 ROOT = Path(__file__).parents[2]

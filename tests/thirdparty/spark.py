@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from fractal_cloud.model.component import parameter
 from fractal_cloud.offers.link import OutboundLink, Published, outbound
 from fractal_cloud.offers.link_types import STORAGE_LINK, StorageLink, WorkloadSource
-from fractal_cloud.offers.offer import Provider, Wired
+from fractal_cloud.offers.offer import LinkFields, Provider
 from tests.links.clouds import Store, ToySession
 from tests.links.offers import ToyOffer
 
@@ -29,7 +29,9 @@ class SparkJob(WorkloadSource):
     provider = "spark"
 
     main_class: str = parameter(description="What it runs.")
-    spark_conf: dict[str, str] | None = parameter(None, linked=True, description="Settings that its links bring.")
+    spark_conf: dict[str, str] | None = parameter(
+        default=None, linked=True, description="Settings that its links bring."
+    )
 
 
 class SparkJobOffer(ToyOffer[SparkJob]):
@@ -39,7 +41,7 @@ class SparkJobOffer(ToyOffer[SparkJob]):
     title = "Spark job"
     outputs: ClassVar[Mapping[str, str]] = {"endpoint": "where its page is"}
 
-    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+    def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """What Hadoop's client for S3 asks for, bucket by bucket; the secret key stays in Spark's own store."""
         conf: dict[str, str] = {}
         for one in links:

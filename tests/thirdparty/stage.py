@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 import httpx2 as httpx
 
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.cli.test_program import free_port
 from tests.offers.kubernetes.person import KubernetesPerson
 

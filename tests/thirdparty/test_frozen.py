@@ -8,9 +8,9 @@ import pytest
 
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox, agent_env
 from fractal_cloud.testing import OfferContract, Product
-from tests.offers.aruba.hands import example_of
+from fractal_sandbox import Sandbox, agent_env
+from tests.offers.aruba.operator_actions import example_of
 from tests.offers.aruba.person import ArubaPerson
 
 # Those that break the glass: where tags are frozen, they go another way.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.thirdparty.stage import ACME_AGENT, CYCLE, FRACTAL, Stage
 from tests.world import security_group, subnet, vpc
 

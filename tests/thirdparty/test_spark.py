@@ -13,7 +13,7 @@ from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.offers.registry import Registry
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.linking.test_aws_rules import LS, link
 from tests.linking.test_aws_storage import BUCKET
 from tests.linking.two_clouds import TwoClouds, two_clouds

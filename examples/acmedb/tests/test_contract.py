@@ -59,7 +59,7 @@ def example(person: Person) -> OfferExample:
         components=[{"id": "orders", "type": AcmeDb.type, "parameters": parameters}],
         changes={"size": "large", "maxConnections": 200, "deletionProtection": True},
         immutable_changes={"version": "7"},
-        hands=person,
+        operator=person,
         takes_time=True,
         hazards=[Hazard("deletion protection", "Failed", protect)],
     )

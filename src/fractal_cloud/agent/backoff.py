@@ -28,14 +28,14 @@ class Backoff:
     first: timedelta
     longest: timedelta
 
-    def pause(self, times: int) -> timedelta:
+    def delay(self, times: int) -> timedelta:
         """How long to wait after that many failures in a row (1: the first)."""
         doublings: int = min(max(times, 1) - 1, _MOST_DOUBLINGS)
         return min(self.first * (1 << doublings), self.longest)
 
     def next_try(self, now: datetime, times: int, at_least: float = 0.0) -> datetime:
         """When the next try is due; ``at_least``: the seconds that the other side asked for."""
-        return now + max(self.pause(times), timedelta(seconds=at_least))
+        return now + max(self.delay(times), timedelta(seconds=at_least))
 
 
 CONTROL_PLANE: Final = Backoff(timedelta(seconds=0.2), timedelta(seconds=5))
@@ -62,8 +62,8 @@ def unsettled(cycle: timedelta) -> Backoff:
 
 def searching(cycle: timedelta) -> Backoff:
     """A cloud that cannot be reached: every cycle, at least once a minute, at most once a second."""
-    pause = min(max(cycle, _SECOND), timedelta(seconds=60))
-    return Backoff(pause, pause)
+    delay = min(max(cycle, _SECOND), timedelta(seconds=60))
+    return Backoff(delay, delay)
 
 
 def after_error(error: CloudError, cycle: timedelta) -> Backoff:

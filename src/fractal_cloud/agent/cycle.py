@@ -18,18 +18,18 @@ from datetime import datetime
 import structlog
 
 from fractal_cloud.agent.backoff import unsettled
-from fractal_cloud.agent.book import Book, Publisher
+from fractal_cloud.agent.change_detection import affected, can_judge_separately, changed_sightings, needs_recheck
 from fractal_cloud.agent.deadline import steady
 from fractal_cloud.agent.errors import WriteErrors, was_taken_over
-from fractal_cloud.agent.halves import Halves
-from fractal_cloud.agent.journal import Noted
-from fractal_cloud.agent.outlook import OfferFacts, Outlook, unjudged
-from fractal_cloud.agent.reading import Picture, Reader, back_off
+from fractal_cloud.agent.evaluator import Evaluator, OfferFacts, unjudged
+from fractal_cloud.agent.journal import EntryRef
+from fractal_cloud.agent.link_handlers import LinkHandlers
+from fractal_cloud.agent.link_reconciler import LinkReconciler
+from fractal_cloud.agent.reading import Reader, Snapshot, back_off
+from fractal_cloud.agent.report_builder import Publisher, ReportBuilder
 from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.agent.stirring import can_be_told_apart, concerned, is_watchful, moved
 from fractal_cloud.agent.watchdog import Watchdog
-from fractal_cloud.agent.wiring import Wiring
 from fractal_cloud.agent.writing import Outcome, Planned, Writer, wanted
 from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Unexpected, Unreadable
 from fractal_cloud.model.event import EventKind
@@ -41,7 +41,7 @@ from fractal_cloud.model.tracked import Remembered, Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange, Intent
 from fractal_cloud.offers.link import Handlers
 from fractal_cloud.offers.offer import AnyOffer, Recognition
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import remember
@@ -59,7 +59,7 @@ MAX_WAVES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CycleContext:
     """What cycles share: offers, threads, the right to write, and two clocks: the control plane's, and a steady one."""
 
     settings: AgentSettings
@@ -89,75 +89,77 @@ class CycleResult:
 class Cycle:
     """One pass over one scope. A new one is made for every pass; what must live longer is in ``HeldScope``."""
 
-    def __init__(self, held: HeldScope, around: Surroundings) -> None:
+    def __init__(self, held: HeldScope, context: CycleContext) -> None:
         self._held = held
-        self._around = around
-        self._book = Book(held, around.publisher)
-        self._errors = WriteErrors(held, self._book, around.offers, around.settings.cycle)
-        self._stirred: frozenset[str] | None = None
+        self._context = context
+        self._report = ReportBuilder(held, context.publisher)
+        self._errors = WriteErrors(held, self._report, context.offers, context.settings.cycle)
+        self._affected: frozenset[str] | None = None
         self._tried: set[str] = set()
         self._found_out = False
         self._changed: frozenset[str] = frozenset()
-        self._told: set[tuple[str, str, str]] = set()
+        self._reported_errors: set[tuple[str, str, str]] = set()
         self._taken: set[tuple[str, str]] = set()
         self._writes = 0
         self._unconfirmed: CloudError | None = None
         self._effects = 0
-        self._outlook = Outlook(held, Picture(), around.offers, around.settings, around.now())
-        halves = Halves(held, self._outlook, around.offers, around.sealing, self._may_write, around.watchdog)
-        self._wiring = Wiring(held, self._outlook, self._book, around.handlers, halves, around.pool)
+        self._evaluator = Evaluator(held, Snapshot(), context.offers, context.settings, context.now())
+        link_handlers = LinkHandlers(
+            held, self._evaluator, context.offers, context.sealing, self._may_write, context.watchdog
+        )
+        self._links = LinkReconciler(held, self._evaluator, self._report, context.handlers, link_handlers, context.pool)
 
     def _may_write(self) -> bool:
         """Whether this scope is certainly still this agent's, and the agent may write at all."""
-        return not self._held.is_lost and self._around.may_write()
+        return not self._held.is_lost and self._context.may_write()
 
     def run(self) -> CycleResult:
         """Look, decide, write and publish, once."""
-        held, around = self._held, self._around
-        was_quiet, watchful = held.is_quiet, held.watchful
-        held.rouse()  # until this one has come to its end
-        picture = around.reader.look(held, self._parent_ids, self._outlook.now)
-        changed = moved(held, picture)
-        held.seen = {component_type: dict(found) for component_type, found in picture.sightings.items()}
-        self._outlook.picture = picture
-        self._outlook.refresh(around.now())
-        swept_anew = around.reader.sweep(held, self._sighted(held.tracked.values()), picture, self._outlook.now)
-        if was_quiet and changed == [] and not swept_anew and self._wiring.is_intact():
-            held.is_quiet, held.watchful, held.read_at = True, watchful, self._outlook.now
-            return CycleResult(again_in=around.settings.cycle_seconds)
-        if not self._confirm_realm(picture):
+        held, context = self._held, self._context
+        was_quiet, recheck = held.is_quiet, held.recheck
+        held.invalidate()  # until this one has come to its end
+        snapshot = context.reader.read_all(held, self._parent_ids, self._evaluator.now)
+        changed = changed_sightings(held, snapshot)
+        held.seen = {component_type: dict(found) for component_type, found in snapshot.sightings.items()}
+        self._evaluator.snapshot = snapshot
+        self._evaluator.refresh(context.now())
+        swept_anew = context.reader.sweep(held, self._sighted(held.tracked.values()), snapshot, self._evaluator.now)
+        if was_quiet and changed == [] and not swept_anew and self._links.is_intact():
+            held.is_quiet, held.recheck, held.read_at = True, recheck, self._evaluator.now
+            return CycleResult(again_in=context.settings.cycle_seconds)
+        if not self._confirm_realm(snapshot):
             return self._without_realm()
-        held.read_at = self._outlook.now
-        if watchful is not None and changed is not None and not swept_anew:
-            self._stirred = watchful | concerned(held, around.offers, changed)
-        held.wires = None  # known anew only after all links were looked at
-        self._outlook.refresh(around.now())
+        held.read_at = self._evaluator.now
+        if recheck is not None and changed is not None and not swept_anew:
+            self._affected = recheck | affected(held, context.offers, changed)
+        held.link_tasks = None  # known anew only after all links were looked at
+        self._evaluator.refresh(context.now())
         self._count_absent_reads()
         self._trace_absent()
         judgements = self._settle()
         if self._may_write():
-            self._wiring.run(judgements)
+            self._links.run(judgements)
         self._name_opponents(judgements)
         changes = self._publish_all(judgements)
         return self._result(judgements, changes)
 
-    def foresee(self) -> dict[str, Judgement]:
+    def dry_run(self) -> dict[str, Judgement]:
         """Look and judge, and write nothing, neither to the cloud nor to the control plane."""
-        self._outlook.picture = self._around.reader.look(self._held, self._parent_ids, self._outlook.now)
-        self._confirm_realm(self._outlook.picture)
-        self._outlook.refresh(self._around.now())
+        self._evaluator.snapshot = self._context.reader.read_all(self._held, self._parent_ids, self._evaluator.now)
+        self._confirm_realm(self._evaluator.snapshot)
+        self._evaluator.refresh(self._context.now())
         sighted = self._sighted(self._held.tracked.values())
-        self._around.reader.sweep(self._held, sighted, self._outlook.picture, self._outlook.now)
-        self._outlook.refresh(self._around.now())
+        self._context.reader.sweep(self._held, sighted, self._evaluator.snapshot, self._evaluator.now)
+        self._evaluator.refresh(self._context.now())
         self._trace_absent()
         judgements = self._judge(list(self._held.tracked.values()))
         self._next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
-        self._outlook.refresh(self._around.now())
+        self._evaluator.refresh(self._context.now())
         return self._judge(list(self._held.tracked.values()))
 
     # --- the realm that is reached (S26)
 
-    def _confirm_realm(self, picture: Picture) -> bool:
+    def _confirm_realm(self, snapshot: Snapshot) -> bool:
         """Confirm, in one call, that what was read is in the realm that is meant; else nothing was read (S0).
 
         It is asked after the reading and before anything is decided: so nothing is written elsewhere, and nothing
@@ -167,13 +169,13 @@ class Cycle:
             self._held.confirm_realm()
         except CloudError as error:
             self._unconfirmed = error
-            picture.lose(error, {tracked.type for tracked in self._held.tracked.values()})
+            snapshot.lose(error, {tracked.type for tracked in self._held.tracked.values()})
             self._held.forget_readings()
         return self._unconfirmed is None
 
     def _without_realm(self) -> CycleResult:
         """Say of every component why nothing is known of it; its links and its resource are left as they are."""
-        self._outlook.refresh(self._around.now())
+        self._evaluator.refresh(self._context.now())
         judgements = self._judge(list(self._held.tracked.values()))
         changes = self._publish_all(judgements)
         result = self._result(judgements, changes)
@@ -181,26 +183,26 @@ class Cycle:
 
     # --- looking
 
-    def _parent_ids(self, offer: AnyOffer, picture: Picture) -> frozenset[str]:
-        self._outlook.picture = picture
-        self._outlook.refresh(self._around.now())
-        found = (self._outlook.parent_id(tracked) for tracked in self._held.of_type(offer.type))
+    def _parent_ids(self, offer: AnyOffer, snapshot: Snapshot) -> frozenset[str]:
+        self._evaluator.snapshot = snapshot
+        self._evaluator.refresh(self._context.now())
+        found = (self._evaluator.parent_id(tracked) for tracked in self._held.of_type(offer.type))
         return frozenset(parent_id for parent_id in found if parent_id is not None)
 
     def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
         """The components that declare something to sweep, with what was seen of them."""
-        swept = {name: facts.compared.swept for name, facts in self._around.offers.items()}
+        swept = {name: facts.compared.swept for name, facts in self._context.offers.items()}
         chosen = (tracked for tracked in components if not swept[tracked.type].isdisjoint(tracked.parameters))
-        views = ((tracked, self._outlook.view(tracked)) for tracked in chosen)
+        views = ((tracked, self._evaluator.view(tracked)) for tracked in chosen)
         return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
 
     def _count_absent_reads(self) -> None:
-        counts, at = self._held.absent_reads, self._around.steadily()
+        counts, at = self._held.absent_reads, self._context.steadily()
         for tracked in self._held.tracked.values():
-            if tracked.given_up and self._outlook.view(tracked).error is None:
+            if tracked.given_up and self._evaluator.view(tracked).error is None:
                 self._held.reads_since.setdefault(tracked.uid, AbsentReads()).count_one(at)
             is_counted = tracked.memory.intent is not None or self._offer(tracked).denial_looks_absent
-            if is_counted and self._outlook.view(tracked).presence is Presence.ABSENT:
+            if is_counted and self._evaluator.view(tracked).presence is Presence.ABSENT:
                 counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
             elif counts:
                 counts.pop(tracked.uid, None)
@@ -218,39 +220,39 @@ class Cycle:
             self._trace(absent)
 
     def _is_to_be_traced(self, tracked: Tracked) -> bool:
-        if tracked.uid in self._outlook.traces:
+        if tracked.uid in self._evaluator.traces:
             return False
-        if not tracked.deleting and tracked.uid not in self._outlook.parents:
+        if not tracked.deleting and tracked.uid not in self._evaluator.parents:
             return False
-        view = self._outlook.view(tracked)
+        view = self._evaluator.view(tracked)
         return view.presence is Presence.ABSENT and view.trace is Trace.UNKNOWN
 
     def _trace(self, absent: list[Tracked]) -> None:
         """Find out by direct reads what became of resources that their names do not find."""
-        asked = [t for t in absent if self._outlook.id_to_confirm(t) is not None]
-        for tracked, found in zip(asked, self._around.pool.map(self._read_by_id, asked), strict=True):
+        asked = [t for t in absent if self._evaluator.id_to_confirm(t) is not None]
+        for tracked, found in zip(asked, self._context.pool.map(self._read_by_id, asked), strict=True):
             self._note_trace(tracked, found)
-        self._outlook.refresh(self._around.now())
+        self._evaluator.refresh(self._context.now())
 
     def _note_trace(self, tracked: Tracked, found: Sighting | CloudError | None) -> None:
-        traces = self._outlook.traces
+        traces = self._evaluator.traces
         if isinstance(found, CloudError):
             traces[tracked.uid] = View(error=found)
         elif found is None:
-            traces[tracked.uid] = self._outlook.without_answer(tracked)
+            traces[tracked.uid] = self._evaluator.without_answer(tracked)
         elif found.name != tracked.identity.name or found.moved_to:
             traces[tracked.uid] = found_elsewhere(found)
         else:
-            self._outlook.picture.put(found)
+            self._evaluator.snapshot.put(found)
 
     def _offer(self, tracked: Tracked) -> AnyOffer:
-        return self._around.offers[tracked.type].offer
+        return self._context.offers[tracked.type].offer
 
     # --- judging and writing, wave by wave
 
     def _settle(self) -> dict[str, Judgement]:
         """Write until nothing is left to write; the last judgements of all, or of all those that are not at rest."""
-        few = self._judge_stirred()
+        few = self._judge_affected()
         if few is not None:
             return few
         judgements: dict[str, Judgement] = {}
@@ -264,30 +266,30 @@ class Cycle:
             if not wave or not self._may_write():
                 return judgements
             outcomes = self._write(wave, judgements)
-            self._take_in(outcomes)
+            self._apply_outcomes(outcomes)
             pending = list(self._held.tracked.values())
         return self._judge(pending)
 
-    def _judge_stirred(self) -> dict[str, Judgement] | None:
+    def _judge_affected(self) -> dict[str, Judgement] | None:
         """Judge those alone whom a change may concern; None if one is to be written to: that may concern anybody."""
-        if self._stirred is None:
+        if self._affected is None:
             return None
-        judgements = self._judge([t for t in self._held.tracked.values() if t.uid in self._stirred])
+        judgements = self._judge([t for t in self._held.tracked.values() if t.uid in self._affected])
         return None if any(judgement.step is not None for judgement in judgements.values()) else judgements
 
     def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
         """Judge all; who is left behind or done with changes what follows for those it depends on (O10)."""
-        outlook = self._outlook
-        judgements = {tracked.uid: outlook.judge(tracked) for tracked in components}
+        evaluator = self._evaluator
+        judgements = {tracked.uid: evaluator.judge(tracked) for tracked in components}
         deleting = [tracked for tracked in self._held.tracked.values() if tracked.deleting]
         while deleting:
             finished = {t.uid for t in deleting if judgements[t.uid].finished}
             left = {t.uid for t in deleting if judgements[t.uid].leaves_what_it_needs}
-            if finished <= outlook.finished and left <= outlook.left:
+            if finished <= evaluator.finished and left <= evaluator.left:
                 break
-            outlook.finished |= finished
-            outlook.left |= left
-            judgements.update({t.uid: outlook.judge(t) for t in deleting})
+            evaluator.finished |= finished
+            evaluator.left |= left
+            judgements.update({t.uid: evaluator.judge(t) for t in deleting})
         return judgements
 
     def _next_wave(self, judgements: dict[str, Judgement]) -> list[Tracked]:
@@ -303,9 +305,9 @@ class Cycle:
         """Whether a step is taken now: not after an error, not while backing off, and no step twice in one cycle."""
         if step is None or (tracked.uid, _signature(step)) in self._taken:
             return False
-        if step.verb is Verb.DELETE and self._wiring.holds_deletion(tracked, self._outlook.judge(tracked)):
+        if step.verb is Verb.DELETE and self._links.holds_deletion(tracked, self._evaluator.judge(tracked)):
             return False
-        return self._errors.allow(tracked, step.verb, self._outlook.now)
+        return self._errors.allow(tracked, step.verb, self._evaluator.now)
 
     def _without_rivals(self, creations: list[Tracked]) -> list[Tracked]:
         """Of several LiveSystems that would create one resource, the one deployed first does (O2)."""
@@ -313,7 +315,7 @@ class Cycle:
         for tracked in sorted(creations, key=lambda t: (t.deployed_at, t.live_system_id)):
             winner = first.setdefault(tracked.identity.key, tracked)
             if winner is not tracked:
-                self._outlook.rivals[tracked.uid] = winner.live_system_id
+                self._evaluator.rivals[tracked.uid] = winner.live_system_id
         return [tracked for tracked in first.values() if tracked.uid not in self._tried]
 
     def _confirm_gone(self, creations: list[Tracked]) -> set[str]:
@@ -321,46 +323,46 @@ class Cycle:
 
         Somebody may have renamed it meanwhile (S19, S17).
         """
-        outlook = self._outlook
-        vanished = [t for t in creations if outlook.id_to_confirm(t) is not None and t.uid not in outlook.traces]
+        evaluator = self._evaluator
+        vanished = [t for t in creations if evaluator.id_to_confirm(t) is not None and t.uid not in evaluator.traces]
         self._trace(vanished)
         allowed = {t.uid for t in creations if self._is_confirmed_gone(t)}
         self._found_out = self._found_out or len(allowed) < len(creations)
         return allowed
 
     def _is_confirmed_gone(self, tracked: Tracked) -> bool:
-        view = self._outlook.view(tracked)
+        view = self._evaluator.view(tracked)
         if view.presence is not Presence.ABSENT:
             return False
-        return view.trace in (Trace.NEVER, Trace.GONE) or self._outlook.id_to_confirm(tracked) is None
+        return view.trace in (Trace.NEVER, Trace.GONE) or self._evaluator.id_to_confirm(tracked) is None
 
     def _read_by_id(self, tracked: Tracked) -> Sighting | CloudError | None:
         try:
-            return self._offer(tracked).read(self._held.cloud, self._outlook.id_to_confirm(tracked) or "")
+            return self._offer(tracked).read(self._held.cloud, self._evaluator.id_to_confirm(tracked) or "")
         except CloudError as error:
             return error
         except Exception as error:  # noqa: BLE001  # what could not be read is not gone (S0)
-            return Unreadable(surprise(error))
+            return Unreadable(describe_unexpected(error))
 
     def _write(self, wave: list[Tracked], judgements: dict[str, Judgement]) -> list[Outcome]:
         """Write a wave. Of many creations the first begin while the intents of the next are being published (S17)."""
-        around = self._around
+        context = self._context
 
         def carry_out(step: Planned) -> Outcome:
             if step.tracked.type in self._held.throttled_until and self._held.throttles.get(step.tracked.type):
                 error = Throttled("the cloud asked for fewer calls: not sent")
                 return Outcome(step, error=error, abandoned=True)
-            facts = around.offers[step.tracked.type]
-            outcome = Writer(self._held, self._outlook, facts, self._may_write, self._is_unopposed).carry_out(step)
+            facts = context.offers[step.tracked.type]
+            outcome = Writer(self._held, self._evaluator, facts, self._may_write, self._is_unopposed).carry_out(step)
             if isinstance(outcome.error, Throttled):
-                back_off(self._held, step.tracked.type, around.now(), outcome.error.after_seconds)
+                back_off(self._held, step.tracked.type, context.now(), outcome.error.after_seconds)
             return outcome
 
         futures: list[Future[Outcome]] = []
         try:
-            for part in _parts(wave, judgements, around.settings.concurrency):
+            for part in _parts(wave, judgements, context.settings.concurrency):
                 planned = self._publish_intents(part, judgements)
-                futures.extend(around.pool.submit(carry_out, step) for step in planned)
+                futures.extend(context.pool.submit(carry_out, step) for step in planned)
             wait(futures, return_when=FIRST_EXCEPTION)  # woken for each, this thread would take turns with the writers
             return [future.result() for future in futures]
         finally:
@@ -374,7 +376,7 @@ class Cycle:
         Where tags are frozen, this is what the guard's read of the tags is elsewhere (S16).
         """
         try:
-            self._book.confirm(planned.entry_id)
+            self._report.confirm(planned.entry_id)
         except FractalError:
             return False
         return True
@@ -384,13 +386,13 @@ class Cycle:
         planned: list[Planned] = []
         changes: list[ComponentChange] = []
         memories: dict[str, Remembered] = {}
-        now = self._around.now()
+        now = self._context.now()
         for tracked in wave:
             judgement = judgements[tracked.uid]
             step = judgement.step
             assert step is not None
-            view = self._outlook.view(tracked)
-            entry_id = self._book.journal.intend(tracked, step, view.sighting)
+            view = self._evaluator.view(tracked)
+            entry_id = self._report.journal.intend(tracked, step, view.sighting)
             # What this try comes to is not known yet: it does not end what waits for a person (C8).
             memory = replace(remember(tracked, view, judgement), stuck=tracked.memory.stuck)
             if self._errors.is_tried_again(tracked):
@@ -399,9 +401,11 @@ class Cycle:
                 try:
                     memory = self._with_intent(tracked, memory, entry_id, now)
                 except Exception as error:  # noqa: BLE001  # one component's trouble stays its own (S24)
-                    self._book.journal.withdraw(entry_id)
-                    failed = Outcome(Planned(tracked, step, entry_id, None), error=Unexpected(surprise(error)))
-                    self._errors.add(failed, Noted(), now)
+                    self._report.journal.withdraw(entry_id)
+                    failed = Outcome(
+                        Planned(tracked, step, entry_id, None), error=Unexpected(describe_unexpected(error))
+                    )
+                    self._errors.add(failed, EntryRef(), now)
                     continue
             elif step.add != NO_TAGS:
                 memory = _with_tagging(memory)
@@ -412,7 +416,7 @@ class Cycle:
                 memories[tracked.uid] = memory
             planned.append(Planned(tracked, step, entry_id, view.sighting))
             self._taken.add((tracked.uid, _signature(step)))
-        self._book.publish(changes, memories)
+        self._report.publish(changes, memories)
         for step_planned in planned:
             if step_planned.step.verb is Verb.PUSH:
                 step_planned.tracked.request = None
@@ -424,57 +428,57 @@ class Cycle:
             id=before.id if before is not None else entry_id,
             at=now,
             attempts=before.attempts + 1 if before is not None else 1,
-            tagging="owed" if self._around.offers[tracked.type].offer.tags_follow(self._held.cloud) else "",
+            tagging="owed" if self._context.offers[tracked.type].offer.tags_follow(self._held.cloud) else "",
         )
-        self._book.note_creator(tracked)
+        self._report.note_creator(tracked)
         self._tried.add(tracked.uid)
         self._held.absent_reads.pop(tracked.uid, None)
         return replace(memory, intent=intent, established=True, absent_since=tracked.memory.absent_since)
 
     # --- what came of a wave
 
-    def _take_in(self, outcomes: list[Outcome]) -> None:
-        picture = self._outlook.picture
+    def _apply_outcomes(self, outcomes: list[Outcome]) -> None:
+        snapshot = self._evaluator.snapshot
         created_types = {o.planned.tracked.type for o in outcomes if o.created is not None}
         for outcome in outcomes:
-            noted = self._book.journal.close(outcome)
+            noted = self._report.journal.close(outcome)
             self._writes += outcome.written
             self._effects += outcome.written and outcome.error is None
-            self._take_in_one(outcome, noted, picture)
+            self._apply_outcome(outcome, noted, snapshot)
         if created_types:
-            self._outlook.refresh(self._around.now())
-            self._around.reader.look_again(self._held, picture, created_types, self._parent_ids, self._outlook.now)
-            self._outlook.picture = picture
-        self._outlook.refresh(self._around.now())
+            self._evaluator.refresh(self._context.now())
+            self._context.reader.reread(self._held, snapshot, created_types, self._parent_ids, self._evaluator.now)
+            self._evaluator.snapshot = snapshot
+        self._evaluator.refresh(self._context.now())
         if created_types:
             fresh = [o.planned.tracked for o in outcomes if o.created is not None]
-            self._around.reader.sweep(self._held, self._sighted(fresh), picture, self._outlook.now)
-            self._around.reader.recall(self._held, self._sighted(self._held.tracked.values()), picture)
-            self._outlook.refresh(self._around.now())
+            self._context.reader.sweep(self._held, self._sighted(fresh), snapshot, self._evaluator.now)
+            self._context.reader.recall(self._held, self._sighted(self._held.tracked.values()), snapshot)
+            self._evaluator.refresh(self._context.now())
 
-    def _take_in_one(self, outcome: Outcome, noted: Noted, picture: Picture) -> None:
+    def _apply_outcome(self, outcome: Outcome, noted: EntryRef, snapshot: Snapshot) -> None:
         tracked, step = outcome.planned.tracked, outcome.planned.step
         if outcome.race_lost:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
-            self._book.tell(tracked, EventKind.RACE_LOST, message)
+            self._report.add_event(tracked, EventKind.RACE_LOST, message)
         if outcome.is_given_up and outcome.error is not None:
             self._held.reads_since.pop(tracked.uid, None)
-            self._book.tell_once(tracked, EventKind.CALL_GIVEN_UP, outcome.error.message)
+            self._report.add_event_once(tracked, EventKind.CALL_GIVEN_UP, outcome.error.message)
         elif isinstance(outcome.error, Unexpected):
-            self._book.tell_once(tracked, EventKind.OFFER_FAILED, outcome.error.message)
+            self._report.add_event_once(tracked, EventKind.OFFER_FAILED, outcome.error.message)
         if outcome.view is not None and outcome.view.error is None:
-            self._take_in_view(outcome, outcome.view, picture)
+            self._apply_view(outcome, outcome.view, snapshot)
         if step.verb is Verb.CREATE:
-            self._take_in_creation(outcome, noted)
+            self._apply_creation(outcome, noted)
             return
         is_tagging = step.verb is Verb.TAG
         if is_tagging and outcome.had_no_effect:
-            self._book.take_back_tagging(tracked)
+            self._report.withdraw_tagging(tracked)
         # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
         if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
-            self._errors.add(outcome, noted, self._outlook.now)
+            self._errors.add(outcome, noted, self._evaluator.now)
             if step.verb is Verb.PUSH and tracked.memory.refusal is not None:
-                self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
+                self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         elif outcome.is_done:  # a step that was not taken says nothing of the one that was refused
             self._errors.forget(tracked)
             self._follow(outcome)
@@ -484,55 +488,55 @@ class Cycle:
         tracked, step, view = outcome.planned.tracked, outcome.planned.step, outcome.view
         if step.verb is not Verb.UPDATE or not outcome.is_done or view is None or view.sighting is None:
             return
-        linked = self._around.offers[tracked.type].compared.linked
+        linked = self._context.offers[tracked.type].compared.linked
         before = {name: difference for name, difference in step.drift.items() if name not in linked}
-        after = self._outlook.judge(tracked, view).drift
+        after = self._evaluator.judge(tracked, view).drift
         in_handshake = step.reason == "handshake"
         known = after_write(
             tracked.memory.setbacks,
             before,
             after,
-            self._outlook.now,
+            self._evaluator.now,
             in_handshake=in_handshake,
             has_effect=_has_effect(outcome.planned.sighting, view.sighting),
             unsettles=_has_effect(outcome.planned.sighting, view.sighting, besides=before),
         )
         if known != tracked.memory.setbacks:
             tracked.memory = replace(tracked.memory, setbacks=known)
-            self._book.unpublished.add(tracked.uid)
+            self._report.unpublished.add(tracked.uid)
 
-    def _take_in_view(self, outcome: Outcome, view: View, picture: Picture) -> None:
+    def _apply_view(self, outcome: Outcome, view: View, snapshot: Snapshot) -> None:
         tracked, before = outcome.planned.tracked, outcome.planned.sighting
         if view.sighting is not None:
-            picture.put(view.sighting)
-            self._around.reader.take_swept(self._held, tracked, view.sighting, self._outlook.now)
+            snapshot.put(view.sighting)
+            self._context.reader.record_swept(self._held, tracked, view.sighting, self._evaluator.now)
         elif view.elsewhere is not None and not view.elsewhere.moved_to:
-            picture.put(view.elsewhere)
+            snapshot.put(view.elsewhere)
         elif before is not None:
-            picture.drop(tracked.type, before.resource_id)
-            self._outlook.traces[tracked.uid] = self._traced(outcome, view)
+            snapshot.drop(tracked.type, before.resource_id)
+            self._evaluator.traces[tracked.uid] = self._traced(outcome, view)
 
     def _traced(self, outcome: Outcome, view: View) -> View:
         """What became of a resource that its name finds no more: moved, deleted by us, or gone by itself (O17)."""
         if view.elsewhere is not None:
             return view
         is_deleted = outcome.planned.step.verb is Verb.DELETE and outcome.is_done
-        return GONE if is_deleted else self._outlook.without_answer(outcome.planned.tracked)
+        return GONE if is_deleted else self._evaluator.without_answer(outcome.planned.tracked)
 
-    def _take_in_creation(self, outcome: Outcome, noted: Noted) -> None:
+    def _apply_creation(self, outcome: Outcome, noted: EntryRef) -> None:
         tracked = outcome.planned.tracked
         intent = tracked.memory.intent
         if outcome.created is not None and intent is not None:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
             self._errors.forget(tracked)
-            self._book.unpublished.add(tracked.uid)
+            self._report.unpublished.add(tracked.uid)
             return
         error = outcome.error
         if outcome.had_no_effect and not self._may_be_its_own_rival(tracked, error):
-            self._book.take_back_intent(tracked)
+            self._report.withdraw_intent(tracked)
         if error is not None:
-            self._errors.add(outcome, noted, self._outlook.now)
+            self._errors.add(outcome, noted, self._evaluator.now)
 
     def _may_be_its_own_rival(self, tracked: Tracked, error: CloudError | None) -> bool:
         """Whether a name is refused as taken because the try before, whose answer was lost, took it.
@@ -540,7 +544,7 @@ class Cycle:
         Where names are not unique, it was waited for until it would have shown: somebody else is in the way.
         """
         intent = tracked.memory.intent
-        is_named = self._around.offers[tracked.type].offer.recognition is not Recognition.WINDOW
+        is_named = self._context.offers[tracked.type].offer.recognition is not Recognition.WINDOW
         return isinstance(error, Conflict) and is_named and intent is not None and intent.attempts > 1
 
     def _name_opponents(self, judgements: dict[str, Judgement]) -> None:
@@ -548,13 +552,13 @@ class Cycle:
         for uid, judgement in judgements.items():
             asked = [one for one in given_up(judgement.setbacks) if one.by is None]
             tracked = self._held.tracked[uid]
-            sighting = self._outlook.view(tracked).sighting
+            sighting = self._evaluator.view(tracked).sighting
             if not asked or sighting is None:
                 continue
-            offer = self._around.offers[tracked.type].offer
+            offer = self._context.offers[tracked.type].offer
             names = frozenset(one.parameter for one in asked)
             try:
-                found = offer.changed_by(self._held.cloud, sighting, wanted(self._outlook, offer, tracked), names)
+                found = offer.changed_by(self._held.cloud, sighting, wanted(self._evaluator, offer, tracked), names)
             except CloudError:
                 found = {}  # that it is not known is all that follows
             named = [
@@ -562,8 +566,8 @@ class Cycle:
                 for one in judgement.setbacks
             ]
             tracked.memory = replace(tracked.memory, setbacks=tuple(named))
-            self._book.unpublished.add(uid)
-            judgements[uid] = self._outlook.judge(tracked)
+            self._report.unpublished.add(uid)
+            judgements[uid] = self._evaluator.judge(tracked)
 
     # --- publishing
 
@@ -576,13 +580,13 @@ class Cycle:
         for tracked in [self._held.tracked[uid] for uid in judgements]:
             judgement, view, memory = self._remembered(tracked, concluded[tracked.uid])
             used = self._used_request(tracked, judgement)
-            self._tell_errors(tracked, view, judgement)
-            self._book.note_resource(tracked, view, judgement)
+            self._add_error_events(tracked, view, judgement)
+            self._report.note_resource(tracked, view, judgement)
             window_over = self._is_effect_known(tracked)
-            self._book.journal.close_open_writes(tracked, view, judgement, window_over=window_over)
+            self._report.journal.close_open_writes(tracked, view, judgement, window_over=window_over)
             if not tracked.given_up:
                 self._held.reads_since.pop(tracked.uid, None)
-            if memory != tracked.memory or used or judgement.finished or tracked.uid in self._book.unpublished:
+            if memory != tracked.memory or used or judgement.finished or tracked.uid in self._report.unpublished:
                 is_left = judgement.finished and judgement.leaves_what_it_needs
                 changes.append(
                     to_change(tracked.uid, memory, used_request=used, finished=judgement.finished, left=is_left)
@@ -592,14 +596,14 @@ class Cycle:
                 tracked.memory = memory  # equal, but made of the very objects that the sighting is made of
             if judgement.finished:
                 finished.append(tracked.uid)
-        self._book.publish(changes, memories)
+        self._report.publish(changes, memories)
         self._changed = frozenset(memories)
         for change in changes:
             if change.used_request:
                 self._held.tracked[change.uid].request = None
         for uid in finished:
-            self._book.forget_gone(
-                self._held.tracked[uid], self._outlook.view(self._held.tracked[uid]), judgements[uid]
+            self._report.forget_gone(
+                self._held.tracked[uid], self._evaluator.view(self._held.tracked[uid]), judgements[uid]
             )
             self._held.forget(uid)
         return len(changes)
@@ -608,7 +612,7 @@ class Cycle:
         """What follows for one component in the end; what goes wrong here goes wrong for it alone (S24)."""
         tracked = self._held.tracked[uid]
         try:
-            judgement = self._errors.explain(tracked, judgements[uid], self._outlook.now)
+            judgement = self._errors.explain(tracked, judgements[uid], self._evaluator.now)
             return self._hold_the_wired(tracked, judgement)
         except Exception as error:
             log.exception("component cannot be concluded", live_system=tracked.live_system_id, id=tracked.component_id)
@@ -617,32 +621,32 @@ class Cycle:
     def _remembered(self, tracked: Tracked, judgement: Judgement) -> tuple[Judgement, View, Remembered]:
         """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""
         try:
-            view = self._outlook.view(tracked)
+            view = self._evaluator.view(tracked)
             return judgement, view, remember(tracked, view, judgement)
         except Exception as error:
             log.exception("component cannot be published", live_system=tracked.live_system_id, id=tracked.component_id)
             judgement = unjudged(tracked, error)
             return judgement, UNUSABLE, remember(tracked, UNUSABLE, judgement)
 
-    def _tell_errors(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
+    def _add_error_events(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """Have each error said in an event once; of many components with the same one, by the first of them (S24)."""
         if judgement.rule == "S24":
-            self._book.tell_once(tracked, EventKind.OFFER_FAILED, judgement.message)
+            self._report.add_event_once(tracked, EventKind.OFFER_FAILED, judgement.message)
         elif view.error is not None:
             key = (tracked.live_system_id, tracked.type, view.error.message)
-            outlook, uid = self._outlook, tracked.uid
-            traced = outlook.traces[uid].error if uid in outlook.traces else None
-            is_its_own = view.error in (outlook.picture.error_of(tracked), traced, outlook.failed_views.get(uid))
-            if is_its_own and key not in self._told and not isinstance(view.error, Throttled):
-                self._told.add(key)
-                self._book.tell_once(tracked, EventKind.UNREADABLE, view.error.message)
+            evaluator, uid = self._evaluator, tracked.uid
+            traced = evaluator.traces[uid].error if uid in evaluator.traces else None
+            is_its_own = view.error in (evaluator.snapshot.error_of(tracked), traced, evaluator.failed_views.get(uid))
+            if is_its_own and key not in self._reported_errors and not isinstance(view.error, Throttled):
+                self._reported_errors.add(key)
+                self._report.add_event_once(tracked, EventKind.UNREADABLE, view.error.message)
         elif judgement.status is not Status.FAILED and not tracked.given_up:
             self._held.said.pop(tracked.uid, None)
 
     def _is_effect_known(self, tracked: Tracked) -> bool:
         """Whether a write that was given up would have shown by now, had it taken effect (S17, S24)."""
         reads = self._held.reads_since.get(tracked.uid)
-        return reads is not None and reads.count >= 2 and reads.span >= self._around.settings.visibility
+        return reads is not None and reads.count >= 2 and reads.span >= self._context.settings.visibility
 
     def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
         answer = judgement.answer
@@ -651,7 +655,7 @@ class Cycle:
         if answer.acts and judgement.step is not None:
             return None  # not carried out in this cycle: it is used up by publishing its intent, not before
         if answer.refusal:
-            self._book.tell(tracked, EventKind.FORCE_PUSH_REFUSED, answer.refusal)
+            self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, answer.refusal)
         return answer.request.id
 
     def _hold_families(self, concluded: dict[str, Judgement]) -> dict[str, Judgement]:
@@ -670,56 +674,56 @@ class Cycle:
         return concluded
 
     def _is_too_early(self, tracked: Tracked, concluded: dict[str, Judgement]) -> bool:
-        family = [other for other in self._outlook.dependents_here(tracked) if other.uid in concluded]
+        family = [other for other in self._evaluator.dependents_here(tracked) if other.uid in concluded]
         if concluded[tracked.uid].leaves_what_it_needs:
-            family += [other for other in self._outlook.dependencies_here(tracked) if other.deleting]
+            family += [other for other in self._evaluator.dependencies_here(tracked) if other.deleting]
         return not all(concluded[other.uid].finished for other in family)
 
     def _hold_the_wired(self, tracked: Tracked, judgement: Judgement) -> Judgement:
         """What links made is taken back before the component is done with, also where its resource is gone (L10)."""
-        if not judgement.finished or not self._wiring.holds_deletion(tracked, judgement):
+        if not judgement.finished or not self._links.holds_deletion(tracked, judgement):
             return judgement
         return _not_finished(judgement)
 
     # --- the end
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
-        held, settings = self._held, self._around.settings
+        held, settings = self._held, self._context.settings
         judgements = {uid: judgement for uid, judgement in judgements.items() if uid in held.tracked}
         living = judgements.values()
         in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
         noticing = any(judgement.noticing or is_timed(judgement.setbacks) for judgement in living)
-        unread = not self._outlook.picture.is_complete or any(v.error for v in self._outlook.traces.values())
+        unread = not self._evaluator.snapshot.is_complete or any(v.error for v in self._evaluator.traces.values())
         failing = self._errors.exist or any(judgement.rule == "S24" for judgement in living)
-        wiring = self._wiring
-        settled = not (in_progress or noticing or unread or failing or wiring.is_unfinished)
-        held.is_quiet = settled and not changes and not self._writes and not wiring.writes
+        links = self._links
+        settled = not (in_progress or noticing or unread or failing or links.is_unfinished)
+        held.is_quiet = settled and not changes and not self._writes and not links.writes
         if not (unread or failing or self._writes):
-            held.watchful = self._watchful(judgements)
+            held.recheck = self._to_recheck(judgements)
         if settled and not changes:
-            held.restless = 0
+            held.requeue_attempts = 0
             return CycleResult(settings.cycle_seconds, self._writes, changes)
         if changes:
-            held.restless = 0
-        held.restless += 1
-        hurry = in_progress or unread or wiring.is_unfinished or bool(self._effects + wiring.moves)
-        again_in = unsettled(settings.cycle).pause(held.restless) if hurry else settings.cycle
-        next_try = self._errors.next_try(self._outlook.now)
+            held.requeue_attempts = 0
+        held.requeue_attempts += 1
+        hurry = in_progress or unread or links.is_unfinished or bool(self._effects + links.moves)
+        again_in = unsettled(settings.cycle).delay(held.requeue_attempts) if hurry else settings.cycle
+        next_try = self._errors.next_try(self._evaluator.now)
         if next_try is not None:
-            again_in = min(again_in, next_try - self._outlook.now)
+            again_in = min(again_in, next_try - self._evaluator.now)
         return CycleResult(again_in.total_seconds(), self._writes, changes, settled)
 
     def _is_held_back(self, uid: str, judgement: Judgement) -> bool:
         """Whether all that is left to do for a component is a write whose next try is not due yet."""
         step = judgement.step
-        return step is not None and self._errors.is_held_back(self._held.tracked[uid], step.verb, self._outlook.now)
+        return step is not None and self._errors.is_held_back(self._held.tracked[uid], step.verb, self._evaluator.now)
 
-    def _watchful(self, judgements: dict[str, Judgement]) -> frozenset[str] | None:
+    def _to_recheck(self, judgements: dict[str, Judgement]) -> frozenset[str] | None:
         """Who is judged again with any change: who was not at rest now. Who was not judged now was at rest already."""
-        held, view = self._held, self._outlook.view
+        held, view = self._held, self._evaluator.view
         living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
-        found = {t.uid for t, j in living if t.uid in self._changed or is_watchful(held, t, view(t), j)}
-        return frozenset(found) if can_be_told_apart(held) else None
+        found = {t.uid for t, j in living if t.uid in self._changed or needs_recheck(held, t, view(t), j)}
+        return frozenset(found) if can_judge_separately(held) else None
 
 
 def _not_finished(judgement: Judgement) -> Judgement:

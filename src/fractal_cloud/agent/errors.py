@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due
-from fractal_cloud.agent.book import Book
-from fractal_cloud.agent.journal import Noted
-from fractal_cloud.agent.outlook import OfferFacts
+from fractal_cloud.agent.evaluator import OfferFacts
+from fractal_cloud.agent.journal import EntryRef
+from fractal_cloud.agent.report_builder import ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import (
@@ -37,9 +37,11 @@ class WriteErrors:
     forward: only the control plane does, which clears what is remembered when an operator wants it tried now.
     """
 
-    def __init__(self, held: HeldScope, book: Book, offers: Mapping[str, OfferFacts], cycle: timedelta) -> None:
+    def __init__(
+        self, held: HeldScope, report: ReportBuilder, offers: Mapping[str, OfferFacts], cycle: timedelta
+    ) -> None:
         self._held = held
-        self._book = book
+        self._report = report
         self._offers = offers
         self._cycle = cycle
         self._failed: set[str] = set()
@@ -70,7 +72,7 @@ class WriteErrors:
         found = (t.memory.refusal.until for t in self._held.tracked.values() if t.memory.refusal is not None)
         return min((until for until in found if until is not None and until > now), default=None)
 
-    def add(self, outcome: Outcome, noted: Noted, now: datetime) -> None:
+    def add(self, outcome: Outcome, noted: EntryRef, now: datetime) -> None:
         """A write failed: remember it, and when it is tried again."""
         tracked, step, error = outcome.planned.tracked, outcome.planned.step, outcome.error
         assert error is not None, "only what failed is added"
@@ -113,7 +115,7 @@ class WriteErrors:
 
     def _remember(self, tracked: Tracked, refusal: Refusal | None) -> None:
         tracked.memory = replace(tracked.memory, refusal=refusal)
-        self._book.unpublished.add(tracked.uid)
+        self._report.unpublished.add(tracked.uid)
 
     def is_tried_again(self, tracked: Tracked) -> bool:
         """Whether it is Failed from an earlier try at the same declaration: it stays so until a try goes through."""

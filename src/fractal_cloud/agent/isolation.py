@@ -16,8 +16,8 @@ from fractal_cloud.agent.watchdog import Beat, NoReturn, StillOut, Watchdog
 from fractal_cloud.model.errors import CloudError, GivenUp, Unexpected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.offer import AnyOffer, Cloud, Look, Wanted
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.offer import AnyOffer, Cloud, Query, Wanted
+from fractal_cloud.offers.refusals import describe_unexpected
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def read_safely(
     except StillOut as error:
         raise Unreadable(f"{what} did not return and is not called again until it does", code="NoReturn") from error
     except Exception as error:
-        raise Unreadable(f"{what} failed: {surprise(error)}", code=type(error).__name__) from error
+        raise Unreadable(f"{what} failed: {describe_unexpected(error)}", code=type(error).__name__) from error
 
 
 def write_safely(watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Beat], T]) -> T:
@@ -57,7 +57,7 @@ def write_safely(watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Be
     except StillOut as error:
         raise Unreadable(f"{what} was not called: an earlier call has not returned", code="NoReturn") from error
     except Exception as error:
-        text = f"{what} failed: {surprise(error)}: whether it took effect is unknown"
+        text = f"{what} failed: {describe_unexpected(error)}: whether it took effect is unknown"
         raise Unexpected(text, code=type(error).__name__) from error
 
 
@@ -74,14 +74,14 @@ class _Isolated:
 
     # --- reading
 
-    def sightings(self, cloud: Cloud, look: Look) -> list[Sighting | UnreadItem]:
+    def sightings(self, cloud: Cloud, query: Query) -> list[Sighting | UnreadItem]:
         """Everything the offer lists, whole; each item has the whole time of a call."""
 
         def run(beat: Beat) -> list[Sighting | UnreadItem]:
             found = []
-            for item in self._offer.sightings(cloud, look):
+            for item in self._offer.sightings(cloud, query):
                 beat()
-                found.append(item if look.recall.has_shown(item) else _checked(item, self._offer.type))
+                found.append(item if query.seen_pages.has_sighting(item) else _checked(item, self._offer.type))
             return found
 
         return self._read("sightings", cloud, run)
@@ -121,7 +121,7 @@ class _Isolated:
         try:
             return [str(one) for one in self._offer.warnings(drift)]
         except Exception as error:  # noqa: BLE001  # the plan itself does not depend on it
-            return [f"its offer failed to say what this change does: {surprise(error)}"]
+            return [f"its offer failed to say what this change does: {describe_unexpected(error)}"]
 
     # --- writing
 

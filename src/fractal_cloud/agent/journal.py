@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Literal
 
-from fractal_cloud.agent.halves import Done, Task
+from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import CloudError, GivenUp, Transient
@@ -31,7 +31,7 @@ _VERBS: dict[Verb, Literal["create", "update", "delete", "tag"]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class EntryRef:
     """The entry that an outcome is counted in, and what an equal refusal of the same step would have in common."""
 
     entry: str = ""
@@ -70,7 +70,7 @@ class Journal:
         """What is about to be written."""
         return self._intended[entry_id]
 
-    def close(self, outcome: Outcome) -> Noted:
+    def close(self, outcome: Outcome) -> EntryRef:
         """Write down what came of it; returns where."""
         intended = self._intended.pop(outcome.planned.entry_id)
         created = outcome.created
@@ -86,26 +86,26 @@ class Journal:
             }
         )
         refusal = outcome.planned.tracked.memory.refusal
-        return self._count(intended.id, Noted(refusal.entry, refusal.digest) if refusal is not None else None)
+        return self._count(intended.id, EntryRef(refusal.entry, refusal.digest) if refusal is not None else None)
 
-    def _count(self, entry_id: str, before: Noted | None) -> Noted:
+    def _count(self, entry_id: str, before: EntryRef | None) -> EntryRef:
         """Have an outcome counted in the entry of the one before it, where it is the same refusal of the same step."""
         entry = self._entries[entry_id]
         digest = _digest(entry)
         if before is None or not entry.error or before.digest != digest or not before.entry:
-            return Noted(entry_id, digest)
+            return EntryRef(entry_id, digest)
         self._entries[entry_id] = entry.model_copy(update={"repeats": before.entry})
         return before
 
     def _leave_open(
         self, tracked: Tracked, intended: JournalEntry, error: CloudError | None, request_ids: list[str]
-    ) -> Noted:
+    ) -> EntryRef:
         """A call that was given up counts as sent: its intent stays open, and holds the next write back (S24)."""
         told = error.message if error is not None else "it did not return in time"
         entry = intended.model_copy(update={"error": told, "request_ids": request_ids})
         self._entries[entry.id] = entry
         tracked.open_writes = (*tracked.open_writes, entry)
-        return Noted(entry.id)
+        return EntryRef(entry.id)
 
     def intend_link(self, task: Task, sighting: Sighting | None) -> str:
         """Write down that one half of a link is about to run; returns the entry's id."""
@@ -125,24 +125,24 @@ class Journal:
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
 
-    def close_link(self, done: Done) -> Noted:
+    def close_link(self, done: Done) -> EntryRef:
         """Write down what came of one half of a link; returns where."""
         intended = self._intended.pop(done.task.entry_id)
         if isinstance(done.error, GivenUp):
             return self._leave_open(done.task.tracked, intended, done.error, done.request_ids)
-        outcome = "abandoned" if done.abandoned else "failed" if done.trouble else "done"
+        outcome = "abandoned" if done.abandoned else "failed" if done.problem else "done"
         if isinstance(done.error, Transient) or done.is_faulty:
             outcome = "unknown"
         self._entries[intended.id] = intended.model_copy(
             update={
                 "outcome": outcome,
-                "error": done.trouble,
+                "error": done.problem,
                 "request_ids": done.request_ids,
                 "tags": done.tags or intended.tags,
             }
         )
         pause = self._held.pauses.get(done.task.key)
-        return self._count(intended.id, Noted(pause.entry, pause.digest) if pause is not None else None)
+        return self._count(intended.id, EntryRef(pause.entry, pause.digest) if pause is not None else None)
 
     def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement, *, window_over: bool) -> None:
         """Close what an agent that died left open, now that the resource was read again.
@@ -167,7 +167,7 @@ class Journal:
             self._entries[entry.id] = entry.model_copy(update={"outcome": outcome, "error": error})
         tracked.open_writes = tuple(kept)
 
-    def take(self) -> list[JournalEntry]:
+    def drain(self) -> list[JournalEntry]:
         """Everything the next report must say; intents already told are told again only with their outcome."""
         entries, self._entries = list(self._entries.values()), {}
         return entries

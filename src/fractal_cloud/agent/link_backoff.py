@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due, refused
-from fractal_cloud.agent.halves import Done, Task
-from fractal_cloud.agent.journal import Noted
+from fractal_cloud.agent.journal import EntryRef
+from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope, Pause
 from fractal_cloud.model.errors import Throttled
 from fractal_cloud.model.link import Half
@@ -28,7 +28,7 @@ class LinkBackoff:
             return True
         return is_due(pause.until, now, self._cycle)
 
-    def add(self, done: Done, noted: Noted, now: datetime) -> str:
+    def add(self, done: Done, noted: EntryRef, now: datetime) -> str:
         """A half ended badly: it is left alone for a while. Returns when it is tried again, where people must know."""
         task = done.task
         before = self._held.pauses.get(task.key)

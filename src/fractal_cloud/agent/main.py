@@ -20,18 +20,18 @@ import structlog
 
 from fractal_cloud.agent.backoff import CONTROL_PLANE, searching
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
-from fractal_cloud.agent.cycle import Cycle, CycleResult, Surroundings
+from fractal_cloud.agent.cycle import Cycle, CycleContext, CycleResult
 from fractal_cloud.agent.deadline import Deadline, Moment, moment
-from fractal_cloud.agent.heap import Heap
+from fractal_cloud.agent.evaluator import OfferFacts
+from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.isolation import read_safely
 from fractal_cloud.agent.last_seen import LastSeenFile
-from fractal_cloud.agent.outlook import OfferFacts
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.agent.watchdog import Beat, Crew, Watchdog
+from fractal_cloud.agent.watchdog import Beat, DaemonPool, Watchdog
 from fractal_cloud.model.errors import CloudError, RegistrationError, Unreadable
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.identity import Scope
@@ -50,10 +50,10 @@ from fractal_cloud.model.wire import (
     Woken,
 )
 from fractal_cloud.offers.offer import Cloud, Session
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret import SealingKey
-from fractal_cloud.offers.soundness import type_faults
+from fractal_cloud.offers.type_validation import type_errors
 
 log = structlog.get_logger()
 
@@ -61,9 +61,9 @@ T = TypeVar("T")
 SCOPES_AT_ONCE = 8
 PLANS_AT_ONCE = 4
 LONGEST_WAIT = 45.0
-WATCH_PAUSE = 2.0
+MIN_WATCH_INTERVAL = 2.0
 """The least time, in seconds, between the beginnings of two cycles of a scope that a watch may bring about."""
-SEARCH_PAUSE = 0.2
+SEARCH_POLL_SECONDS = 0.2
 """How long, in seconds, an agent sleeps at most while it tries to reach something."""
 
 
@@ -179,16 +179,16 @@ class Agent:
         self._alarm = threading.Event()
         self._poll: Future[Woken] | None = None
         self._watchdog = Watchdog(settings.call_seconds)
-        self._polls = Crew(1, "news")
-        self._calls = Crew(settings.concurrency, "cloud")
-        self._cycles = Crew(SCOPES_AT_ONCE, "scope")
-        self._plans = Crew(PLANS_AT_ONCE, "plan")
-        self._around = self._surroundings()
+        self._polls = DaemonPool(1, "news")
+        self._calls = DaemonPool(settings.concurrency, "cloud")
+        self._cycles = DaemonPool(SCOPES_AT_ONCE, "scope")
+        self._plans = DaemonPool(PLANS_AT_ONCE, "plan")
+        self._context = self._cycle_context()
         self._heap = heap
 
-    def _surroundings(self) -> Surroundings:
+    def _cycle_context(self) -> CycleContext:
         found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
-        faults = type_faults([offer.facts() for offer in found], {})
+        faults = type_errors([offer.facts() for offer in found], {})
         if faults:
             raise RegistrationError("; ".join(map(str, faults)))
         offers = {offer.type: OfferFacts(offer, self._watchdog) for offer in found}
@@ -198,7 +198,7 @@ class Agent:
             self._calls,
             self.settings.sweep_budget,
         )
-        return Surroundings(
+        return CycleContext(
             settings=self.settings,
             watchdog=self._watchdog,
             offers=offers,
@@ -222,13 +222,13 @@ class Agent:
                 failures = 0
             except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
                 failures += 1
-                pause = CONTROL_PLANE.pause(failures).total_seconds()
+                delay = CONTROL_PLANE.delay(failures).total_seconds()
                 if isinstance(error, ControlPlaneUnreachable):
-                    log.warning("control plane unreachable", error=str(error), again_in=round(pause, 1))
+                    log.warning("control plane unreachable", error=str(error), again_in=round(delay, 1))
                 else:
-                    log.error("control plane refuses", error=str(error), again_in=round(pause, 1))
+                    log.error("control plane refuses", error=str(error), again_in=round(delay, 1))
                     self._registered = False
-                self._stopping.wait(pause)
+                self._stopping.wait(delay)
         self._let_go()
 
     def stop(self) -> None:
@@ -264,7 +264,7 @@ class Agent:
         try:
             return self._watchdog.call((verb, provider), lambda _: run(), seconds=WATCH_SECONDS, late=late)
         except Exception as error:  # noqa: BLE001  # somebody else's code
-            log.warning("session failed", verb=verb, provider=provider, error=surprise(error))
+            log.warning("session failed", verb=verb, provider=provider, error=describe_unexpected(error))
             return None
 
     def step(self) -> None:
@@ -286,7 +286,7 @@ class Agent:
         self._claim()
         if self._search.is_about_hosts or self._unreached or self._is_elsewhere:
             self._search.is_about_hosts = False
-            if self._take_reach(self._reach()):
+            if self._apply_reach(self._reach()):
                 self._introduce()
             self._claim()
         results = [self._run_cycle(turn) for turn in list(self._turns.values())]
@@ -294,7 +294,7 @@ class Agent:
         return results
 
     def _register(self) -> None:
-        self._take_reach(self._reach())
+        self._apply_reach(self._reach())
         if not self._reaches and self.settings.providers:
             names = ", ".join(self.settings.providers)
             raise ControlPlaneUnreachable(f"none of {names} can be reached with these credentials")
@@ -308,13 +308,13 @@ class Agent:
                 agent_id=self.settings.agent_id,
                 environment=self.settings.environment,
                 reaches=list(self._reaches.values()),
-                types=[catalog[name] for name in self._around.offers],
+                types=[catalog[name] for name in self._context.offers],
                 cycle_seconds=self.settings.cycle_seconds,
                 public_key=self._sealing.public,
                 last_seen=self._seen.value,
             )
         )
-        self._take_over_incarnation(answer.last_seen)
+        self._adopt_incarnation(answer.last_seen)
         self._clock.set(answer.now)
         self._lease_seconds = answer.lease_seconds
         for key in [key for key, turn in self._turns.items() if turn.running is not None]:
@@ -329,7 +329,7 @@ class Agent:
         reaches = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in self._reaches.values()]
         log.info("registered", agent=self.settings.agent_id, reaches=reaches)
 
-    def _take_over_incarnation(self, seen: LastSeen) -> None:
+    def _adopt_incarnation(self, seen: LastSeen) -> None:
         """Remember what was seen; of another life of the database, nothing that was told before may be used (C9)."""
         before = self._seen.value
         self._seen.keep(seen)
@@ -381,14 +381,14 @@ class Agent:
             session = known or self._registry.provider(name).connect()
             realms = dict(session.realms())
             reaches: dict[tuple[str, str], Reach] = {}
-            if session.takes_hosts:
+            if session.accepts_hosts:
                 reaches[name, ANY_HOST] = Reach(provider=name, name=ANY_HOST, realm="")
             reaches.update({(name, c): Reach(provider=name, name=c, realm=r) for c, r in sorted(realms.items())})
             return session, reaches, dict(session.missing())
 
         return read_safely(self._watchdog, ("reach", name), f"the session of {name!r}", ask, seconds=REACH_SECONDS)
 
-    def _take_reach(self, found: _Reached) -> bool:
+    def _apply_reach(self, found: _Reached) -> bool:
         """Take in what can be reached; True if that is not what it was. What is down for the moment stays known.
 
         A host that is no longer declared, or no longer where it was, is not: what answers there may be another one.
@@ -409,7 +409,7 @@ class Agent:
 
     def _search_again(self) -> None:
         """Ask once more, some time later, what is reached: it may be there then, or the realm that is meant (S26)."""
-        self._search.due = time.monotonic() + searching(self.settings.cycle).pause(1).total_seconds()
+        self._search.due = time.monotonic() + searching(self.settings.cycle).delay(1).total_seconds()
 
     def _search_on(self) -> None:
         """Try again what could not be reached, beside everything else; what is found then is registered.
@@ -423,7 +423,7 @@ class Agent:
             search.found.add_done_callback(lambda _: self._alarm.set())
         if search.found is not None and search.found.done():
             found, search.found = search.found, None
-            search.is_news = self._take_reach(found.result()) or search.is_news
+            search.is_news = self._apply_reach(found.result()) or search.is_news
             if search.is_about_hosts:
                 search.due = time.monotonic()  # it was told of more meanwhile
         if search.is_news and all(turn.running is None for turn in self._turns.values()):
@@ -444,13 +444,13 @@ class Agent:
         self._clock.set(claimed.now)
         self._wake = claimed.wake
         if claimed.hosts is not None:
-            self._take_hosts(claimed.hosts)
-        self._take_leases(claimed)
+            self._apply_hosts(claimed.hosts)
+        self._apply_leases(claimed)
         self._give_back(claimed.asked_back)
         for task in claimed.plans:
             self._plans.submit(self._answer_plan, task)
 
-    def _take_hosts(self, told: Hosts) -> None:
+    def _apply_hosts(self, told: Hosts) -> None:
         """Hosts were published, or are gone: what is new of them is looked for beside everything else."""
         is_news = told.hosts != self._hosts.hosts
         self._hosts = told
@@ -458,11 +458,11 @@ class Agent:
             return
         for name, session in self._sessions.items():
             hosts = [host for host in told.hosts if host.provider == name]
-            self._try_session("take hosts", name, partial(session.take_hosts, hosts))
+            self._try_session("take hosts", name, partial(session.set_hosts, hosts))
         self._search.due = time.monotonic()
         self._search.is_about_hosts = True
 
-    def _take_leases(self, claimed: Claimed) -> None:
+    def _apply_leases(self, claimed: Claimed) -> None:
         kept = {lease.scope for lease in claimed.leases}
         for key in [key for key in self._turns if key not in kept]:
             log.warning("scope lost", scope=key)
@@ -481,7 +481,7 @@ class Agent:
                 continue  # its work is asked for again when the cycle is over
             turn.held.token = lease.token
             if lease.work is not None:
-                turn.held.take(lease.work, self._around.offers)
+                turn.held.apply(lease.work, self._context.offers)
                 turn.due = 0.0
                 self._watch(turn)
 
@@ -519,7 +519,7 @@ class Agent:
             return
         self._unwatch(turn)
         turn.watched = types
-        offers = [self._around.offers[component_type].own for component_type in sorted(types)]
+        offers = [self._context.offers[component_type].own for component_type in sorted(types)]
 
         def wake() -> None:
             turn.woken.set()
@@ -544,7 +544,7 @@ class Agent:
 
     def _due(self, turn: _Turn) -> float:
         """When the next cycle of a scope begins: sooner where it was woken, but not again and again."""
-        return min(turn.due, turn.begun + WATCH_PAUSE) if turn.woken.is_set() else turn.due
+        return min(turn.due, turn.begun + MIN_WATCH_INTERVAL) if turn.woken.is_set() else turn.due
 
     def _run_cycle(self, turn: _Turn) -> CycleResult:
         held = turn.held
@@ -552,12 +552,12 @@ class Agent:
         if isinstance(held.cloud, NotConnected):
             held.cloud = self._cloud_of(held.scope)
         try:
-            result = Cycle(held, self._around).run()
+            result = Cycle(held, self._context).run()
         except (ControlPlaneUnreachable, LeaseLost) as error:
             # What was published is not known: forget the scope's work and ask for all of it again.
             log.warning("cycle given up", scope=held.scope.key, error=str(error))
             held.version = -1
-            held.rouse()
+            held.invalidate()
             return CycleResult(again_in=1.0, settled=False)
         log.debug(
             "cycle",
@@ -586,11 +586,11 @@ class Agent:
             self._collect()
             return
         if self._heap is not None:
-            self._heap.set_aside(sum(len(turn.held.tracked) for turn in self._turns.values()))
+            self._heap.freeze(sum(len(turn.held.tracked) for turn in self._turns.values()))
         now = time.monotonic()
         next_due = min((self._due(turn) for turn in self._turns.values()), default=now + self.settings.cycle_seconds)
         next_beat = self._last_beat + min(self.settings.cycle_seconds, self._lease_seconds / 3)
-        next_search = now + SEARCH_PAUSE if self._search.found is not None else self._search.due or next_due
+        next_search = now + SEARCH_POLL_SECONDS if self._search.found is not None else self._search.due or next_due
         seconds = max(0.0, min(next_due, next_beat, next_search, now + LONGEST_WAIT) - now)
         seconds = min(seconds, self._lease_seconds / 4)
         if self._stopping.is_set():
@@ -664,7 +664,7 @@ class Agent:
         try:
             held = self._hold(scope)
             held.cloud = self._cloud_of(scope)
-            self._control.answer_plan(task.id, plan(task, held, self._around))
+            self._control.answer_plan(task.id, plan(task, held, self._context))
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             log.warning("plan not answered", plan=task.id, error=str(error))
         except Exception:

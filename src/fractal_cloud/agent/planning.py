@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractal_cloud.agent.cycle import Cycle, Surroundings
+from fractal_cloud.agent.cycle import Cycle, CycleContext
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
@@ -32,16 +32,16 @@ _BY_RULE = {
 }
 
 
-def plan(task: PlanTask, held: HeldScope, around: Surroundings) -> PlanResult:
+def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
     """What the agent would do with the components asked about, if the work were like that; ``held``: still empty."""
-    held.take(task.work, around.offers)
-    judgements = Cycle(held, around).foresee()
+    held.apply(task.work, context.offers)
+    judgements = Cycle(held, context).dry_run()
     asked = [held.tracked[uid] for uid in task.uids if uid in held.tracked]
-    return PlanResult(components=[_planned(tracked, judgements[tracked.uid], around) for tracked in asked])
+    return PlanResult(components=[_planned(tracked, judgements[tracked.uid], context) for tracked in asked])
 
 
-def _planned(tracked: Tracked, judgement: Judgement, around: Surroundings) -> PlannedComponent:
-    offer = around.offers[tracked.type].offer
+def _planned(tracked: Tracked, judgement: Judgement, context: CycleContext) -> PlannedComponent:
+    offer = context.offers[tracked.type].offer
     return PlannedComponent(
         uid=tracked.uid,
         component_id=tracked.component_id,

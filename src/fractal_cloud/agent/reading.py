@@ -18,8 +18,8 @@ from fractal_cloud.model.errors import CloudError, Throttled
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import AnyOffer, Look
-from fractal_cloud.offers.recall import Recall
+from fractal_cloud.offers.offer import AnyOffer, Query
+from fractal_cloud.offers.seen_pages import SeenPages
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType
 
@@ -27,7 +27,7 @@ Key = tuple[str, str | None, str]
 
 
 @dataclass(slots=True)
-class Picture:
+class Snapshot:
     """What one look at a scope showed: sightings by type and id, and errors by type.
 
     ``unread``: by type, items of lists that cannot be understood (S24).
@@ -89,7 +89,7 @@ class _Listed:
     unread: list[UnreadItem] = field(default_factory=list)
 
 
-ParentIds = Callable[[AnyOffer, Picture], frozenset[str]]
+ParentIds = Callable[[AnyOffer, Snapshot], frozenset[str]]
 
 
 class Reader:
@@ -107,71 +107,70 @@ class Reader:
         self._pool = pool
         self._sweep_budget = sweep_budget
 
-    def look(self, held: HeldScope, parent_ids: ParentIds, now: datetime) -> Picture:
+    def read_all(self, held: HeldScope, parent_ids: ParentIds, now: datetime) -> Snapshot:
         """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
-        picture = Picture()
+        snapshot = Snapshot()
         types = {tracked.type for tracked in held.tracked.values()}
         offers = [self._offers[component_type] for component_type in sorted(types)]
-        self._read(held, picture, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
-        self._read(held, picture, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
-        return picture
+        self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
+        self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
+        return snapshot
 
-    def look_again(
-        self, held: HeldScope, picture: Picture, types: Iterable[str], parent_ids: ParentIds, now: datetime
+    def reread(
+        self, held: HeldScope, snapshot: Snapshot, types: Iterable[str], parent_ids: ParentIds, now: datetime
     ) -> None:
         """Read some types once more, in bulk, into a picture that exists already."""
-        self._read(held, picture, [self._offers[component_type] for component_type in sorted(types)], parent_ids, now)
+        self._read(held, snapshot, [self._offers[component_type] for component_type in sorted(types)], parent_ids, now)
 
     def _read(
-        self, held: HeldScope, picture: Picture, offers: list[AnyOffer], parent_ids: ParentIds, now: datetime
+        self, held: HeldScope, snapshot: Snapshot, offers: list[AnyOffer], parent_ids: ParentIds, now: datetime
     ) -> None:
-        looks = {offer.type: self._look_for(held, offer, picture, parent_ids) for offer in offers}
+        queries = {offer.type: self._query_for(held, offer, snapshot, parent_ids) for offer in offers}
         if len(offers) == 1:
-            results: Iterable[_Listed | CloudError] = [self._list(held, offers[0], looks, now)]
+            results: Iterable[_Listed | CloudError] = [self._list(held, offers[0], queries[offers[0].type], now)]
         else:
-            results = self._pool.map(lambda offer: self._list(held, offer, looks, now), offers)
+            results = self._pool.map(lambda offer: self._list(held, offer, queries[offer.type], now), offers)
         for offer, result in zip(offers, results, strict=True):
-            for known in (picture.errors, picture.unread, picture.sightings):
+            for known in (snapshot.errors, snapshot.unread, snapshot.sightings):
                 known.pop(offer.type, None)
             if isinstance(result, CloudError):
-                picture.errors[offer.type] = result
+                snapshot.errors[offer.type] = result
                 continue
-            picture.sightings[offer.type] = result.found
+            snapshot.sightings[offer.type] = result.found
             if result.unread:
-                picture.unread[offer.type] = result.unread
-        picture.forget_index()
+                snapshot.unread[offer.type] = result.unread
+        snapshot.forget_index()
 
-    def _look_for(self, held: HeldScope, offer: AnyOffer, picture: Picture, parent_ids: ParentIds) -> Look:
+    def _query_for(self, held: HeldScope, offer: AnyOffer, snapshot: Snapshot, parent_ids: ParentIds) -> Query:
         names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
-        parents = parent_ids(offer, picture) if offer.reads_by_parent else frozenset()
-        recall = Recall(held.seen.get(offer.type, {}), held.pages.get(offer.type, {}))
+        parents = parent_ids(offer, snapshot) if offer.reads_by_parent else frozenset()
+        recall = SeenPages(held.seen.get(offer.type, {}), held.pages.get(offer.type, {}))
         live_systems = frozenset(tracked.live_system_id for tracked in held.tracked.values())
-        return Look(names, parents, recall, live_systems)
+        return Query(names, parents, recall, live_systems)
 
-    def _list(self, held: HeldScope, offer: AnyOffer, looks: Mapping[str, Look], now: datetime) -> _Listed | CloudError:
+    def _list(self, held: HeldScope, offer: AnyOffer, query: Query, now: datetime) -> _Listed | CloudError:
         until = held.throttled_until.get(offer.type)
         if until is not None and now < until:
             return Throttled(f"the cloud asked for fewer calls: reading again at {until:%H:%M:%S}")
-        look = looks[offer.type]
         known = held.seen.get(offer.type, {})
         held.pages.pop(offer.type, None)  # what is known of a list that is not read to its end stands for nothing
         listed = _Listed()
         try:
-            for item in offer.sightings(held.cloud, look):
+            for item in offer.sightings(held.cloud, query):
                 if isinstance(item, UnreadItem):
                     listed.unread.append(item)
                     continue
                 is_known = known.get(item.resource_id) is item
-                listed.found[item.resource_id] = item if is_known else look.recall.same(item)
+                listed.found[item.resource_id] = item if is_known else query.seen_pages.intern(item)
         except CloudError as error:
             if isinstance(error, Throttled):
                 back_off(held, offer.type, now, error.after_seconds)
             return error
         held.throttles.pop(offer.type, None)
-        held.pages[offer.type] = look.recall.pages
+        held.pages[offer.type] = query.seen_pages.pages
         return listed
 
-    def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture, now: datetime) -> bool:
+    def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot, now: datetime) -> bool:
         """Read swept parameters of components that declare some, within the budget per type; True if any value is new.
 
         What is in override, asked for, imported or freshly deployed is read whole in every cycle; the rest in turns.
@@ -193,10 +192,10 @@ class Reader:
                 was_unswept = held.unswept.pop(tracked.uid, None) is not None
                 changed = changed or was_unswept or known is None or known.values != values
                 held.swept[tracked.uid] = Swept(values, now)
-        self.recall(held, chosen, picture)
+        self.recall(held, chosen, snapshot)
         return changed
 
-    def take_swept(self, held: HeldScope, tracked: Tracked, sighting: Sighting, now: datetime) -> None:
+    def record_swept(self, held: HeldScope, tracked: Tracked, sighting: Sighting, now: datetime) -> None:
         """A single read showed everything: its swept parameters are the newest known."""
         names = self.swept_names(tracked)
         if names:
@@ -252,13 +251,13 @@ class Reader:
         held.unswept[tracked.uid] = note
         return is_news
 
-    def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], picture: Picture) -> None:
+    def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot) -> None:
         """Put what was last swept beside what the bulk read told."""
         for tracked, sighting in chosen:
             swept = held.swept.get(tracked.uid)
             if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):
                 continue
-            picture.put(replace(sighting, actual={**sighting.actual, **swept.values}))
+            snapshot.put(replace(sighting, actual={**sighting.actual, **swept.values}))
 
 
 def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.model.tracked import NOTHING_KNOWN, Copies, Known, Tracked
+from fractal_cloud.model.tracked import NOTHING_KNOWN, Interner, Known, Tracked
 from fractal_cloud.model.wire import Outside, ScopeWork
 from fractal_cloud.offers.offer import Cloud
-from fractal_cloud.offers.recall import Pages
+from fractal_cloud.offers.seen_pages import Pages
 
 if TYPE_CHECKING:
-    from fractal_cloud.agent.halves import Task
+    from fractal_cloud.agent.link_handlers import Task
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class HeldScope:
     known: dict[str, Known] = field(default_factory=dict)
     outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
     held_by: dict[str, list[str]] = field(default_factory=dict)
-    lodgers: dict[str, list[str]] = field(default_factory=dict)
+    hosted: dict[str, list[str]] = field(default_factory=dict)
     left_inside: dict[str, list[str]] = field(default_factory=dict)
     seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
     pages: dict[str, Pages] = field(default_factory=dict)
@@ -100,24 +100,24 @@ class HeldScope:
     throttles: dict[str, int] = field(default_factory=dict)
     is_lost: bool = False
     is_quiet: bool = False
-    watchful: frozenset[str] | None = None
+    recheck: frozenset[str] | None = None
     is_wired: bool = False
-    wires: list[Task] | None = None
-    restless: int = 0
+    link_tasks: list[Task] | None = None
+    requeue_attempts: int = 0
     read_at: datetime | None = None
 
-    def take(self, work: ScopeWork, types: Container[str] | None = None) -> None:
+    def apply(self, work: ScopeWork, types: Container[str] | None = None) -> None:
         """Take over what the control plane told: everything, or what changed; types nobody here serves are left out."""
         if work.full:
             self.tracked.clear()
             self.known.clear()
             self.outside.clear()
             self.held_by.clear()
-            self.lodgers.clear()
+            self.hosted.clear()
             self.left_inside.clear()
         for uid in work.gone:
             self.forget(uid)
-        copies = Copies()
+        copies = Interner()
         for component in work.components:
             if types is not None and component.declaration.type not in types:
                 continue
@@ -128,7 +128,7 @@ class HeldScope:
             self.tracked[tracked.uid] = tracked
             for table, names in (
                 (self.held_by, component.held_by),
-                (self.lodgers, component.lodgers),
+                (self.hosted, component.lodgers),
                 (self.left_inside, component.left_inside),
             ):
                 table.pop(tracked.uid, None)
@@ -138,19 +138,19 @@ class HeldScope:
             self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
         self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
         self.version = work.version
-        self.rouse()
+        self.invalidate()
         self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
 
-    def rouse(self) -> None:
+    def invalidate(self) -> None:
         """Let the next cycle judge every component, whatever it sees."""
         self.is_quiet = False
-        self.watchful = None
+        self.recheck = None
 
     def forget(self, uid: str) -> None:
         """A component is no longer this scope's business."""
         by_uid = (
             *(self.tracked, self.swept, self.unswept, self.absent_reads),
-            *(self.held_by, self.lodgers, self.left_inside, self.reads_since, self.said),
+            *(self.held_by, self.hosted, self.left_inside, self.reads_since, self.said),
         )
         for table in by_uid:
             table.pop(uid, None)
@@ -160,7 +160,7 @@ class HeldScope:
         self.seen, self.pages = {}, {}
         self.swept.clear()
         self.unswept.clear()
-        self.rouse()
+        self.invalidate()
 
     def of_type(self, component_type: str) -> Iterable[Tracked]:
         """The components of one type."""

@@ -191,7 +191,7 @@ class _Task:
 
 
 @dataclass(slots=True)
-class Crew(Executor):
+class DaemonPool(Executor):
     """A pool of at most ``size`` daemon threads: unlike the library's, one that hangs does not keep a program alive."""
 
     size: int
@@ -255,4 +255,4 @@ class Crew(Executor):
                 thread.join()
 
 
-__all__ = ["Beat", "Crew", "NoReturn", "StillOut", "Watchdog"]
+__all__ = ["Beat", "DaemonPool", "NoReturn", "StillOut", "Watchdog"]

@@ -12,16 +12,16 @@ from typing import Final
 
 import structlog
 
-from fractal_cloud.agent.outlook import OfferFacts, Outlook
+from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.errors import CloudError, GivenUp, Transient, Unexpected, Unreadable
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import AnyOffer, Wanted
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 
@@ -89,14 +89,14 @@ class Writer:
     def __init__(
         self,
         held: HeldScope,
-        outlook: Outlook,
+        evaluator: Evaluator,
         facts: OfferFacts,
         may_write: Callable[[], bool],
         is_unopposed: Callable[[Planned], bool],
     ) -> None:
         self._is_unopposed = is_unopposed
         self._held = held
-        self._outlook = outlook
+        self._evaluator = evaluator
         self._facts = facts
         self._offer = facts.offer
         self._may_write = may_write
@@ -108,7 +108,7 @@ class Writer:
         if tracked.in_recovery:  # judged so before: whatever led here all the same, nothing is written (C9)
             outcome.abandoned = True
             return outcome
-        with self._held.cloud.acting(Act(tracked.live_system_id, tracked.component_id, step.reason)) as act:
+        with self._held.cloud.calling_as(CallContext(tracked.live_system_id, tracked.component_id, step.reason)) as act:
             try:
                 if step.verb is Verb.CREATE:
                     self._create(planned, outcome)
@@ -118,7 +118,7 @@ class Writer:
                 outcome.error = error
             except Exception as error:
                 log.exception("write failed", live_system=tracked.live_system_id, id=tracked.component_id)
-                outcome.error = Unexpected(surprise(error), code=type(error).__name__)
+                outcome.error = Unexpected(describe_unexpected(error), code=type(error).__name__)
             if outcome.error is not None and step.verb is not Verb.CREATE:
                 self._look_after(planned, outcome)
         outcome.request_ids = list(act.request_ids)
@@ -128,7 +128,7 @@ class Writer:
         tracked = planned.tracked
         intent = tracked.memory.intent
         token = intent.id if intent is not None else planned.entry_id
-        made = wanted(self._outlook, self._offer, tracked, token)
+        made = wanted(self._evaluator, self._offer, tracked, token)
         if not self._may_write():
             outcome.abandoned = True
             return
@@ -164,7 +164,7 @@ class Writer:
             tracked = replace(tracked, request=planned.step.request)
         if planned.step.verb is Verb.TAG:
             tracked = _before_tagging(tracked)
-        again = self._outlook.judge(tracked, view)
+        again = self._evaluator.judge(tracked, view)
         allowed = again.step is not None and again.step.verb is planned.step.verb
         return view.sighting, again.step if allowed else None
 
@@ -177,7 +177,7 @@ class Writer:
             return ABSENT
         if fresh.moved_to or (sighting and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id)):
             return found_elsewhere(fresh)  # renamed or moved a moment ago: it is no longer what the component names
-        return View(sighting=self._outlook.as_declared(planned.tracked, fresh))
+        return View(sighting=self._evaluator.as_declared(planned.tracked, fresh))
 
     def _look_after(self, planned: Planned, outcome: Outcome) -> None:
         """After a failed write the resource is read once more: was it taken over? was it done after all?"""
@@ -186,13 +186,13 @@ class Writer:
         except CloudError as error:
             outcome.view = View(error=error)
         except Exception as error:  # noqa: BLE001  # what could not be read is not gone (S0)
-            outcome.view = View(error=Unreadable(surprise(error)))
+            outcome.view = View(error=Unreadable(describe_unexpected(error)))
 
     def _write(self, tracked: Tracked, fresh: Sighting, step: Step) -> None:
         cloud = self._held.cloud
         match step.verb:
             case Verb.UPDATE:
-                self._offer.update(cloud, fresh, wanted(self._outlook, self._offer, tracked), frozenset(step.drift))
+                self._offer.update(cloud, fresh, wanted(self._evaluator, self._offer, tracked), frozenset(step.drift))
             case Verb.DELETE:
                 self._offer.delete(cloud, fresh)
             case Verb.STAMP | Verb.PUSH | Verb.TAG:
@@ -206,12 +206,12 @@ class Writer:
         return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignored
 
 
-def wanted(outlook: Outlook, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
+def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
     """What an offer is told to bring about."""
-    component = offer.component.from_parameters(tracked.component_id, {**outlook.declared(tracked)})
+    component = offer.component.from_parameters(tracked.component_id, {**evaluator.declared(tracked)})
     if not tracked.parameters.get("name"):
         component.name = tracked.identity.name
-    parent_id = outlook.parent_id(tracked)
+    parent_id = evaluator.parent_id(tracked)
     return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored))
 
 

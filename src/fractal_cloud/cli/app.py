@@ -8,7 +8,20 @@ from typing import Annotated, NoReturn
 import typer
 
 from fractal_cloud import __version__
-from fractal_cloud.cli import absorb, delete, deploy, discover, glass, programs, read, realm, restored, token, up
+from fractal_cloud.cli import (
+    absorb,
+    delete,
+    deploy,
+    discover,
+    glass,
+    programs,
+    read,
+    realm,
+    restored,
+    sandbox,
+    token,
+    up,
+)
 from fractal_cloud.cli.errors import CommandError, Exit
 from fractal_cloud.model.errors import RegistrationError
 
@@ -40,7 +53,7 @@ def _program(
 app.command("up")(up.up)
 app.command("serve")(programs.serve)
 app.add_typer(programs.agent_app, name="agent")
-app.add_typer(programs.sandbox_app, name="sandbox")
+app.add_typer(sandbox.sandbox_app, name="sandbox")
 app.command("plan")(deploy.plan)
 app.command("deploy")(deploy.deploy)
 app.command("status")(read.status)

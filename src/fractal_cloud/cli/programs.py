@@ -1,11 +1,10 @@
-"""`fractal serve`, `fractal agent` and `fractal sandbox`: the long-running programs, one per process."""
+"""`fractal serve` and `fractal agent`: the long-running programs of the product, one per process."""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
-import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,6 @@ from fractal_cloud.cli.options import (
     DEFAULT_HOST,
     DEFAULT_KEEP_DAYS,
     DEFAULT_PORT,
-    DEFAULT_SANDBOX_PORT,
     DEFAULT_URL,
     CallSeconds,
     Concurrency,
@@ -33,7 +31,6 @@ from fractal_cloud.cli.options import (
     KeepDays,
     LockSeconds,
     Port,
-    SandboxPort,
     SealingKeyText,
     SetbackCycles,
     StateDir,
@@ -48,7 +45,6 @@ Providers = Annotated[
 ]
 
 agent_app = typer.Typer(invoke_without_command=True, help="Run an agent: it reads the clouds and reconciles.")
-sandbox_app = typer.Typer(invoke_without_command=True, help="Run the sandbox clouds: they forget when they stop.")
 
 
 def serve(
@@ -188,48 +184,6 @@ def policy(
         ) from None
     made = module.policy()
     typer.echo(made if isinstance(made, str) else json.dumps(made, indent=2))
-
-
-@sandbox_app.callback()
-def sandbox(
-    context: typer.Context, host: Host = DEFAULT_HOST, sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT
-) -> None:
-    """Run the sandbox clouds: they forget when they stop."""
-    if context.invoked_subcommand is not None:
-        return
-    hold_lifeline()
-    try:
-        from fractal_cloud.sandbox.server import main
-    except ModuleNotFoundError as error:
-        raise without_sandbox(error) from None
-    main(host, sandbox_port)
-
-
-@sandbox_app.command("env")
-def sandbox_env(
-    host: Host = DEFAULT_HOST,
-    sandbox_port: SandboxPort = DEFAULT_SANDBOX_PORT,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-) -> None:
-    """Print the exports that point the vendors' own tools at the sandbox: eval "$(fractal sandbox env)".
-
-    Some tools want files: they are written into the data folder.
-    """
-    try:
-        from fractal_cloud.sandbox import sandbox_env as made
-    except ModuleNotFoundError as error:
-        raise without_sandbox(error) from None
-    make_folder(data_dir)
-    for name, value in made(url_of(host, sandbox_port), data_dir).items():
-        typer.echo(f"export {name}={shlex.quote(value)}")
-
-
-def without_sandbox(error: ModuleNotFoundError) -> CommandError:
-    """What to say where the sandbox's packages are not installed."""
-    return CommandError(
-        f"the sandbox clouds are not installed: {error.name!r} is missing",
-        advice="Install them: pip install 'fractal-cloud[sandbox]'",
-    )
 
 
 def own_state_dir() -> Path | None:

@@ -27,11 +27,11 @@ from fractal_cloud.cli.options import (
     Port,
     SandboxPort,
 )
-from fractal_cloud.cli.programs import make_folder, new_token, url_of, without_sandbox
+from fractal_cloud.cli.programs import make_folder, new_token, url_of
+from fractal_cloud.cli.sandbox import installed_sandbox
 
 if TYPE_CHECKING:
     from fractal_cloud.cli.children import Children
-    from fractal_cloud.sandbox.mounts import Mount
 
 _SAMPLE = "sample"
 _CYCLE = 5.0
@@ -187,26 +187,17 @@ def _providers(plan: _Plan) -> list[str]:
     registry = installed()
     found = [registry.provider(name) for name in registry.providers()]
     if plan.sandbox:
-        in_sandbox = {mount.provider for mount in _mounts()}
+        in_sandbox = {cloud.provider for cloud in installed_sandbox().clouds()}
         return [provider.name for provider in found if provider.name in in_sandbox and provider.can_connect()]
     return [provider.name for provider in found if provider.can_connect() and provider.is_at_hand()]
-
-
-def _mounts() -> tuple[Mount, ...]:
-    from fractal_cloud.sandbox.mounts import mounts
-
-    return mounts()
 
 
 def _agent_env(plan: _Plan, common: dict[str, str]) -> dict[str, str]:
     """The agent's environment: with the sandbox, nothing that could lead it to a real cloud is left in it."""
     if not plan.sandbox:
         return common
-    try:
-        from fractal_cloud.sandbox import agent_env, without_real_clouds
-    except ModuleNotFoundError as error:
-        raise without_sandbox(error) from None
-    return {**without_real_clouds(common), **agent_env(plan.sandbox_url, plan.data_dir)}
+    sandbox = installed_sandbox()
+    return {**sandbox.without_real_clouds(common), **sandbox.agent_env(plan.sandbox_url, plan.data_dir)}
 
 
 def _listens(host: str, port: int) -> bool:
@@ -300,7 +291,7 @@ def _greet(plan: _Plan) -> None:
 
 
 def _titles() -> str:
-    return ", ".join(dict.fromkeys(mount.title for mount in _mounts()))
+    return ", ".join(dict.fromkeys(cloud.title for cloud in installed_sandbox().clouds()))
 
 
 def _program() -> str:

@@ -7,7 +7,18 @@ How the cloud is read or changed for a type does not belong here; that is its of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
 from pydantic import (
     BaseModel,
@@ -21,7 +32,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.model.wording import FACTS, Path, explain, path_text
@@ -31,8 +42,9 @@ COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drif
 
 
 def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothing groups them
-    default: Any = ...,
     *,
+    default: Any = ...,
+    declared_as: str | None = None,
     immutable: bool = False,
     swept: bool = False,
     enforced: bool = False,
@@ -45,13 +57,15 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
 ) -> Any:
     """Declare one parameter of a component type, with what the reconciler must know of it.
 
-    ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud tells it only one by one (S23).
+    ``default``: without it, the parameter is required; type checkers look for this keyword.
+    ``declared_as``: its name in YAML and JSON, where that is not its Python name in camelCase.
+    ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud lists it only one by one (S23).
     ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
-    ``linked``: only links set it (``Offer.wire``); nobody declares it.
-    ``compare``: how declared and actual are held side by side; of a map by ``entries``, only what is declared.
+    ``linked``: only links set it (``Offer.wire``); a declaration must not.
+    ``compare``: how declared and actual values are compared; ``entries``: only the declared entries of a map are.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
-    ``hosts``: the value may be the id of a component of one of these types, in which this one then lives; the outputs
-    named are what it is reached by (``TypeFacts.realm``).
+    ``hosts``: the value may be the id of a component of one of these types, which then hosts this one; the outputs
+    listed are those by which the host is reached (``TypeFacts.realm``).
     Everything else goes to pydantic's ``Field`` (``description``, ``ge``, ``pattern``, …).
     """
     facts: dict[str, Any] = {}
@@ -63,7 +77,36 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
         facts["reference"] = {"type": reference[0], "output": reference[1]}
     if hosts is not None:
         facts["hosts"] = {component_type: list(outputs) for component_type, outputs in hosts.items()}
-    return Field(default, json_schema_extra={FACTS: facts}, **field)
+    if declared_as is not None:
+        field["alias"] = declared_as
+    return Field(default=default, json_schema_extra={FACTS: facts}, **field)
+
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+
+    C = TypeVar("C", bound="Component")
+    Reference: TypeAlias = str | C
+    References: TypeAlias = Sequence[str | C]
+    Dependencies: TypeAlias = Sequence["str | Component"]
+else:
+    Dependencies = list[str]
+
+    class Reference:
+        """The type of a parameter that refers to another component: itself in Python, its id in YAML and JSON.
+
+        ``Reference[AwsVpc]`` lets type checkers reject a component of another type. At run time only the id is kept;
+        its type is checked with the whole declaration, whichever language it is written in.
+        """
+
+        def __class_getitem__(cls, _component: object) -> object:
+            return Annotated[str | Component, BeforeValidator(_id_of), WithJsonSchema({"type": "string"})]
+
+    class References:
+        """The type of a parameter that refers to several components of one type."""
+
+        def __class_getitem__(cls, component: object) -> object:
+            return list[Reference[component]]
 
 
 def _id_of(value: Any) -> Any:
@@ -81,12 +124,23 @@ Contract = type[LinkSettings]
 class ComponentError(DeclarationError):
     """A component cannot be made of what was given; ``found`` holds the messages by path of declared names."""
 
-    def __init__(self, faults: list[Fault], found: list[tuple[Path, str]]) -> None:
+    def __init__(self, faults: list[InputError], found: list[tuple[Path, str]]) -> None:
         super().__init__(faults)
         self.found = found
 
 
-class Component(BaseModel):
+if TYPE_CHECKING:
+    # Type checkers take a class's constructor from its fields as ``parameter`` declares them. This stands on a
+    # metaclass, because pyright prefers what pydantic's own one says to a decorated base class.
+    @dataclass_transform(kw_only_default=True, field_specifiers=(parameter, Field))
+    class _Declared(ModelMetaclass): ...
+
+    class _Declarable(BaseModel, metaclass=_Declared): ...
+else:
+    _Declarable = BaseModel
+
+
+class Component(_Declarable):
     """One declared thing. Subclasses set ``type`` and ``provider`` and add their parameters as fields.
 
     Names are snake_case in Python and camelCase everywhere else; they map one to one.
@@ -100,8 +154,8 @@ class Component(BaseModel):
     provider: ClassVar[str]
 
     id: str
-    name: str = parameter("", description="Name of the resource in its scope; the component's id if not given.")
-    dependencies: list[str] = Field(default_factory=list)
+    name: str = parameter(default="", description="Name of the resource in its scope; the component's id if not given.")
+    dependencies: Dependencies = Field(default_factory=list)
     links: list[Link] = Field(default_factory=list)
     ignore_drift: list[str] = Field(default_factory=list)
     import_only: bool = False
@@ -121,7 +175,7 @@ class Component(BaseModel):
         names = {alias: name for name, alias in aliases.items()}
         in_python = explain(error, _renamed(given, names), cls.model_json_schema(by_alias=False), names)
         base = f"{cls.__name__}[{given.get('id', '')}]"
-        return ComponentError([Fault(base + path_text(path), text) for path, text in in_python], found)
+        return ComponentError([InputError(base + path_text(path), text) for path, text in in_python], found)
 
     @field_validator("id")
     @classmethod
@@ -157,7 +211,7 @@ class Component(BaseModel):
             base = f"{type(self).__name__}[{self.id}].links[{_id_of(target)}]"
             names = {field.alias or name: name for name, field in contract.model_fields.items()}
             found = explain(error, given, contract.model_json_schema(by_alias=False), names)
-            raise ComponentError([Fault(base + path_text(path), text) for path, text in found], found) from None
+            raise ComponentError([InputError(base + path_text(path), text) for path, text in found], found) from None
         self.links.append({"target": _id_of(target), "settings": checked.declared()})
         return self
 
@@ -175,10 +229,6 @@ class Component(BaseModel):
     def from_parameters(cls, component_id: str, parameters: Mapping[str, Any]) -> Self:
         """The typed component for parameters that were validated before."""
         return cls.model_validate({**parameters, "id": component_id})
-
-
-Reference = Annotated[str | Component, BeforeValidator(_id_of), WithJsonSchema({"type": "string"})]
-"""A parameter that names another component: the component itself in Python, its id in YAML and JSON."""
 
 
 def reference_id(value: str | Component) -> str:

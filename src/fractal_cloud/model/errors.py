@@ -34,7 +34,7 @@ class FractalError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InputError:
     """One thing wrong with a declaration: where it stands, what is wrong, what to do."""
 
     path: str
@@ -47,7 +47,7 @@ class Fault:
 class DeclarationError(FractalError):
     """A declaration is refused as a whole; ``faults`` lists everything that is wrong with it."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[InputError]) -> None:
         super().__init__("; ".join(str(fault) for fault in faults))
         self.faults = faults
 

@@ -31,7 +31,7 @@ AT_PUBLICATION: Final = datetime.max.replace(tzinfo=UTC)
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
-class Copies:
+class Interner:
     """Copies plain data out of one parsed message, equal texts only once.
 
     A message is many times bigger than what is kept of it, and a text of it that stayed in use would keep the memory
@@ -82,7 +82,7 @@ class Known:
     overridden: bool = False
 
     @classmethod
-    def from_wire(cls, told: KnownResource, copies: Copies) -> Known:
+    def from_wire(cls, told: KnownResource, copies: Interner) -> Known:
         """The compact form of what the control plane told."""
         own = copies.optional
         return cls(own(told.owner), own(told.resource_id), own(told.left_by), told.overridden)
@@ -126,7 +126,7 @@ class Remembered:
     links: LinkStates = NO_LINKS
 
     @classmethod
-    def from_wire(cls, memory: Memory, copies: Copies) -> Remembered:
+    def from_wire(cls, memory: Memory, copies: Interner) -> Remembered:
         """The compact form of what the control plane told."""
         return cls(
             stance=memory.stance,
@@ -183,7 +183,7 @@ class Tracked:
     in_recovery: bool = False
 
     @classmethod
-    def from_wire(cls, work: WorkComponent, scope: Scope, copies: Copies) -> Tracked:
+    def from_wire(cls, work: WorkComponent, scope: Scope, copies: Interner) -> Tracked:
         """The compact form of one component of a scope's work."""
         declaration, own = work.declaration, copies.text
         # Which realm another name stands for is not known here; that it is another one is all that counts.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 
 Schema = Mapping[str, Any]
 Path = tuple[str | int, ...]
@@ -238,6 +238,6 @@ def _key(key: str) -> str:
     return key if key.isprintable() and len(key) <= _SHOWN else shown(key)
 
 
-def faults_at(base: str, found: Iterable[tuple[Path, str]]) -> list[Fault]:
+def faults_at(base: str, found: Iterable[tuple[Path, str]]) -> list[InputError]:
     """Messages by path, as faults below a place in a declaration."""
-    return [Fault(base + path_text(path), message) for path, message in found]
+    return [InputError(base + path_text(path), message) for path, message in found]

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import yaml
 
 from fractal_cloud.model.errors import CloudError, Denied, Throttled, Unreadable
-from fractal_cloud.offers.rest import Answer, Call, Dialect, Door
+from fractal_cloud.offers.rest import Answer, Call, Dialect, RestClient
 
 BASE: Final = "https://api.arubacloud.com"
 ISSUER: Final = "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
@@ -96,7 +96,7 @@ class Tokens:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._door = Door(caller.issuer, _Issuer())
+        self._client = RestClient(caller.issuer, _Issuer())
         self._lock = threading.Lock()
         self._token = ""
         self._good_until = 0.0
@@ -116,7 +116,7 @@ class Tokens:
 
     def close(self) -> None:
         """Let the connections go."""
-        self._door.close()
+        self._client.close()
 
     def _renew(self) -> None:
         form = {
@@ -126,9 +126,9 @@ class Tokens:
         }
         headers = {"content-type": "application/x-www-form-urlencoded"}
         call = Call("POST", "", headers=headers, content=urlencode(form).encode(), is_question=True)
-        answer = self._door.send(call)
+        answer = self._client.send(call)
         if not answer.is_good:
-            raise self._door.dialect.error_of(answer)
+            raise self._client.dialect.error_of(answer)
         told = answer.item()
         if not isinstance(told.get("access_token"), str):
             raise Unreadable("the token endpoint of Aruba Cloud answered without a token")

@@ -9,10 +9,10 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaration
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.wording import Path, shown, unknown
-from fractal_cloud.offers.faults import Faults
+from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.linking import LinkChecks
 from fractal_cloud.offers.parameters import ParameterCheck
-from fractal_cloud.offers.plain import plain_faults
+from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.rules.identify import referenced
 
 MAX_ENTRIES: Final = 1_000
@@ -24,7 +24,7 @@ _KEYS: Final = (
 _LINK_KEYS: Final = ("target", "settings")
 
 
-def check_id(given: Mapping[Any, Any], base: str, faults: Faults) -> None:
+def check_id(given: Mapping[Any, Any], base: str, faults: InputErrors) -> None:
     """Note what is wrong with the id of a LiveSystem or a component (T9)."""
     path = f"{base}.id".removeprefix(".")
     value = given.get("id")
@@ -52,7 +52,7 @@ class Components:
     """Checks components one by one, each with all others in view."""
 
     def __init__(
-        self, given: Sequence[object], labels: Sequence[str], catalog: Mapping[str, TypeFacts], faults: Faults
+        self, given: Sequence[object], labels: Sequence[str], catalog: Mapping[str, TypeFacts], faults: InputErrors
     ) -> None:
         self._given = given
         self._labels = labels
@@ -72,7 +72,7 @@ class Components:
         if not isinstance(item, Mapping):
             self._faults.add(base, f"is {shown(item)}: must be an object with id and type")
             return None
-        self._faults.extend(base, plain_faults({key: item[key] for key in item if key != "parameters"}))
+        self._faults.extend(base, plain_data_errors({key: item[key] for key in item if key != "parameters"}))
         self._faults.unknown_keys(base, item, _KEYS)
         check_id(item, base, self._faults)
         if not self._faults.has(f"{base}.id") and base != f"components[{item['id']}]":
@@ -238,7 +238,7 @@ class Components:
 def _plain_parameter_faults(parameters: Mapping[str, Any], facts: TypeFacts | None) -> Iterator[tuple[Path, str]]:
     for name, value in parameters.items():
         lines = facts is not None and bool(facts.parameter_facts(name).get("lines"))
-        yield from plain_faults({name: value}, lines=lines)
+        yield from plain_data_errors({name: value}, lines=lines)
 
 
 def _declared(

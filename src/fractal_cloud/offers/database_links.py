@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from fractal_cloud.offers.database_roles import Role, Server, find_roles, grant, leave, revoke
-from fractal_cloud.offers.handover import hand_over
 from fractal_cloud.offers.link import InboundLink, Published
 from fractal_cloud.offers.link_types import DatabaseLink
 from fractal_cloud.offers.secret import Secret
+from fractal_cloud.offers.secret_transfer import transfer_secret
 
 ServerOf = Callable[[InboundLink[DatabaseLink]], Server | None]
 Keep = Callable[[InboundLink[DatabaseLink], Secret, Server, Role], str]
@@ -42,7 +42,7 @@ def provide(link: InboundLink[DatabaseLink], server: Server, keep: Keep | None) 
         password = link.new_secret()
         grant(server, role, password)
         return common | {"secretName": keep(link, password, server, role)}
-    return common | dict(hand_over(link, is_known=is_known, bring=lambda password: grant(server, role, password)))
+    return common | dict(transfer_secret(link, is_known=is_known, bring=lambda password: grant(server, role, password)))
 
 
 def take_back(link: InboundLink[DatabaseLink], server: Server) -> None:

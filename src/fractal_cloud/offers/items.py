@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.sighting import Sighting, UnreadItem
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.refusals import describe_unexpected
 
 T = TypeVar("T")
 Shown = tuple[str | None, str | None]
 """The resource id and the name that an item shows, each None where it shows none."""
 
 
-def read_each(
+def parse_each(
     items: Iterable[T],
     read: Callable[[T], Iterable[Sighting | UnreadItem] | Sighting | None],
     shown: Callable[[T], Shown] = lambda _: (None, None),
@@ -39,7 +39,7 @@ def read_each(
             yield from several
 
 
-def all_read(items: Iterable[Sighting | UnreadItem]) -> list[Sighting]:
+def all_sightings(items: Iterable[Sighting | UnreadItem]) -> list[Sighting]:
     """Everything a list shows, for whoever needs all of it: raises where one item cannot be understood."""
     found: list[Sighting] = []
     for item in items:
@@ -52,7 +52,7 @@ def all_read(items: Iterable[Sighting | UnreadItem]) -> list[Sighting]:
 def unread(error: Exception, resource_id: str | None = None, name: str | None = None) -> UnreadItem:
     """An item of which only this is known."""
     whose = f" ({name or resource_id})" if name or resource_id else ""
-    text = f"one item of the list{whose} cannot be understood: {surprise(error)}"
+    text = f"one item of the list{whose} cannot be understood: {describe_unexpected(error)}"
     return UnreadItem(Unreadable(text, code=type(error).__name__), resource_id, name)
 
 

@@ -27,8 +27,8 @@ class WorkloadLink(LinkSettings):
     """The source may reach the target's ports."""
 
     from_port: int = Field(description="First port of the target that is opened.", ge=1, le=65_535)
-    to_port: int | None = Field(None, description="Last port; `fromPort` if not given.", ge=1, le=65_535)
-    protocol: Protocol = Field("tcp", description="tcp or udp.")
+    to_port: int | None = Field(default=None, description="Last port; `fromPort` if not given.", ge=1, le=65_535)
+    protocol: Protocol = Field(default="tcp", description="tcp or udp.")
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
@@ -47,23 +47,25 @@ class ApiGatewayLink(LinkSettings):
 
     prefix: str = Field(description="Path under which the source is reached.", pattern=r"^/\S*$")
     hostname: str = Field(description="Host name under which the source is reached.", min_length=1)
-    port: int | None = Field(None, description="Port of the source; its own if not given.", ge=1, le=65_535)
-    rewrite: str | None = Field(None, description="What the prefix is replaced by; `/` if not given.")
-    timeout_ms: int | None = Field(None, description="How long the gateway waits for an answer.", ge=1)
+    port: int | None = Field(default=None, description="Port of the source; its own if not given.", ge=1, le=65_535)
+    rewrite: str | None = Field(default=None, description="What the prefix is replaced by; `/` if not given.")
+    timeout_ms: int | None = Field(default=None, description="How long the gateway waits for an answer.", ge=1)
 
 
 class DatabaseLink(LinkSettings):
     """The source gets a role of its own in a database of the target."""
 
     database: str = Field(description="The database in which the role has its rights.", min_length=1, max_length=63)
-    access: Access = Field("read-write", description="What the role may do: read-only or read-write.")
+    access: Access = Field(default="read-write", description="What the role may do: read-only or read-write.")
 
 
 class StorageLink(LinkSettings):
     """The source may use a bucket of the target."""
 
-    bucket: str | None = Field(None, description="The bucket; the target itself where that is one.", min_length=1)
-    access: Access = Field("read-write", description="What the source may do: read-only or read-write.")
+    bucket: str | None = Field(
+        default=None, description="The bucket; the target itself where that is one.", min_length=1
+    )
+    access: Access = Field(default="read-write", description="What the source may do: read-only or read-write.")
 
 
 class WorkloadSource(Component):

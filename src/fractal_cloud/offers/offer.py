@@ -23,8 +23,8 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wire import Host
-from fractal_cloud.offers.acting import Act, acting
-from fractal_cloud.offers.recall import Recall
+from fractal_cloud.offers.call_context import CallContext, calling_as
+from fractal_cloud.offers.seen_pages import SeenPages
 
 C = TypeVar("C", bound=Component)
 K = TypeVar("K", bound="Cloud")
@@ -43,9 +43,9 @@ class Cloud(ABC):
 
     scope: Scope
 
-    def acting(self, act: Act) -> AbstractContextManager[Act]:
+    def calling_as(self, act: CallContext) -> AbstractContextManager[CallContext]:
         """Sign every call made inside with who it is for and why (in the user agent), and collect request ids."""
-        return acting(act)
+        return calling_as(act)
 
 
 class Session(ABC):
@@ -64,11 +64,11 @@ class Session(ABC):
         return {}
 
     @property
-    def takes_hosts(self) -> bool:
+    def accepts_hosts(self) -> bool:
         """Whether realms of this provider may be components that are declared (a cluster)."""
         return False
 
-    def take_hosts(self, hosts: Sequence[Host]) -> None:
+    def set_hosts(self, hosts: Sequence[Host]) -> None:
         """These are all hosts that are declared: ``realms`` and ``missing`` speak of them, too, by their names."""
         del hosts
 
@@ -123,22 +123,22 @@ def _is_installed(package: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a bulk read is for: the names declared in the scope, and the cloud ids of their parents.
+class Query:
+    """What to list: the names declared in the scope, and the cloud ids of their parents.
 
-    An offer that can list everything in one sweep ignores them; one that can only ask by name or by parent does not.
-    ``recall``: what the last look showed, for a provider whose session recognises pages. ``live_systems``: who declares
-    in the scope, for a provider that can store an owner only as a hash.
+    An offer that can list everything at once ignores them; one that can only ask by name or by parent uses them.
+    ``seen_pages``: the pages of the last read, for a session that detects unchanged pages. ``live_systems``: those that
+    declare in the scope, for a provider that can store an owner only as a hash.
     """
 
     names: frozenset[str] = frozenset()
     parent_ids: frozenset[str] = frozenset()
-    recall: Recall = field(default_factory=Recall, compare=False)
+    seen_pages: SeenPages = field(default_factory=SeenPages, compare=False)
     live_systems: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class LinkFields:
     """What the outbound half of one link published at this component: its link type, its target, and the keys (L3)."""
 
     link_type: str
@@ -224,7 +224,7 @@ class Offer(ABC, Generic[C, K]):
         return self.component.provider
 
     @abstractmethod
-    def sightings(self, cloud: K, look: Look) -> Iterable[Sighting | UnreadItem]:
+    def sightings(self, cloud: K, query: Query) -> Iterable[Sighting | UnreadItem]:
         """Everything of this type in the cloud's scope: in bulk, paged, with tags and actual parameters.
 
         Swept parameters are left out of ``actual``. Dead remains are left out. Raises ``Unreadable`` (or another
@@ -268,12 +268,12 @@ class Offer(ABC, Generic[C, K]):
     def tags_follow(self, cloud: K) -> bool:
         """Whether this cloud takes no tags in the create call: ``tag`` puts them on afterwards, at most once (S17).
 
-        Only with a ``mark``. Known without a call, and the same for as long as the session lives.
+        Only with a ``predicted_id``. Known without a call, and the same for as long as the session lives.
         """
         del cloud
         return False
 
-    def mark(self, token: str) -> str | None:
+    def predicted_id(self, token: str) -> str | None:
         """The id of the resource that a creation with this token makes, where it is known beforehand (S17)."""
         del token
         return None
@@ -301,12 +301,12 @@ class Offer(ABC, Generic[C, K]):
         A removal is compare-and-delete where the provider can.
         """
 
-    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+    def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """The values of the parameters that links set (``parameter(linked=True)``), from what the links published."""
         del links
         return {}
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether the cloud made it by itself (a VPC's default group): it is discovered only if something names it."""
         del sighting
         return False

@@ -39,7 +39,7 @@ _READABLE: Final = (Throttled, Denied, NotFound, Unreadable)
 _LONGEST_SURPRISE: Final = 300
 
 
-def surprise(error: BaseException) -> str:
+def describe_unexpected(error: BaseException) -> str:
     """What nobody foresaw, in one short line that any program can show."""
     words = "".join(char if char.isprintable() else " " for char in str(error))
     told = f"{type(error).__name__}: {' '.join(words.split())}".removesuffix(": ")

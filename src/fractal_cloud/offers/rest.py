@@ -28,7 +28,7 @@ from fractal_cloud.model.errors import (
     Transient,
     Unreadable,
 )
-from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.refusals import refusal, when_read
 
 READ_ATTEMPTS: Final = 3
@@ -153,10 +153,10 @@ class Dialect(ABC):
             request_id=self.request_id(answer),
         )
         if isinstance(error, Throttled):
-            error.after_seconds = self.wished_pause(answer)
+            error.after_seconds = self.retry_after(answer)
         return error
 
-    def wished_pause(self, answer: Answer) -> float:
+    def retry_after(self, answer: Answer) -> float:
         """For how many seconds the vendor asks to be left alone, at most an hour; some have a header of their own."""
         said = answer.headers.get("retry-after", "")
         return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
@@ -171,7 +171,7 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-class Door:
+class RestClient:
     """Connections to one API, shared by threads. ``base``: the address every path is put behind."""
 
     def __init__(self, base: str, dialect: Dialect) -> None:
@@ -246,7 +246,7 @@ class Door:
         import httpx2
 
         content = call.content or (b"" if call.body is None else json.dumps(call.body).encode())
-        headers = {"user-agent": purpose(), "accept": "application/json", **call.headers}
+        headers = {"user-agent": user_agent(), "accept": "application/json", **call.headers}
         if call.body is not None:
             headers.setdefault("content-type", "application/json")
         url = str(httpx2.URL(self._address(call.path)).copy_merge_params(dict(call.query)))

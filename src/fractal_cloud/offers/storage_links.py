@@ -30,7 +30,7 @@ class Keys:
     drop: Callable[[str], None]
 
 
-def hand_over_key(link: InboundLink[StorageLink], keys: Keys) -> Published:
+def transfer_key(link: InboundLink[StorageLink], keys: Keys) -> Published:
     """What to publish of the key with which the source signs; raises ``LinkNotReady`` while nobody could open it."""
     sent, received = link.fields.get("accessKeyId"), link.published.get("received")
     lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]

@@ -11,11 +11,11 @@ from typing import Any, Final, get_args
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Readoption
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.wording import shown
 from fractal_cloud.offers.components import Components, check_id, labels_of
-from fractal_cloud.offers.faults import Faults
-from fractal_cloud.offers.plain import plain_faults
+from fractal_cloud.offers.input_errors import InputErrors
+from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.rules.identify import find_identities, referenced
 from fractal_cloud.rules.order import find_cycle
 
@@ -36,8 +36,8 @@ def check(
     """
     if not isinstance(document, Mapping):
         what = "is missing: give" if document is None else f"is {shown(document)}: must be"
-        raise DeclarationError([Fault("declaration", f"{what} an object with id and components")])
-    faults = Faults()
+        raise DeclarationError([InputError("declaration", f"{what} an object with id and components")])
+    faults = InputErrors()
     _check_live_system(document, expected_id, faults)
     components = _check_components(document.get("components"), catalog, faults)
     if faults.found:
@@ -51,7 +51,7 @@ def check(
     )
 
 
-def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, faults: Faults) -> None:
+def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, faults: InputErrors) -> None:
     faults.unknown_keys("", document, _KEYS)
     check_id(document, "", faults)
     given = document.get("id")
@@ -66,12 +66,14 @@ def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, fau
     if readoption not in get_args(Readoption):
         options = " or ".join(repr(option) for option in get_args(Readoption))
         faults.add("readoption", f"is {shown(readoption)}: must be {options}")
-    faults.extend("", plain_faults(document.get("description"), ("description",), lines=True))
+    faults.extend("", plain_data_errors(document.get("description"), ("description",), lines=True))
     rest = {key: value for key, value in document.items() if key not in ("components", "description")}
-    faults.extend("", plain_faults(rest))
+    faults.extend("", plain_data_errors(rest))
 
 
-def _check_components(given: object, catalog: Mapping[str, TypeFacts], faults: Faults) -> list[ComponentDeclaration]:
+def _check_components(
+    given: object, catalog: Mapping[str, TypeFacts], faults: InputErrors
+) -> list[ComponentDeclaration]:
     if not isinstance(given, list):
         faults.add("components", "is missing: give a list" if given is None else f"is {shown(given)}: must be a list")
         return []
@@ -87,7 +89,7 @@ def _check_components(given: object, catalog: Mapping[str, TypeFacts], faults: F
     return [component for component in declared if component is not None]
 
 
-def _check_cycles(components: Mapping[str, ComponentDeclaration], faults: Faults) -> None:
+def _check_cycles(components: Mapping[str, ComponentDeclaration], faults: InputErrors) -> None:
     needed = {name: [other for other in found.dependencies if other != name] for name, found in components.items()}
     for _ in range(_MAX_CYCLES):
         cycle = find_cycle(needed)
@@ -101,7 +103,7 @@ def _check_cycles(components: Mapping[str, ComponentDeclaration], faults: Faults
 
 
 def _check_identities(
-    components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts], faults: Faults
+    components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts], faults: InputErrors
 ) -> None:
     declaration = LiveSystemDeclaration.model_construct(id="", components=list(components.values()))
     found, unplaced = find_identities(declaration, catalog)
@@ -121,11 +123,11 @@ def _check_identities(
 
 
 def _follows_from_another(
-    fault: Fault,
+    fault: InputError,
     components: Mapping[str, ComponentDeclaration],
     catalog: Mapping[str, TypeFacts],
     found: Mapping[str, object],
-    faults: Faults,
+    faults: InputErrors,
 ) -> bool:
     """Whether a place is unknown only because the component it would be inherited from has a fault of its own."""
     component = components[fault.path.removeprefix("components[").partition("]")[0]]

@@ -12,7 +12,7 @@ from itertools import chain
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.host import HostName
 from fractal_cloud.rules.order import arrange
 
@@ -41,14 +41,14 @@ def identities(declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFac
 
 def find_identities(
     declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]
-) -> tuple[dict[str, DeclaredIdentity], list[Fault]]:
+) -> tuple[dict[str, DeclaredIdentity], list[InputError]]:
     """The identities that can be told, and a fault for every place that cannot.
 
     Components whose type is unknown, and those in their scope, have no identity; that is no fault of their place.
     """
     places = _Places({component.id: component for component in declaration.components}, catalog)
     found: dict[str, DeclaredIdentity] = {}
-    faults: list[Fault] = []
+    faults: list[InputError] = []
     for component in declaration.components:
         facts = catalog.get(component.type)
         if facts is None:
@@ -123,14 +123,14 @@ class _Places:
         names = sorted(facts.references(), key=lambda name: name != facts.parent)
         return [other for name in names for other in referenced(component.parameters.get(name))]
 
-    def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[Fault]:
+    def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[InputError]:
         """A fault for each word of its own place by which a component would lie outside its parent."""
         for parent in referenced(component.parameters.get(facts.parent or "")):
             there = self._known.get(parent, {})
             for word in facts.words:
                 here = as_word(component.parameters.get(word))
                 if here and there.get(word, here) != here:
-                    yield Fault(
+                    yield InputError(
                         f"components[{component.id}].parameters.{word}",
                         f"is {here!r}, but its {facts.parent} {parent!r} is in {there[word]!r}: "
                         f"leave it out, because it follows the {facts.parent}",
@@ -163,9 +163,9 @@ def referenced(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _unplaced(component: ComponentDeclaration, word: str, facts: TypeFacts) -> Fault:
+def _unplaced(component: ComponentDeclaration, word: str, facts: TypeFacts) -> InputError:
     references = [name for name in facts.references() if name in component.parameters]
     also = f", or on the component its {references[0]} names" if references else ""
-    return Fault(
+    return InputError(
         f"components[{component.id}].parameters.{word}", f"is missing: say where it is, with {word} here{also}"
     )

@@ -61,7 +61,7 @@ class Circumstances:
     they are deleted here.
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
-    ``mark``: whether what was seen bears the mark of the component's own creation; None where that does not show yet.
+    ``is_own_creation``: whether what was seen is what the component's open creation made; None while that is not known.
     ``limits``: when a value that somebody sets back is given up (S27).
     """
 
@@ -79,7 +79,7 @@ class Circumstances:
     orphan: Sighting | None = None
     rival: str | None = None
     window_over: bool = True
-    mark: bool | None = False
+    is_own_creation: bool | None = False
     limits: setbacks.Limits = field(default_factory=setbacks.Limits)
 
 
@@ -117,49 +117,49 @@ class Judgement:
         return self.left or self.is_needed
 
 
-def judge(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
+def judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
     if tracked.in_recovery:
-        return _in_recovery(tracked, view, around)
-    if around.mark is None:
+        return _in_recovery(tracked, view, context)
+    if context.is_own_creation is None:
         return _hidden(tracked, _sighted(view))
-    drift = _drift(tracked, view, around)
+    drift = _drift(tracked, view, context)
     situation = situate(
         tracked,
         view,
-        around.claims,
-        around.traits,
-        drifted=bool(mutable(around.compared, drift)),
-        now=around.now,
-        cycle=around.cycle,
+        context.claims,
+        context.traits,
+        drifted=bool(mutable(context.compared, drift)),
+        now=context.now,
+        cycle=context.cycle,
     )
-    situation = replace(situation, owes_tags=around.mark and _is_tagging_owed(tracked))
-    answer = answer_request(tracked, view, around.traits, now=around.now, cycle=around.cycle)
+    situation = replace(situation, owes_tags=context.is_own_creation and _is_tagging_owed(tracked))
+    answer = answer_request(tracked, view, context.traits, now=context.now, cycle=context.cycle)
     if answer is not None and answer.acts:
-        return _act_on_request(tracked, view, around, answer, drift)
+        return _act_on_request(tracked, view, context, answer, drift)
     if tracked.deleting:
         if view.presence is Presence.ABSENT:  # what an intent of a backup made may still show (C9, S17)
             situation = replace(situation, intent_open=tracked.memory.intent is not None)
         is_bound = view.sighting is None or is_bound_to(tracked, view.sighting)
-        rule, fate = decide_deletion(situation, trace=view.trace, window_over=around.window_over, is_bound=is_bound)
-        return _deletion(tracked, view, around, rule, fate, answer)
+        rule, fate = decide_deletion(situation, trace=view.trace, window_over=context.window_over, is_bound=is_bound)
+        return _deletion(tracked, view, context, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
         case Action.CREATE:
-            return _creation(tracked, view, around, decision, answer)
+            return _creation(tracked, view, context, decision, answer)
         case Action.TAG:
             return _tagging(tracked, decision, answer)
         case Action.READOPT:
-            return _readoption(tracked, _sighted(view), around, decision, drift, answer)
+            return _readoption(tracked, _sighted(view), context, decision, drift, answer)
         case Action.RECONCILE | Action.NOTICE:
-            return _reconciliation(tracked, _sighted(view), around, decision, drift, answer)
+            return _reconciliation(tracked, _sighted(view), context, decision, drift, answer)
         case _:
-            return _standstill(tracked, view, around, decision, drift, answer)
+            return _standstill(tracked, view, context, decision, drift, answer)
 
 
-def _in_recovery(tracked: Tracked, view: View, around: Circumstances) -> Judgement:
+def _in_recovery(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     """What a restored backup says of a component is no truth: it is read, and nothing else follows (C9)."""
-    memory, drift = tracked.memory, _drift(tracked, view, around)
+    memory, drift = tracked.memory, _drift(tracked, view, context)
     message = words.in_recovery(tracked.live_system_id, view.error)
     return Judgement("C9", None, memory.stance, message, drift, waits_for=memory.waits_for, stuck=True)
 
@@ -170,7 +170,7 @@ def _is_tagging_owed(tracked: Tracked) -> bool:
 
 
 def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:
-    """Nothing is decided about what may be the component's own creation until its mark shows (S17)."""
+    """Nothing is decided about what may be the component's own creation until its id shows (S17)."""
     status = Status.DELETING if tracked.deleting else Status.INSTANTIATING
     return Judgement("S17", status, tracked.memory.stance, words.at_work(sighting), in_progress=True)
 
@@ -189,16 +189,16 @@ def _sighted(view: View) -> Sighting:
     return view.sighting
 
 
-def _drift(tracked: Tracked, view: View, around: Circumstances) -> Drift:
+def _drift(tracked: Tracked, view: View, context: Circumstances) -> Drift:
     if view.sighting is None:
         return {}
-    return find_drift(around.compared, around.declared, view.sighting.actual, tracked.ignored)
+    return find_drift(context.compared, context.declared, view.sighting.actual, tracked.ignored)
 
 
-def _act_on_request(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
+def _act_on_request(tracked: Tracked, view: View, context: Circumstances, answer: Answer, drift: Drift) -> Judgement:
     request = answer.request
     if answer.by_memory:
-        return _act_by_memory(tracked, view, around, answer, drift)
+        return _act_by_memory(tracked, view, context, answer, drift)
     if answer.breaks_glass:
         return Judgement(
             "G13",
@@ -228,14 +228,14 @@ def _act_on_request(tracked: Tracked, view: View, around: Circumstances, answer:
     )
 
 
-def _act_by_memory(tracked: Tracked, view: View, around: Circumstances, answer: Answer, drift: Drift) -> Judgement:
+def _act_by_memory(tracked: Tracked, view: View, context: Circumstances, answer: Answer, drift: Drift) -> Judgement:
     """Where tags are frozen, publishing an operator's request is all there is to it: no tag can say it (G10, G13)."""
     if answer.breaks_glass:
         return Judgement(
             "G13",
             Status.MANUAL_OVERRIDE,
             Stance.OVERRIDE,
-            words.explain("S11", tracked, view, around.claims, frozen=True),
+            words.explain("S11", tracked, view, context.claims, frozen=True),
             drift,
             in_progress=tracked.deleting,
             carried_out=not tracked.deleting,
@@ -253,26 +253,26 @@ def _act_by_memory(tracked: Tracked, view: View, around: Circumstances, answer: 
 
 
 def _creation(
-    tracked: Tracked, view: View, around: Circumstances, decision: Decision, answer: Answer | None
+    tracked: Tracked, view: View, context: Circumstances, decision: Decision, answer: Answer | None
 ) -> Judgement:
     memory = tracked.memory
     if view.elsewhere is not None:
         message = words.renamed(tracked, view.elsewhere)
         return Judgement("S19", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
-    if around.orphan is not None:
-        message = words.orphaned(tracked, around.orphan, frozen=around.traits.tags_frozen)
+    if context.orphan is not None:
+        message = words.orphaned(tracked, context.orphan, frozen=context.traits.tags_frozen)
         return Judgement("S15", Status.FAILED, memory.stance, message, carried_out=True, answer=answer)
-    waiting = _why_creation_waits(tracked, around)
+    waiting = _why_creation_waits(tracked, context)
     if waiting:
         return Judgement(
             decision.rule,
             Status.INSTANTIATING,
             memory.stance,
             waiting,
-            waits_for=around.waits_for,
+            waits_for=context.waits_for,
             in_progress=True,
             answer=answer,
-            stuck=bool(around.renamed),
+            stuck=bool(context.renamed),
         )
     step = Step(Verb.CREATE, "create", add=stamp(tracked.live_system_id))
     message = words.creating(tracked)
@@ -281,14 +281,14 @@ def _creation(
     )
 
 
-def _why_creation_waits(tracked: Tracked, around: Circumstances) -> str:
-    if around.renamed:
-        return words.waits_for_renamed(around.renamed)
-    if around.waits_for:
-        return words.waits_for(around.waits_for)
-    if around.rival is not None:
-        return words.rival(around.rival)
-    if tracked.memory.intent is not None and not around.window_over:
+def _why_creation_waits(tracked: Tracked, context: Circumstances) -> str:
+    if context.renamed:
+        return words.waits_for_renamed(context.renamed)
+    if context.waits_for:
+        return words.waits_for(context.waits_for)
+    if context.rival is not None:
+        return words.rival(context.rival)
+    if tracked.memory.intent is not None and not context.window_over:
         return words.window(tracked)
     return ""
 
@@ -296,16 +296,16 @@ def _why_creation_waits(tracked: Tracked, around: Circumstances) -> str:
 def _readoption(
     tracked: Tracked,
     sighting: Sighting,
-    around: Circumstances,
+    context: Circumstances,
     decision: Decision,
     drift: Drift,
     answer: Answer | None,
 ) -> Judgement:
     before = tracked.memory.stance
     held = Stance.OVERRIDE if before in (Stance.NONE, Stance.IMPORTED) else before
-    fixed = immutable(around.compared, drift)
+    fixed = immutable(context.compared, drift)
 
-    known = _followed(tracked, sighting, around, drift, in_handshake=True)
+    known = _followed(tracked, sighting, context, drift, in_handshake=True)
 
     def with_step(
         step: Step | None, message: str, status: Status | None = decision.status, *, in_progress: bool = True
@@ -319,7 +319,7 @@ def _readoption(
         return with_step(Step(Verb.STAMP, "handshake", add=owner), words.reconciling(drift))
     if not sighting.takes_changes:
         return with_step(None, words.at_work(sighting))
-    changes = mutable(around.compared, drift)
+    changes = mutable(context.compared, drift)
     writable = setbacks.to_write(known, changes)
     if writable:
         return with_step(Step(Verb.UPDATE, "handshake", drift=writable), words.reconciling(changes))
@@ -329,9 +329,9 @@ def _readoption(
         return with_step(None, words.set_back(setbacks.given_up(known)), Status.FAILED, in_progress=False)
     if fixed or tracked.identity != tracked.declared_identity:
         return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
-    if not _is_read_whole(tracked, sighting, around):
+    if not _is_read_whole(tracked, sighting, context):
         return with_step(None, words.reading_on())
-    if sighting.protocol.reconcile and not around.traits.tags_frozen:
+    if sighting.protocol.reconcile and not context.traits.tags_frozen:
         step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
         return Judgement(
             decision.rule,
@@ -357,35 +357,35 @@ def _readoption(
 
 
 def _followed(
-    tracked: Tracked, sighting: Sighting, around: Circumstances, drift: Drift, *, in_handshake: bool = False
+    tracked: Tracked, sighting: Sighting, context: Circumstances, drift: Drift, *, in_handshake: bool = False
 ) -> tuple[Setback, ...]:
     """The values of ours that are followed, after this read (S27); what links set is nobody's declaration."""
     known = tracked.memory.setbacks
     if not known:
         return known
-    declared = {n: d for n, d in mutable(around.compared, drift).items() if n not in around.compared.linked}
+    declared = {n: d for n, d in mutable(context.compared, drift).items() if n not in context.compared.linked}
     reading = setbacks.Reading(declared, sighting.actual, sighting.takes_changes, in_handshake)
-    return setbacks.after_reading(known, reading, around.now, around.limits)
+    return setbacks.after_reading(known, reading, context.now, context.limits)
 
 
-def _is_read_whole(tracked: Tracked, sighting: Sighting, around: Circumstances) -> bool:
-    needed = around.compared.swept - tracked.ignored
+def _is_read_whole(tracked: Tracked, sighting: Sighting, context: Circumstances) -> bool:
+    needed = context.compared.swept - tracked.ignored
     return all(name in sighting.actual for name in tracked.parameters if name in needed)
 
 
 def _reconciliation(
     tracked: Tracked,
     sighting: Sighting,
-    around: Circumstances,
+    context: Circumstances,
     decision: Decision,
     drift: Drift,
     answer: Answer | None,
 ) -> Judgement:
-    changes = mutable(around.compared, drift)
-    frozen = around.traits.tags_frozen
+    changes = mutable(context.compared, drift)
+    frozen = context.traits.tags_frozen
     if decision.action is Action.NOTICE:
-        message = words.noticed(tracked, changes, around.cycle, frozen=frozen) if changes else words.in_step()
-        status, message = _standing(tracked, sighting, around, drift, decision.status, message)
+        message = words.noticed(tracked, changes, context.cycle, frozen=frozen) if changes else words.in_step()
+        status, message = _standing(tracked, sighting, context, drift, decision.status, message)
         return Judgement(
             decision.rule,
             status,
@@ -399,16 +399,16 @@ def _reconciliation(
             setbacks=tracked.memory.setbacks,
         )
     reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
-    if changes and around.compared.linked.issuperset(changes):
+    if changes and context.compared.linked.issuperset(changes):
         reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
-    known = _followed(tracked, sighting, around, drift)
+    known = _followed(tracked, sighting, context, drift)
     writable = setbacks.to_write(known, changes)
     is_open, is_waiting = sighting.takes_changes, setbacks.is_waiting(known, changes)
     step = Step(Verb.UPDATE, reason, drift=writable) if is_open and writable else None
     message = words.not_visible(changes) if is_waiting and not writable else words.reconciling(changes)
     message = message if is_open else words.at_work(sighting)
     working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
-    status, message = _standing(tracked, sighting, around, drift, working, message, known)
+    status, message = _standing(tracked, sighting, context, drift, working, message, known)
     return Judgement(
         decision.rule,
         status,
@@ -423,7 +423,7 @@ def _reconciliation(
 
 
 def _standstill(
-    tracked: Tracked, view: View, around: Circumstances, decision: Decision, drift: Drift, answer: Answer | None
+    tracked: Tracked, view: View, context: Circumstances, decision: Decision, drift: Drift, answer: Answer | None
 ) -> Judgement:
     if decision.rule == "S0":
         assert view.error is not None
@@ -432,11 +432,11 @@ def _standstill(
             None,
             decision.stance,
             words.unreadable(view.error),
-            waits_for=around.waits_for,
+            waits_for=context.waits_for,
             answer=answer,
             stuck=view.error.needs_person,
         )
-    message = words.explain(decision.rule, tracked, view, around.claims, frozen=around.traits.tags_frozen)
+    message = words.explain(decision.rule, tracked, view, context.claims, frozen=context.traits.tags_frozen)
     status = decision.status
     in_progress = False
     if view.elsewhere is not None:
@@ -445,8 +445,8 @@ def _standstill(
     known: tuple[Setback, ...] = ()
     if decision.rule == "S12":
         sighting = _sighted(view)
-        known = _followed(tracked, sighting, around, drift)
-        status, message = _standing(tracked, sighting, around, drift, Status.ACTIVE, message, known)
+        known = _followed(tracked, sighting, context, drift)
+        status, message = _standing(tracked, sighting, context, drift, Status.ACTIVE, message, known)
         in_progress = sighting.condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING)
     return Judgement(
         decision.rule,
@@ -465,7 +465,7 @@ def _standstill(
 def _standing(
     tracked: Tracked,
     sighting: Sighting,
-    around: Circumstances,
+    context: Circumstances,
     drift: Drift,
     status: Status | None,
     message: str,
@@ -474,7 +474,7 @@ def _standing(
     """The status of what is ours, with the cloud's own condition and what cannot be changed, or is always set back,
     counted in (S13, S18, S27).
     """
-    fixed = immutable(around.compared, drift)
+    fixed = immutable(context.compared, drift)
     failures = []
     if fixed or tracked.identity != tracked.declared_identity:
         failures.append(words.cannot_change(tracked, fixed))
@@ -494,7 +494,7 @@ def _standing(
 
 
 def _deletion(
-    tracked: Tracked, view: View, around: Circumstances, rule: str, fate: Fate, answer: Answer | None
+    tracked: Tracked, view: View, context: Circumstances, rule: str, fate: Fate, answer: Answer | None
 ) -> Judgement:
     stance = tracked.memory.stance
     # Shown once, it stays shown until it is gone: the guard asks again after the deletion was published (S12a).
@@ -509,7 +509,7 @@ def _deletion(
             carried_out=True,
             finished=True,
             left=left,
-            is_needed=bool(around.left_dependents) and not left,
+            is_needed=bool(context.left_dependents) and not left,
             answer=answer,
         )
 
@@ -529,36 +529,36 @@ def _deletion(
 
     if fate is Fate.WAIT:
         return waiting(_why_deletion_waits(tracked, view, rule))
-    kept_for = _kept_for(around, fate)
+    kept_for = _kept_for(context, fate)
     if kept_for:
         return waiting(words.deletion_waits(kept_for), waits_for=kept_for)
     match fate:
         case Fate.GONE:
             return ended(words.gone(tracked))
         case Fate.DROP:
-            traits = around.traits
+            traits = context.traits
             message = words.dropped(tracked, view, frozen=traits.tags_frozen, taggable=traits.taggable)
             return ended(message, left=_stays_remembered(tracked, view))
         case Fate.LEAVE:
             return ended(words.left(tracked, view, is_bound=rule != "O19"), left=True)
-        case Fate.NOTICE | Fate.DELETE if around.left_dependents:
-            return ended(words.left_for(_sighted(view), around.left_dependents), left=True)
+        case Fate.NOTICE | Fate.DELETE if context.left_dependents:
+            return ended(words.left_for(_sighted(view), context.left_dependents), left=True)
         case Fate.NOTICE:
-            return waiting(words.deletion_noticed(tracked, around.cycle, frozen=around.traits.tags_frozen))
+            return waiting(words.deletion_noticed(tracked, context.cycle, frozen=context.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
             return waiting(words.at_work(_sighted(view)))
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
 
 
-def _kept_for(around: Circumstances, fate: Fate) -> tuple[str, ...]:
+def _kept_for(context: Circumstances, fate: Fate) -> tuple[str, ...]:
     """Who has to end first, whatever becomes of it: a child never loses its parent before its own end (O18).
 
     What lives in it cannot be read once it is gone: that it is gone is the proof of their end, too (O17).
     """
     if fate is not Fate.GONE:
-        return around.dependents
-    return tuple(name for name in around.dependents if name not in around.hosted)
+        return context.dependents
+    return tuple(name for name in context.dependents if name not in context.hosted)
 
 
 def _why_deletion_waits(tracked: Tracked, view: View, rule: str) -> str:

@@ -7,18 +7,18 @@ on. Who has another world at hand writes an `Environment`. Nothing here knows a 
 
 from fractal_cloud.testing.contract import OfferContract
 from fractal_cloud.testing.environment import Environment, Write
-from fractal_cloud.testing.example import Declaration, Found, Hands, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing.example import Declaration, Found, Hazard, Obstacle, OfferExample, OperatorActions
 from fractal_cloud.testing.product import Product
 
 __all__ = [
     "Declaration",
     "Environment",
     "Found",
-    "Hands",
     "Hazard",
     "Obstacle",
     "OfferContract",
     "OfferExample",
+    "OperatorActions",
     "Product",
     "Write",
 ]

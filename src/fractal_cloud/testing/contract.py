@@ -33,12 +33,13 @@ class OfferContract(Trial):
     def creates_exactly_one_with_its_tags_in_the_call(self) -> None:
         """T2, S17: one creation, stamped in the call itself; nothing is tagged afterwards.
 
-        An offer with a ``mark`` may tag right after the creation, once, where its cloud takes no tags in the call.
+        An offer with a ``predicted_id`` may tag once right after the creation, where its cloud accepts no tags in the
+        call.
         """
         with self._subject(is_new=True) as subject:
             reasons = [write.reason for write in self._writes_for(subject)]
             assert reasons.count("create") == 1, f"created {reasons.count('create')} times: {reasons}"
-            if reasons[:2] == ["create", "tagging"] and self.offer.mark("any") is not None:
+            if reasons[:2] == ["create", "tagging"] and self.offer.predicted_id("any") is not None:
                 del reasons[1]
             assert set(reasons) <= {"create", "deploy"}, f"after the creation only parameters are set: {reasons}"
 
@@ -107,7 +108,7 @@ class OfferContract(Trial):
             self._redeploy(subject, name=other)
             self._shows(subject, "Failed")
             self._says(subject, "name", subject.id, other)
-            assert not self.example.hands.find(other), "a resource was made under the other name"
+            assert not self.example.operator.find(other), "a resource was made under the other name"
             self._redeploy(subject)
             self._is_active(subject)
 
@@ -185,7 +186,7 @@ class OfferContract(Trial):
             self.env.settle()
             assert self.env.find_component(LIVE_SYSTEM, subject.id) is None
             self._stands(subject)
-            self.example.hands.delete(subject.found)
+            self.example.operator.delete(subject.found)
             self.env.settle()
 
     def breaks_the_glass_and_is_handed_back(self) -> None:
@@ -226,13 +227,13 @@ class OfferContract(Trial):
         if not self.offer.tags_frozen:
             return
         with self._subject() as subject:
-            hands = self.example.hands
+            operator = self.example.operator
             # The cloud may refuse it, in words of its own, or pass it over: either way nothing has changed.
             with suppress(Exception):
-                hands.untag(subject.found, MANAGED_BY)
+                operator.untag(subject.found, MANAGED_BY)
             self._stands(subject)
             with suppress(Exception):
-                hands.tag(subject.found, {RECONCILE: RECONCILE_VALUE, OWNER: READER})
+                operator.tag(subject.found, {RECONCILE: RECONCILE_VALUE, OWNER: READER})
             self._stands(subject)
 
     def remembers_who_took_it_over_where_no_tag_can_say_it(self) -> None:
@@ -271,10 +272,10 @@ class OfferContract(Trial):
         for vanishes in (False, True):
             with self._subject() as subject:
                 if vanishes:
-                    self.env.before_next_write(lambda found=subject.found: self.example.hands.delete(found))  # type: ignore[misc]
+                    self.env.before_next_write(lambda found=subject.found: self.example.operator.delete(found))  # type: ignore[misc]
                 self.env.deploy(LIVE_SYSTEM, *self.example.parents)
                 self.env.settle()
-                assert not self.example.hands.find(subject.id), "it is still there"
+                assert not self.example.operator.find(subject.id), "it is still there"
                 assert self.env.find_component(LIVE_SYSTEM, subject.id) is None
 
     def shows_the_cloud_at_work(self) -> None:
@@ -312,10 +313,10 @@ class OfferContract(Trial):
             assert shown["status"] == hazard.status, f"{hazard.title}: {shown}"
             unsaid = [word for word in obstacle.words if word not in shown["message"]]
             assert not unsaid, f"{hazard.title}: {unsaid} is not named in {shown['message']!r}"
-            assert self.example.hands.find(subject.id), f"{hazard.title}: it was deleted all the same"
+            assert self.example.operator.find(subject.id), f"{hazard.title}: it was deleted all the same"
             obstacle.clear()
             self.env.settle()
-            assert not self.example.hands.find(subject.id), f"{hazard.title}: cleared, and it is still there"
+            assert not self.example.operator.find(subject.id), f"{hazard.title}: cleared, and it is still there"
 
     def tells_commands_that_fill_in(self) -> None:
         """G12: the vendor's commands need nothing but what the component publishes."""

@@ -21,7 +21,7 @@ class Found:
     handle: str
 
 
-class Hands(Protocol):
+class OperatorActions(Protocol):
     """What a person does to the resources of one type with the vendor's own tools and with credentials of their own.
 
     Nothing of the offer may be used here: the suite holds the offer against it. Where tags are frozen, ``tag`` and
@@ -82,7 +82,7 @@ class OfferExample:
     components: Sequence[Declaration]
     changes: Mapping[str, Any]
     immutable_changes: Mapping[str, Any]
-    hands: Hands
+    operator: OperatorActions
     only_up: frozenset[str] = frozenset()
     name_tag: str | None = None
     takes_time: bool = False

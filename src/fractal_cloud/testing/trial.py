@@ -80,13 +80,13 @@ class Trial:
     def _meet(self, declaration: dict[str, Any]) -> None:
         """What was created stands, with no tags but its own; others put theirs on it."""
         self._is_clean = False
-        [found] = self.example.hands.find(declaration["id"])
+        [found] = self.example.operator.find(declaration["id"])
         named = {self.example.name_tag: declaration["id"]} if self.example.name_tag else {}
         own = {**named, **stamp(LIVE_SYSTEM).to_mapping()}
         assert dict(found.tags) == own, f"created with the tags {dict(found.tags)}, not {own}"
         others = {} if self.offer.tags_frozen else OTHERS
         if others:
-            self.example.hands.tag(found, others)
+            self.example.operator.tag(found, others)
         self._standing = Subject(declaration, found, {**own, **others})
 
     @contextmanager
@@ -143,7 +143,7 @@ class Trial:
     def _edit(self, subject: Subject, *names: str) -> None:
         for name in names:
             value = self._resolved(name, self.example.changes[name])
-            self.example.hands.edit(subject.found.resource_id, name, value)
+            self.example.operator.edit(subject.found.resource_id, name, value)
 
     def _make_drift(self, subject: Subject) -> str:
         """Let declared and actual differ: by a person's edit, or, where everything only grows, by a new declaration."""
@@ -156,14 +156,14 @@ class Trial:
         return name
 
     def _tag(self, subject: Subject, tags: Mapping[str, str]) -> None:
-        self.example.hands.tag(subject.found, tags)
+        self.example.operator.tag(subject.found, tags)
         subject.tags.update({key: value for key, value in tags.items() if key != RECONCILE})
 
     def _untag(self, subject: Subject, *keys: str) -> None:
-        self.example.hands.untag(subject.found, *keys)
+        self.example.operator.untag(subject.found, *keys)
         for key in keys:
             subject.tags.pop(key, None)
-        [found] = self.example.hands.find(subject.id)
+        [found] = self.example.operator.find(subject.id)
         assert not found.tags.keys() & set(keys), f"the example's hands could not take {keys} off"
 
     def _break(self, subject: Subject, *keys: str) -> None:
@@ -219,7 +219,7 @@ class Trial:
 
     def _stands(self, subject: Subject) -> None:
         """The same one resource, with its tags and everybody else's."""
-        found = self.example.hands.find(subject.id)
+        found = self.example.operator.find(subject.id)
         assert len(found) == 1, f"{len(found)} resources are named {subject.id!r}: {found}"
         assert found[0].resource_id == subject.found.resource_id, f"it was replaced by {found[0].resource_id}"
         tags = dict(found[0].tags)

@@ -18,15 +18,15 @@ from typing import Any, Final
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.wire import Host
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import AnyOffer, Cloud, Provider, Session
 from fractal_cloud.offers.registry import Registry
-from fractal_cloud.sandbox.calls import Origin
-from fractal_cloud.sandbox.judging import Change, forbidden, forbidden_creation
 from fractal_cloud.testing.environment import Write
+from fractal_sandbox.calls import Origin
+from fractal_sandbox.monitor_rules import Change, forbidden, forbidden_creation
 
-_NOBODY: Final = Act("", "", "")
-_acting: ContextVar[Act] = ContextVar("fractal_cloud_watched_act", default=_NOBODY)
+_NOBODY: Final = CallContext("", "", "")
+_acting: ContextVar[CallContext] = ContextVar("fractal_cloud_watched_act", default=_NOBODY)
 
 
 class Notes:
@@ -69,10 +69,10 @@ class Notes:
             self.writes.append(Write(act.live_system_id, act.component_id, act.reason, name))
         return answer
 
-    def _judge(self, name: str, act: Act, given: list[Any]) -> str:
+    def _judge(self, name: str, act: CallContext, given: list[Any]) -> str:
         origin = Origin(live_system=act.live_system_id, component=act.component_id, reason=act.reason)
         if not act.live_system_id or not act.component_id:
-            return "C7, nobody is acting: the offer was called outside of its cloud's acting()"
+            return "C7, nobody is acting: the offer was called outside of its cloud's calling_as()"
         if name == "create":
             broken = forbidden_creation(given[1].to_mapping(), origin)
             return f"{broken.rule}, {broken.text}" if broken else ""
@@ -127,16 +127,16 @@ class _WatchedSession(Session):
         return self._inner.missing()
 
     @property
-    def takes_hosts(self) -> bool:
-        return self._inner.takes_hosts
+    def accepts_hosts(self) -> bool:
+        return self._inner.accepts_hosts
 
-    def take_hosts(self, hosts: Sequence[Host]) -> None:
-        self._inner.take_hosts(hosts)
+    def set_hosts(self, hosts: Sequence[Host]) -> None:
+        self._inner.set_hosts(hosts)
 
     def at(self, scope: Scope) -> Cloud:
         if scope not in self._clouds:
             cloud = self._inner.at(scope)
-            vars(cloud)["acting"] = partial(_noted, cloud.acting)
+            vars(cloud)["calling_as"] = partial(_noted, cloud.calling_as)
             self._clouds[scope] = cloud
         return self._clouds[scope]
 
@@ -145,10 +145,12 @@ class _WatchedSession(Session):
 
 
 @contextmanager
-def _noted(acting: Callable[[Act], AbstractContextManager[Act]], act: Act) -> Iterator[Act]:
+def _noted(
+    calling_as: Callable[[CallContext], AbstractContextManager[CallContext]], act: CallContext
+) -> Iterator[CallContext]:
     token = _acting.set(act)
     try:
-        with acting(act) as made:
+        with calling_as(act) as made:
             yield made
     finally:
         _acting.reset(token)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
 

@@ -1,4 +1,4 @@
-"""Somebody with curl in their hands: plain HTTP, with a person's own token."""
+"""Somebody with curl in their operator: plain HTTP, with a person's own token."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from fractal_cloud.sandbox import sandbox_env
-from fractal_cloud.sandbox.aruba.cloud import PROJECTS
+from fractal_sandbox import sandbox_env
+from fractal_sandbox.aruba.cloud import PROJECTS
 
 Item = dict[str, Any]
 CLUSTERS = "Aruba.Container/kaas"

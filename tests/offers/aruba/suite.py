@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.aruba import hands
+from fractal_sandbox import Sandbox
+from tests.offers.aruba import operator_actions
 from tests.offers.aruba.examples import EXAMPLES
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.suites import Case, Stage, Suite
@@ -20,7 +20,7 @@ from tests.offers.worlds import provider_world
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type in a world of its own."""
     with provider_world(sandbox, folder, ArubaWorld) as world:
-        yield Stage(world, hands.example_of(kind, world.aruba))
+        yield Stage(world, operator_actions.example_of(kind, world.aruba))
 
 
 SUITE = Suite(
@@ -33,7 +33,7 @@ SUITE = Suite(
             hazardous=bool(case.hazards),
             tags_frozen=kind is ArubaCloudServer,
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
     effects={

@@ -14,11 +14,11 @@ from fractal_cloud.offers import aruba_login as credentials
 from fractal_cloud.offers.aruba.cloud import ArubaSession
 from fractal_cloud.offers.aruba.policy import policy
 from fractal_cloud.offers.aruba.vpc import ArubaVpcOffer
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.aruba.cloud import PROJECTS
-from fractal_cloud.sandbox.env import without_real_clouds
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.aruba.cloud import PROJECTS
+from fractal_sandbox.env import without_real_clouds
 from tests.offers.aruba.person import LOCATION, VPCS, ArubaPerson
 
 
@@ -37,7 +37,7 @@ def sandbox(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def names(session: ArubaSession) -> list[str]:
     cloud = session.at(Scope("aruba", PROJECTS["team"], LOCATION))
-    return [one.name for one in all_read(ArubaVpcOffer().sightings(cloud, Look()))]
+    return [one.name for one in all_sightings(ArubaVpcOffer().sightings(cloud, Query()))]
 
 
 @pytest.mark.usefixtures("sandbox")

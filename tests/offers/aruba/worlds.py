@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Effects
 from tests.offers.aruba.person import ArubaPerson
 from tests.offers.worlds import ProviderWorld

@@ -1,4 +1,4 @@
-"""The examples of all AWS offers as the contract suite takes them: with a person's hands, and what blocks a deletion.
+"""The examples of all AWS offers as the contract suite takes them: with a person's actions, and what blocks a deletion.
 
 A third party writes one such module for its own offers.
 """
@@ -19,8 +19,8 @@ from fractal_cloud.offers.aws.s3 import AwsS3
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.vpc import AwsVpc
-from fractal_cloud.testing import Declaration, Found, Hands, Hazard, Obstacle, OfferExample
-from tests.offers.aws import hands
+from fractal_cloud.testing import Declaration, Found, Hazard, Obstacle, OfferExample, OperatorActions
+from tests.offers.aws import operator_actions
 from tests.offers.aws.examples import EXAMPLES, REGION, Clients, ForeignEdit
 from tests.world import subnet
 
@@ -31,7 +31,7 @@ Arrange = Callable[[Clients, Found], Obstacle]
 class Case:
     """What the suite must know of one AWS type beside its example."""
 
-    hands: Callable[[Clients, ForeignEdit], Hands]
+    operator: Callable[[Clients, ForeignEdit], OperatorActions]
     name_tag: str | None = None
     takes_time: bool = True
     only_up: frozenset[str] = frozenset()
@@ -113,27 +113,35 @@ def _protected_cluster(clients: Clients, found: Found) -> Obstacle:
 
 CASES: dict[type[Component], Case] = {
     AwsVpc: Case(
-        hands.VpcHands, name_tag="Name", hazards={"somebody else's subnet": ("Deleting", _subnet_of_somebody_else)}
+        operator_actions.VpcActions,
+        name_tag="Name",
+        hazards={"somebody else's subnet": ("Deleting", _subnet_of_somebody_else)},
     ),
     AwsSubnet: Case(
-        hands.SubnetHands, name_tag="Name", hazards={"a network interface": ("Deleting", _interface_in_subnet)}
+        operator_actions.SubnetActions,
+        name_tag="Name",
+        hazards={"a network interface": ("Deleting", _interface_in_subnet)},
     ),
     AwsSecurityGroup: Case(
-        hands.GroupHands, takes_time=False, hazards={"a network interface": ("Deleting", _interface_in_group)}
+        operator_actions.GroupActions,
+        takes_time=False,
+        hazards={"a network interface": ("Deleting", _interface_in_group)},
     ),
     AwsEc2Instance: Case(
-        hands.InstanceHands, name_tag="Name", hazards={"termination protection": ("Failed", _protected_instance)}
+        operator_actions.InstanceActions,
+        name_tag="Name",
+        hazards={"termination protection": ("Failed", _protected_instance)},
     ),
-    AwsS3: Case(hands.BucketHands, takes_time=False, hazards={"an object": ("Failed", _object_in_bucket)}),
+    AwsS3: Case(operator_actions.BucketActions, takes_time=False, hazards={"an object": ("Failed", _object_in_bucket)}),
     AwsRdsPostgres: Case(
-        hands.DatabaseHands,
+        operator_actions.DatabaseActions,
         only_up=frozenset({"allocatedStorage", "engineVersion"}),
         hazards={"deletion protection": ("Failed", _protected_database)},
     ),
-    AwsEcsCluster: Case(hands.EcsClusterHands, hazards={"a service": ("Deleting", _service_in_cluster)}),
-    AwsEcsService: Case(hands.EcsServiceHands, takes_time=False),
+    AwsEcsCluster: Case(operator_actions.EcsClusterActions, hazards={"a service": ("Deleting", _service_in_cluster)}),
+    AwsEcsService: Case(operator_actions.EcsServiceActions, takes_time=False),
     AwsEks: Case(
-        hands.EksHands,
+        operator_actions.EksActions,
         only_up=frozenset({"version"}),
         more_parents=(subnet("part-c", cidrBlock="10.0.4.0/24", availabilityZone=f"{REGION}c"),),
         hazards={"deletion protection": ("Failed", _protected_cluster)},
@@ -152,7 +160,7 @@ def example_of(kind: type[Component], clients: Clients) -> OfferExample:
         components=[*example.components[:-1], *case.more_parents, example.components[-1]],
         changes=example.changes,
         immutable_changes=example.immutable_changes,
-        hands=case.hands(clients, example.foreign_edit),
+        operator=case.operator(clients, example.foreign_edit),
         only_up=case.only_up,
         name_tag=case.name_tag,
         takes_time=case.takes_time,

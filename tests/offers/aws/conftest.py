@@ -13,12 +13,12 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import stamp
 from fractal_cloud.offers.aws.cloud import Aws, AwsSession
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import AnyOffer, Look, Wanted
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import AnyOffer, Query, Wanted
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.aws import PERSON_ACCESS_KEY
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.aws import PERSON_ACCESS_KEY
 from tests.offers.aws.examples import EXAMPLES, REGION, Example
 
 LIVE_SYSTEM = "ls-team-a"
@@ -121,7 +121,7 @@ class World:
         name = declaration["parameters"].get("name", declaration["id"])
         parent = declaration["parameters"].get(offer.parent) if offer.parent else None
         parents = frozenset({self.seen[parent].resource_id}) if parent else frozenset()
-        found = all_read(offer.sightings(self.cloud_of(offer), Look(frozenset({name}), parents)))
+        found = all_sightings(offer.sightings(self.cloud_of(offer), Query(frozenset({name}), parents)))
         return [one for one in found if one.name == name]
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.worlds import FaultyWorld, faulty_world
 from tests.offers.aws import cases
 from tests.offers.aws.examples import EXAMPLES

@@ -7,9 +7,9 @@ import pytest
 from fractal_cloud.model.errors import Conflict, Invalid, Transient
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.ec2 import AwsEc2Instance
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import EXAMPLES
 
@@ -123,6 +123,6 @@ def test_an_unknown_image_is_a_fault_of_the_declaration(world: World, sandbox: S
 
 
 def test_a_thousand_machines_are_asked_for_in_one_call(world: World, sandbox: Sandbox) -> None:
-    list(OFFER.sightings(world.cloud(), Look()))
+    list(OFFER.sightings(world.cloud(), Query()))
     [call] = sandbox.aws.calls.find(operation="DescribeInstances")
     assert call.call.parameters["MaxResults"] == 1000

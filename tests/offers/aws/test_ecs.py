@@ -8,10 +8,10 @@ from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.ecs_cluster import AwsEcsCluster, whole
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService, _sightings
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import ECS_CLUSTER, EXAMPLES
 
@@ -26,14 +26,14 @@ def test_a_cluster_that_is_inactive_is_absent(world: World) -> None:
     seen = world.create(ECS_CLUSTER)
     CLUSTERS.delete(world.cloud(), seen)
     assert CLUSTERS.read(world.cloud(), seen.resource_id) is None
-    assert list(CLUSTERS.sightings(world.cloud(), Look())) == []
+    assert list(CLUSTERS.sightings(world.cloud(), Query())) == []
 
 
 def test_clusters_cost_two_calls_a_page(world: World, sandbox: Sandbox) -> None:
     for number in range(3):
         world.person("ecs").create_cluster(clusterName=f"c{number}")
     sandbox.aws.calls.clear()
-    assert len(list(CLUSTERS.sightings(world.cloud(), Look()))) == 3
+    assert len(list(CLUSTERS.sightings(world.cloud(), Query()))) == 3
     assert [call.operation for call in sandbox.aws.calls] == ["ListClusters", "DescribeClusters"]
 
 
@@ -63,7 +63,7 @@ def test_services_are_described_by_ten(world: World, sandbox: Sandbox) -> None:
             cluster="jobs", serviceName=f"s{number}", taskDefinition="web:1", desiredCount=0
         )
     sandbox.aws.calls.clear()
-    found = all_read(SERVICES.sightings(world.cloud(), Look(parent_ids=frozenset({cluster.resource_id}))))
+    found = all_sightings(SERVICES.sightings(world.cloud(), Query(parent_ids=frozenset({cluster.resource_id}))))
     assert len(found) == 12
     assert {one.parent_id for one in found} == {cluster.resource_id}
     assert [call.operation for call in sandbox.aws.calls] == ["ListServices", *["DescribeServices"] * 2]
@@ -72,7 +72,7 @@ def test_services_are_described_by_ten(world: World, sandbox: Sandbox) -> None:
 def test_services_of_a_cluster_that_vanished_are_absent(world: World) -> None:
     seen = world.bring(EXAMPLE)
     gone = world.seen["jobs"].resource_id.replace("jobs", "gone")
-    assert list(SERVICES.sightings(world.cloud(), Look(parent_ids=frozenset({gone})))) == []
+    assert list(SERVICES.sightings(world.cloud(), Query(parent_ids=frozenset({gone})))) == []
     assert SERVICES.read(world.cloud(), seen.resource_id.replace("/jobs/", "/gone/")) is None
 
 

@@ -8,9 +8,9 @@ from fractal_cloud.model.errors import Conflict, Invalid
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.eks import AwsEks
 from fractal_cloud.offers.cluster_versions import next_version
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import EXAMPLES
 
@@ -79,9 +79,9 @@ def test_only_clusters_that_are_named_are_described(world: World, sandbox: Sandb
         name="another", roleArn=seen.actual["roleArn"], resourcesVpcConfig={"subnetIds": seen.actual["subnets"]}
     )
     sandbox.aws.calls.clear()
-    assert [one.name for one in OFFER.sightings(world.cloud(), Look(frozenset({"platform"})))] == ["platform"]
+    assert [one.name for one in OFFER.sightings(world.cloud(), Query(frozenset({"platform"})))] == ["platform"]
     assert [call.operation for call in sandbox.aws.calls] == ["ListClusters", "DescribeCluster"]
-    assert len(list(OFFER.sightings(world.cloud(), Look()))) == 2
+    assert len(list(OFFER.sightings(world.cloud(), Query()))) == 2
 
 
 def test_what_a_client_of_its_api_needs_is_published(world: World) -> None:

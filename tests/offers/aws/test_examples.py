@@ -12,7 +12,7 @@ from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import LIVE_SYSTEM, World, under_test
 from tests.offers.aws.examples import EXAMPLES
 

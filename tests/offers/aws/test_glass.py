@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox, sandbox_env
+from fractal_sandbox import Sandbox, sandbox_env
 from tests.offers.aws.conftest import World, under_test
 from tests.offers.aws.examples import EXAMPLES
 

@@ -10,10 +10,10 @@ from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.aws.rules import LINK_MARK, flat, from_permissions, to_permissions
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import ANYTHING, GROUP, HTTPS, OTHER_GROUP, REGION, SSH, SUBNET, VPC
 
@@ -28,7 +28,7 @@ class TestVpc:
         world.create(VPC)
         world.create(VPC)
         world.person("ec2").create_vpc(CidrBlock="10.9.0.0/16")
-        names = [one.name for one in all_read(VPCS.sightings(world.cloud(), Look(frozenset({"net"}))))]
+        names = [one.name for one in all_sightings(VPCS.sightings(world.cloud(), Query(frozenset({"net"}))))]
         assert sorted(names)[-2:] == ["net", "net"]
         assert "" in names
 
@@ -66,7 +66,7 @@ class TestVpc:
     def test_swept_parameters_are_read_only_when_named(self, world: World, sandbox: Sandbox) -> None:
         made = world.create(VPC)
         sandbox.aws.calls.clear()
-        [seen] = [one for one in all_read(VPCS.sightings(world.cloud(), Look())) if one.name == "net"]
+        [seen] = [one for one in all_sightings(VPCS.sightings(world.cloud(), Query())) if one.name == "net"]
         assert "enableDnsSupport" not in seen.actual
         assert VPCS.sweep(world.cloud(), seen, ["enableDnsSupport"]) == {"enableDnsSupport": True}
         assert len(sandbox.aws.calls) == 1 + VPCS.sweep_calls(["enableDnsSupport"])
@@ -88,7 +88,13 @@ def test_a_subnet_is_found_in_its_vpc(world: World) -> None:
     assert subnet.parent_id == vpc.resource_id
     assert subnet.actual["vpc"] == vpc.resource_id
     assert (
-        len([one for one in all_read(SUBNETS.sightings(world.cloud(), Look())) if one.parent_id == vpc.resource_id])
+        len(
+            [
+                one
+                for one in all_sightings(SUBNETS.sightings(world.cloud(), Query()))
+                if one.parent_id == vpc.resource_id
+            ]
+        )
         == 1
     )
 

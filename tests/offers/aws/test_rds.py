@@ -10,9 +10,9 @@ import pytest
 from fractal_cloud.model.errors import Conflict, Invalid
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.rds import AwsRdsPostgres, _actual, _condition, final_snapshot
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import EXAMPLES
 
@@ -137,7 +137,7 @@ def test_databases_of_other_engines_are_not_ours_to_see(world: World) -> None:
         MasterUsername="root",
         MasterUserPassword="not-a-secret",
     )
-    assert list(OFFER.sightings(world.cloud(), Look())) == []
+    assert list(OFFER.sightings(world.cloud(), Query())) == []
     assert OFFER.read(world.cloud(), "other") is None
 
 

@@ -8,10 +8,10 @@ from fractal_cloud.model.errors import Conflict, Denied
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
 from fractal_cloud.offers.aws import s3 as buckets
 from fractal_cloud.offers.aws.s3 import AwsS3
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import LIVE_SYSTEM, World
 from tests.offers.aws.examples import EXAMPLES, REGION
 
@@ -32,7 +32,7 @@ def test_a_bucket_lies_in_its_region_whatever_the_agents_is(world: World, region
     assert found is not None
     assert (found.actual["region"], found.protocol) == (region, stamp(LIVE_SYSTEM))
     OFFER.tag(world.cloud("global"), found, ProtocolTags(reconcile=True), NO_TAGS)
-    assert [one.protocol.reconcile for one in all_read(OFFER.sightings(world.cloud("global"), Look()))] == [True]
+    assert [one.protocol.reconcile for one in all_sightings(OFFER.sightings(world.cloud("global"), Query()))] == [True]
     OFFER.delete(world.cloud("global"), found)
 
 
@@ -40,7 +40,7 @@ def test_only_regions_with_declared_buckets_are_asked_for_tags(world: World, san
     for name, region in (("ours", REGION), ("theirs", REGION), ("elsewhere", "us-east-1")):
         _create(world, name, region)
     sandbox.aws.calls.clear()
-    found = list(OFFER.sightings(world.cloud("global"), Look(frozenset({"ours", "not-there-yet"}))))
+    found = list(OFFER.sightings(world.cloud("global"), Query(frozenset({"ours", "not-there-yet"}))))
     assert {one.name for one in found} == {"ours", "theirs"}
     assert [call.call.region for call in sandbox.aws.calls.find(operation="GetResources")] == [REGION]
     assert sandbox.aws.calls.count(operation="GetBucketTagging") == 0
@@ -49,7 +49,7 @@ def test_only_regions_with_declared_buckets_are_asked_for_tags(world: World, san
 def test_without_names_all_buckets_are_told(world: World) -> None:
     for name, region in (("ours", REGION), ("elsewhere", "us-east-1")):
         _create(world, name, region)
-    found = {one.name: one.protocol for one in all_read(OFFER.sightings(world.cloud("global"), Look()))}
+    found = {one.name: one.protocol for one in all_sightings(OFFER.sightings(world.cloud("global"), Query()))}
     assert found == {"ours": stamp(LIVE_SYSTEM), "elsewhere": stamp(LIVE_SYSTEM)}
 
 

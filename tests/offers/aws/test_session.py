@@ -12,11 +12,11 @@ import pytest
 
 from fractal_cloud import __version__
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Throttled, Transient, Unreadable
-from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.aws.cloud import Aws, AwsSession, _drop_account_from_address, is_read
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.call_context import CallContext
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.aws.conftest import World
 from tests.offers.aws.examples import REGION, VPC
 
@@ -85,7 +85,7 @@ def test_reads_are_told_from_writes(operation: str, *, expected: bool) -> None:
 
 class TestSigning:
     def test_a_call_says_for_whom_and_why(self, cloud: Aws, sandbox: Sandbox) -> None:
-        with cloud.acting(Act("ls-a", "net", "force push")):
+        with cloud.calling_as(CallContext("ls-a", "net", "force push")):
             cloud.call("ec2", "describe_vpcs")
         [call] = sandbox.aws.calls.find(operation="DescribeVpcs")
         assert call.call.user_agent.endswith(f" fractal-cloud/{__version__} ls/ls-a component/net reason/force-push")
@@ -107,20 +107,20 @@ class TestSigning:
         assert " app/tenant-7 " in said
 
     def test_nothing_can_be_smuggled_into_the_user_agent(self, cloud: Aws, sandbox: Sandbox) -> None:
-        with cloud.acting(Act("a b\r\nX: y", "ü/z", "")):
+        with cloud.calling_as(CallContext("a b\r\nX: y", "ü/z", "")):
             cloud.call("ec2", "describe_vpcs")
         [call] = sandbox.aws.calls.find(operation="DescribeVpcs")
         assert call.call.user_agent.endswith("ls/a-b-X-y component/-z reason/-")
 
     def test_acting_ends_with_its_block_and_holds_for_its_thread_alone(self, cloud: Aws, sandbox: Sandbox) -> None:
-        with cloud.acting(Act("ls-a", "net", "deploy")), ThreadPoolExecutor(1) as pool:
+        with cloud.calling_as(CallContext("ls-a", "net", "deploy")), ThreadPoolExecutor(1) as pool:
             pool.submit(cloud.call, "ec2", "describe_vpcs").result()
         cloud.call("ec2", "describe_subnets")
         assert [call.origin.reason for call in sandbox.aws.calls.find("ec2")] == ["read", "read"]
 
     @pytest.mark.rule("C7")
     def test_request_ids_of_writes_are_collected_also_of_refused_ones(self, cloud: Aws) -> None:
-        with cloud.acting(Act("ls-a", "net", "deploy")) as act:
+        with cloud.calling_as(CallContext("ls-a", "net", "deploy")) as act:
             cloud.call("ec2", "describe_vpcs")
             assert act.request_ids == []
             cloud.call("ec2", "create_vpc", CidrBlock="10.0.0.0/16")
@@ -137,7 +137,7 @@ class TestFailing:
         with pytest.raises(Transient, match="unknown until the next look"):
             world.create(VPC)
         assert sandbox.aws.calls.count(operation="CreateVpc") == 1
-        assert len([one for one in installed()[VPCS].sightings(world.cloud(), Look()) if one.name == "net"]) == 1
+        assert len([one for one in installed()[VPCS].sightings(world.cloud(), Query()) if one.name == "net"]) == 1
 
     def test_a_server_fault_of_a_write_leaves_its_effect_unknown(self, cloud: Aws, sandbox: Sandbox) -> None:
         sandbox.aws.knobs.fail(operation="CreateVpc", times=None)
@@ -175,7 +175,7 @@ class TestFailing:
         sandbox.aws.knobs.page_size = 2
         sandbox.aws.knobs.fail_page(2, operation="DescribeVpcs", times=None)
         with pytest.raises(Unreadable):
-            list(installed()[VPCS].sightings(world.cloud(), Look()))
+            list(installed()[VPCS].sightings(world.cloud(), Query()))
 
     @pytest.mark.parametrize(
         ("operation", "parameters", "expected"),
@@ -228,7 +228,7 @@ class TestPaging:
             world.person("ec2").create_vpc(CidrBlock=f"10.{number}.0.0/16")
         sandbox.aws.knobs.page_size = 2
         sandbox.aws.calls.clear()
-        assert len(list(installed()[VPCS].sightings(world.cloud(), Look()))) == count
+        assert len(list(installed()[VPCS].sightings(world.cloud(), Query()))) == count
         assert sandbox.aws.calls.count(operation="DescribeVpcs") == -(-count // 2)
 
     def test_a_list_that_turns_in_a_circle_is_unreadable(self, cloud: Aws, monkeypatch: pytest.MonkeyPatch) -> None:

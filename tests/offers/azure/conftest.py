@@ -10,7 +10,7 @@ import pytest
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.cloud import AzureSession
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.azure.person import AzurePerson
 from tests.offers.azure.worlds import AzureWorld
 from tests.offers.worlds import provider_world

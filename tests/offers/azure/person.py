@@ -1,4 +1,4 @@
-"""Somebody with `az` in their hands: plain HTTP to Resource Manager, with a person's own token."""
+"""Somebody with `az` in their operator: plain HTTP to Resource Manager, with a person's own token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from fractal_cloud.sandbox.azure import GROUP, LOCATION, PATH, SUBSCRIPTION
+from fractal_sandbox.azure import GROUP, LOCATION, PATH, SUBSCRIPTION
 
 Item = dict[str, Any]
 

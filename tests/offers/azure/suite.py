@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.azure import hands
+from fractal_sandbox import Sandbox
+from tests.offers.azure import operator_actions
 from tests.offers.azure.examples import EXAMPLES
 from tests.offers.azure.worlds import AzureWorld
 from tests.offers.suites import Case, Stage, Suite
@@ -19,7 +19,7 @@ from tests.offers.worlds import provider_world
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type in a world of its own."""
     with provider_world(sandbox, folder, AzureWorld) as world:
-        yield Stage(world, hands.example_of(kind, world.azure))
+        yield Stage(world, operator_actions.example_of(kind, world.azure))
 
 
 SUITE = Suite(
@@ -31,10 +31,10 @@ SUITE = Suite(
             takes_time=case.takes_time,
             hazardous=bool(case.hazards),
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={kind.__name__: 18 for kind in hands.CASES},
+    effects={kind.__name__: 18 for kind in operator_actions.CASES},
     always=("AzureNsg",),
     machine="AzureNsg",
     creates="createOrUpdate*",

@@ -14,9 +14,9 @@ from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.azure.vm import AzureVm
 from fractal_cloud.offers.cluster_versions import next_version
-from fractal_cloud.offers.rest import Answer, Call, Door
+from fractal_cloud.offers.rest import Answer, Call, RestClient
 from tests.offers.azure.examples import EXAMPLES
-from tests.offers.azure.hands import CASES
+from tests.offers.azure.operator_actions import CASES
 from tests.offers.azure.worlds import AzureWorld
 
 
@@ -110,7 +110,7 @@ def test_an_update_of_what_reports_no_etag_never_turns_into_create_only() -> Non
             sent.append(headers)
             return Answer(Call(method, path, query), 200, {}, b"{}")
 
-    cloud = Azure(cast("Door", Listening()), Scope("azure", "sub", "shop"))
+    cloud = Azure(cast("RestClient", Listening()), Scope("azure", "sub", "shop"))
     cloud.put("/x", "1", {}, None)
     cloud.put("/x", "1", {}, 'W/"1"')
     cloud.put("/x", "1", {}, is_new=True)

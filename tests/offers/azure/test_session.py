@@ -17,16 +17,16 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import Act
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.cloud import AzureSession
-from fractal_cloud.offers.azure.faults import kind_of, told
+from fractal_cloud.offers.azure.errors import kind_of, told
 from fractal_cloud.offers.azure.kinds import VNET, canonical_id, group_in
 from fractal_cloud.offers.azure.vnet import AzureVnetOffer
 from fractal_cloud.offers.azure_login import CLOUDS
-from fractal_cloud.offers.offer import Look
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.azure import SUBSCRIPTION
+from fractal_cloud.offers.call_context import CallContext
+from fractal_cloud.offers.offer import Query
+from fractal_sandbox import Sandbox
+from fractal_sandbox.azure import SUBSCRIPTION
 from tests.offers.azure.person import AzurePerson
 
 
@@ -52,19 +52,19 @@ def test_every_cloud_of_the_vendor_has_its_address(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("FRACTAL_AZURE_ENDPOINT", raising=False)
     for name, (endpoint, _) in CLOUDS.items():
         monkeypatch.setenv("AZURE_CLOUD", name)
-        assert AzureSession()._door.base == endpoint
+        assert AzureSession()._client.base == endpoint
     monkeypatch.setenv("AZURE_CLOUD", "AZURE_MOON")
     with pytest.raises(Denied, match=r"AZURE_MOON.*must be one of"):
         AzureSession()
     monkeypatch.setenv("AZURE_CLOUD", "AZURE_CHINA_CLOUD")
     monkeypatch.setenv("FRACTAL_AZURE_ENDPOINT", "https://management.local.azurestack.external/")
-    assert AzureSession()._door.base == "https://management.local.azurestack.external"
+    assert AzureSession()._client.base == "https://management.local.azurestack.external"
 
 
 @pytest.mark.rule("S0")
 def test_a_group_that_is_not_there_is_empty_and_a_subscription_that_is_not_is_unreadable(session: AzureSession) -> None:
     nowhere = session.at(Scope("azure", SUBSCRIPTION, "nowhere"))
-    assert list(AzureVnetOffer().sightings(nowhere, Look())) == []
+    assert list(AzureVnetOffer().sightings(nowhere, Query())) == []
     assert AzureVnetOffer().read(nowhere, nowhere.id_of(VNET, "net")) is None
 
 
@@ -86,7 +86,7 @@ def test_a_list_that_is_refused_is_never_taken_for_empty(
     monkeypatch.setattr("fractal_cloud.offers.rest.READ_PAUSES", (0.0, 0.0))
     sandbox.azure.knobs.fail(operation="list*", times=None, **refused)
     with pytest.raises(error):
-        list(AzureVnetOffer().sightings(cloud, Look()))
+        list(AzureVnetOffer().sightings(cloud, Query()))
 
 
 def test_the_pause_that_azure_asks_for_is_told(cloud: Azure, sandbox: Sandbox) -> None:
@@ -138,7 +138,7 @@ def test_a_write_says_who_it_is_for_and_keeps_the_vendors_request_id(
     cloud: Azure, sandbox: Sandbox, person: AzurePerson
 ) -> None:
     path = cloud.id_of(VNET, "net")
-    with cloud.acting(Act("ls-a", "net", "deploy")) as act:
+    with cloud.calling_as(CallContext("ls-a", "net", "deploy")) as act:
         body = {"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}}
         cloud.put(path, VNET.version, {**body, "tags": {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a"}})
     assert len(act.request_ids) == 1

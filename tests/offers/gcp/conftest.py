@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fractal_cloud.offers.gcp.cloud import GcpSession
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.gcp.person import GcpPerson
 from tests.offers.gcp.suite import GcpWorld
 from tests.offers.worlds import provider_world

@@ -1,4 +1,4 @@
-"""Somebody with gcloud in their hands: plain HTTP to Google's APIs, with a person's own token."""
+"""Somebody with gcloud in their operator: plain HTTP to Google's APIs, with a person's own token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from fractal_cloud.sandbox.gcp import PATH, PROJECT, TOKENS
+from fractal_sandbox.gcp import PATH, PROJECT, TOKENS
 
 ZONE, REGION = "europe-west1-b", "europe-west1"
 Raw = dict[str, Any]

@@ -9,8 +9,8 @@ from pathlib import Path
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
 from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.gcp import hands
+from fractal_sandbox import Sandbox
+from tests.offers.gcp import operator_actions
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.person import GcpPerson
 from tests.offers.suites import Case, Stage, Suite
@@ -35,7 +35,7 @@ def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Sta
     """One type, with a person in the same project."""
     world_of = AtomicWorld if kind in (GcpGcsBucket, GcpCloudRun) else GcpWorld
     with provider_world(sandbox, folder, world_of) as world:
-        yield Stage(world, hands.example_of(kind, GcpPerson(sandbox.url)))
+        yield Stage(world, operator_actions.example_of(kind, GcpPerson(sandbox.url)))
 
 
 SUITE = Suite(
@@ -47,7 +47,7 @@ SUITE = Suite(
             takes_time=case.takes_time,
             hazardous=bool(case.hazards),
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
     effects={"GcpVm": 33, "GcpCloudRun": 21, "GcpGcsBucket": 21, "GcpGke": 28, "GcpPostgresDbms": 21},

@@ -13,7 +13,7 @@ from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.gcp.vm import GcpVm
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.gcp.suite import SUITE
 from tests.offers.suites import Stage
 
@@ -45,10 +45,10 @@ def stage(request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path: Pa
 def untag_before(stage: Stage, operation: str) -> None:
     """Take managed-by off in the very moment in which the agent's call arrives."""
     name = str(stage.example.declaration["id"])
-    hands = stage.example.hands
+    operator = stage.example.operator
 
     def untag(*_: object) -> None:
-        hands.untag(hands.find(name)[0], "managed-by")
+        operator.untag(operator.find(name)[0], "managed-by")
 
     stage.world.cloud.knobs.before_call(untag, times=1, operation=operation, actor="agent")
 
@@ -59,8 +59,8 @@ def test_a_person_wins_over_every_change_that_carries_a_precondition(stage: Stag
     kind = next(kind for kind in CHANGES if kind.type == stage.example.declaration["type"])
     parameter, operation = CHANGES[kind]
     world, name = stage.world, str(stage.example.declaration["id"])
-    [found] = stage.example.hands.find(name)
-    stage.example.hands.edit(found.resource_id, parameter, stage.example.changes[parameter])
+    [found] = stage.example.operator.find(name)
+    stage.example.operator.edit(found.resource_id, parameter, stage.example.changes[parameter])
     untag_before(stage, operation)
     world.cycle(2)
     assert world.status("ls-a", name) == "ManualOverride"
@@ -77,7 +77,7 @@ def test_a_person_wins_over_a_deletion_where_google_has_a_precondition_for_it(st
     untag_before(stage, DELETIONS[kind])
     world.deploy("ls-a", *stage.example.parents)
     world.survive()
-    is_there = bool(stage.example.hands.find(name))
+    is_there = bool(stage.example.operator.find(name))
     races = len(world.cloud.monitor.lost_races)
     assert (is_there, races) == ((True, 0) if kind in ATOMIC else (False, 1))
     assert not world.cloud.monitor.violations
@@ -86,17 +86,17 @@ def test_a_person_wins_over_a_deletion_where_google_has_a_precondition_for_it(st
 @pytest.mark.rule("T10", "T1")
 @pytest.mark.parametrize("stage", DELETIONS, indirect=True, ids=lambda kind: kind.__name__)
 def test_a_label_that_comes_between_reading_and_writing_them_all_survives(stage: Stage) -> None:
-    world, name, hands = stage.world, str(stage.example.declaration["id"]), stage.example.hands
-    hands.untag(hands.find(name)[0], "managed-by")
+    world, name, operator = stage.world, str(stage.example.declaration["id"]), stage.example.operator
+    operator.untag(operator.find(name)[0], "managed-by")
     world.cycle()
     writes = ("setLabels", "setResourceLabels", "updateService", "patchBucket", "patchInstance")
 
     def tag(*_: object) -> None:
-        hands.tag(hands.find(name)[0], {"note": "mine"})
+        operator.tag(operator.find(name)[0], {"note": "mine"})
 
     for operation in writes:
         world.cloud.knobs.before_call(tag, times=1, operation=operation, actor="agent")
     world.force_push("ls-a", name)
     world.survive()
-    assert hands.find(name)[0].tags["note"] == "mine"
+    assert operator.find(name)[0].tags["note"] == "mine"
     world.assert_safe()

@@ -15,8 +15,8 @@ from fractal_cloud.offers.gcp.cloud import GcpSession
 from fractal_cloud.offers.gcp.firewall import GcpFirewall
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.registry import installed
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.person import GcpPerson
@@ -71,7 +71,7 @@ def test_what_is_not_there_is_missing_and_never_made(world: GcpWorld, person: Gc
 def test_what_google_made_unasked_is_told_apart(session: GcpSession) -> None:
     for kind, place in ((GcpVpc, "global"), (GcpSubnet, "europe-west1")):
         offer, cloud = installed()[kind.type], session.at(Scope("gcp", "fractal-sandbox", place))
-        made = {one.name: offer.comes_by_itself(one) for one in all_read(offer.sightings(cloud, Look()))}
+        made = {one.name: offer.is_provider_default(one) for one in all_sightings(offer.sightings(cloud, Query()))}
         assert made == {"default": True, "inner": False}
 
 

@@ -17,7 +17,7 @@ from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.policy import policy
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.gcp.vm import GcpVm
-from fractal_cloud.sandbox.gcp import PROJECT
+from fractal_sandbox.gcp import PROJECT
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.person import GcpPerson
 from tests.offers.gcp.suite import GcpWorld

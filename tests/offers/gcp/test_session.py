@@ -21,14 +21,14 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import Act, acting
+from fractal_cloud.offers.call_context import CallContext, calling_as
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucketOffer
 from fractal_cloud.offers.gcp.cloud import GcpSession
-from fractal_cloud.offers.gcp.faults import GoogleDialect, check_operation, check_whole
+from fractal_cloud.offers.gcp.errors import GoogleDialect, check_operation, check_whole
 from fractal_cloud.offers.gcp.vm import GcpVmOffer
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.rest import Answer, Call
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.gcp.person import ZONE, GcpPerson
 
 PROJECT, OTHER = "fractal-sandbox", "fractal-sandbox-2"
@@ -70,7 +70,7 @@ def test_one_project_shows_nothing_of_another(session: GcpSession, google: Sandb
     person = GcpPerson(google.url)
     person.call("POST", "/storage/v1/b", {"name": "mine", "location": "EU"}, project=PROJECT)
     person.call("POST", "/storage/v1/b", {"name": "theirs", "location": "EU"}, project=OTHER)
-    seen = GcpGcsBucketOffer().sightings(session.at(Scope("gcp", PROJECT, "global")), Look())
+    seen = GcpGcsBucketOffer().sightings(session.at(Scope("gcp", PROJECT, "global")), Query())
     assert [one.name for one in seen] == ["mine"]
     session.realms()
     assert GcpGcsBucketOffer().read(session.at(Scope("gcp", PROJECT, "global")), "theirs") is None
@@ -104,15 +104,15 @@ def test_every_service_is_asked_at_its_own_address(session: GcpSession, monkeypa
     monkeypatch.delenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE")
     monkeypatch.delenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL")
     monkeypatch.setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "cloud.sovereign.example")
-    assert session.door("storage").base == "https://storage.private.example/storage/v1"
-    assert session.door("compute").base == "https://compute.cloud.sovereign.example/compute/v1"
-    assert session.door("sql").base == "https://sqladmin.cloud.sovereign.example"
+    assert session.client("storage").base == "https://storage.private.example/storage/v1"
+    assert session.client("compute").base == "https://compute.cloud.sovereign.example/compute/v1"
+    assert session.client("sql").base == "https://sqladmin.cloud.sovereign.example"
 
 
 @pytest.mark.rule("C7")
 def test_writes_say_for_whom_and_leave_their_request_id(session: GcpSession, google: Sandbox) -> None:
     cloud = session.at(Scope("gcp", PROJECT, "global"))
-    with acting(Act("ls-a", "photos", "create")) as act:
+    with calling_as(CallContext("ls-a", "photos", "create")) as act:
         body = {
             "name": "a-bucket",
             "location": "EU",
@@ -207,10 +207,10 @@ def test_a_look_is_one_call_per_page_however_many_machines(session: GcpSession, 
         person.call("POST", person.instance("").rstrip("/"), body)
     cloud = session.at(Scope("gcp", PROJECT, ZONE))
     google.gcp.calls.clear()
-    assert len(list(GcpVmOffer().sightings(cloud, Look()))) == 5
+    assert len(list(GcpVmOffer().sightings(cloud, Query()))) == 5
     assert google.gcp.calls.count(operation="list*") == 1
     google.gcp.knobs.page_size = 2
     google.gcp.calls.clear()
-    assert len(list(GcpVmOffer().sightings(cloud, Look()))) == 5
+    assert len(list(GcpVmOffer().sightings(cloud, Query()))) == 5
     assert google.gcp.calls.count(operation="list*") == 3
     assert google.gcp.calls.count(operation="get*") == 0

@@ -9,7 +9,7 @@ import pytest
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.hetzner.cloud import Hetzner, HetznerSession
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.hetzner.person import HetznerPerson
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
 

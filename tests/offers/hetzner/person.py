@@ -6,7 +6,7 @@ from typing import Any
 
 import hcloud
 
-from fractal_cloud.sandbox import sandbox_env
+from fractal_sandbox import sandbox_env
 
 Item = dict[str, Any]
 SUBNET = {"type": "cloud", "ip_range": "10.9.1.0/24", "network_zone": "eu-central"}

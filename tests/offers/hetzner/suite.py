@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.hetzner import hands
+from fractal_sandbox import Sandbox
+from tests.offers.hetzner import operator_actions
 from tests.offers.hetzner.examples import EXAMPLES
 from tests.offers.hetzner.worlds import hetzner_world
 from tests.offers.suites import Case, Stage, Suite
@@ -18,7 +18,7 @@ from tests.offers.suites import Case, Stage, Suite
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type in a world of its own."""
     with hetzner_world(sandbox, folder) as world:
-        yield Stage(world, hands.example_of(kind, world.hetzner))
+        yield Stage(world, operator_actions.example_of(kind, world.hetzner))
 
 
 SUITE = Suite(
@@ -30,7 +30,7 @@ SUITE = Suite(
             takes_time=case.takes_time,
             hazardous=bool(case.hazards),
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
     effects={

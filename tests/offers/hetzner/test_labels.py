@@ -8,11 +8,11 @@ import pytest
 
 from fractal_cloud.model.errors import Overtaken
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.hetzner.cloud import Hetzner
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewall, HetznerFirewallOffer
 from fractal_cloud.offers.hetzner.tags import relabelled
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.hetzner.examples import EXAMPLES, allow
 from tests.offers.hetzner.person import HetznerPerson
 from tests.offers.hetzner.worlds import HetznerWorld
@@ -94,7 +94,7 @@ def test_labels_that_change_between_the_looks_before_a_deletion_stop_it(
 ) -> None:
     made = person.create("firewalls", "wall", labels=stamp("ls-a").to_mapping())
     offer = HetznerFirewallOffer()
-    with cloud.acting(Act("ls-a", "wall", "delete")):
+    with cloud.calling_as(CallContext("ls-a", "wall", "delete")):
         seen = offer.read(cloud, str(made["id"]))
         assert seen is not None
         person.relabel("firewalls", made["id"], managed_by=None)

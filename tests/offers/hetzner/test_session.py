@@ -24,17 +24,17 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import stamp
 from fractal_cloud.offers import rest
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.hetzner import cloud as cloud_module
 from fractal_cloud.offers.hetzner.allowance import LIMIT, REMAINING, Allowance
 from fractal_cloud.offers.hetzner.cloud import Hetzner, HetznerSession
 from fractal_cloud.offers.hetzner.credentials import CONFIG, CONTEXT, ENDPOINT, PROJECT, TOKEN, credentials
 from fractal_cloud.offers.hetzner.policy import policy
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.hetzner import READ_ONLY_TOKEN
+from fractal_sandbox import Sandbox
+from fractal_sandbox.hetzner import READ_ONLY_TOKEN
 from tests.offers.hetzner.person import HetznerPerson
 
-ACT = Act("ls-a", "web", "deploy")
+DEPLOY = CallContext("ls-a", "web", "deploy")
 CONTEXTS = """
 active_context = "live"
 [preferences]
@@ -121,7 +121,7 @@ def test_without_a_token_it_is_said_what_to_do(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.rule("C7")
 def test_a_write_is_signed_and_its_request_id_is_kept(cloud: Hetzner, project: Sandbox) -> None:
-    with cloud.acting(Act("ls-a", "web", "deploy")) as act:
+    with cloud.calling_as(CallContext("ls-a", "web", "deploy")) as act:
         cloud.create("firewalls", firewall("wall"))
         list(cloud.items("firewalls"))
     assert len(act.request_ids) == 1
@@ -136,7 +136,7 @@ def test_a_write_whose_answer_does_not_come_is_sent_once(
 ) -> None:
     monkeypatch.setattr(cloud_module, "WRITE_SECONDS", 0.2)
     project.hetzner.knobs.latency(0.5, operation="create", actor="agent")
-    with cloud.acting(ACT), pytest.raises(Transient, match="unknown until the next look"):
+    with cloud.calling_as(DEPLOY), pytest.raises(Transient, match="unknown until the next look"):
         cloud.create("firewalls", firewall("wall"))
     until = time.monotonic() + 30
     while not project.hetzner.calls.count(operation="create") and time.monotonic() < until:
@@ -149,7 +149,7 @@ def test_a_write_whose_answer_does_not_come_is_sent_once(
 @pytest.mark.parametrize("code", ["conflict", "rate_limit_exceeded", "bad_gateway", "timeout"])
 def test_a_write_that_the_vendors_client_would_repeat_is_sent_once(cloud: Hetzner, project: Sandbox, code: str) -> None:
     project.hetzner.knobs.fail(operation="create", code=code, status=409, times=None)
-    with cloud.acting(ACT), pytest.raises(CloudError):
+    with cloud.calling_as(DEPLOY), pytest.raises(CloudError):
         cloud.create("firewalls", firewall("wall"))
     assert project.hetzner.calls.count(operation="create") == 1
 
@@ -203,7 +203,7 @@ def test_every_refusal_is_one_of_the_closed_set(
 ) -> None:
     monkeypatch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
     project.hetzner.knobs.fail(status=status, code=code, times=None, actor="agent")
-    with cloud.acting(ACT), pytest.raises(CloudError) as written:
+    with cloud.calling_as(DEPLOY), pytest.raises(CloudError) as written:
         cloud.create("firewalls", firewall("wall"))
     assert type(written.value) is kind
     assert written.value.code == code
@@ -218,7 +218,7 @@ def test_a_token_that_only_reads_is_told_what_it_lacks(project: Sandbox, monkeyp
     session = HetznerSession()
     reader = session.at(Scope("hetzner", session.realms()[""], "global"))
     assert list(reader.items("servers")) == []
-    with reader.acting(ACT), pytest.raises(Denied, match="fractal agent policy --provider hetzner"):
+    with reader.calling_as(DEPLOY), pytest.raises(Denied, match="fractal agent policy --provider hetzner"):
         reader.create("firewalls", firewall("wall"))
 
 

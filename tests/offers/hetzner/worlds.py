@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers import rest
-from fractal_cloud.offers.hetzner.cloud import HetznerDoor
+from fractal_cloud.offers.hetzner.cloud import HetznerClient
 from fractal_cloud.offers.rest import Answer, Call
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.faults.effects import Effects
 from tests.offers.hetzner.person import HetznerPerson
 from tests.offers.worlds import ProviderWorld, provider_world
 
-_send = HetznerDoor.send
+_send = HetznerClient.send
 
 
 class HetznerWorld(ProviderWorld):
@@ -34,14 +34,14 @@ class HetznerWorld(ProviderWorld):
 def through_the_client(patch: pytest.MonkeyPatch, effects: Effects) -> None:
     """Have every writing call of an agent in this process counted as an effect; reads are tried again at once."""
 
-    def send(door: HetznerDoor, call: Call) -> Answer:
+    def send(client: HetznerClient, call: Call) -> Answer:
         if call.is_read:
-            return _send(door, call)
+            return _send(client, call)
         name = f"{call.method} {call.path.rsplit('/', 1)[-1]}"
-        answer: Answer = effects.write(name, lambda: _send(door, call))
+        answer: Answer = effects.write(name, lambda: _send(client, call))
         return answer
 
-    patch.setattr(HetznerDoor, "send", send)
+    patch.setattr(HetznerClient, "send", send)
     patch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
 
 

@@ -10,7 +10,7 @@ import pytest
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.kubernetes.person import KubernetesPerson
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 

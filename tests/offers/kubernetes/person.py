@@ -1,4 +1,4 @@
-"""Somebody with kubectl in their hands: plain HTTP to the API server, with a person's own token."""
+"""Somebody with kubectl in their operator: plain HTTP to the API server, with a person's own token."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from fractal_cloud.sandbox import sandbox_env
-from fractal_cloud.sandbox.kubernetes import CLUSTERS
+from fractal_sandbox import sandbox_env
+from fractal_sandbox.kubernetes import CLUSTERS
 
 Object = dict[str, Any]
 

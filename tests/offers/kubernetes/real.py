@@ -16,20 +16,20 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes import CLUSTERS
-from fractal_cloud.sandbox.kubernetes.admission import Admission
-from fractal_cloud.sandbox.kubernetes.cloud import Answer, KubernetesCloud
-from fractal_cloud.sandbox.kubernetes.controllers import Controllers
-from fractal_cloud.sandbox.kubernetes.errors import ApiError, gone, not_found
-from fractal_cloud.sandbox.kubernetes.judging import Watching
-from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Object
-from fractal_cloud.sandbox.kubernetes.networking import Addresses
-from fractal_cloud.sandbox.kubernetes.reading import Reading
-from fractal_cloud.sandbox.kubernetes.request import KubeRequest, Target
-from fractal_cloud.sandbox.kubernetes.writing import Plan, Writing
-from fractal_cloud.sandbox.monitor import Finding
-from fractal_cloud.sandbox.wire import Environ, Stream
+from fractal_sandbox import Sandbox
+from fractal_sandbox.kubernetes import CLUSTERS
+from fractal_sandbox.kubernetes.admission import Admission
+from fractal_sandbox.kubernetes.cloud import Answer, KubernetesCloud
+from fractal_sandbox.kubernetes.controllers import Controllers
+from fractal_sandbox.kubernetes.errors import ApiError, gone, not_found
+from fractal_sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Object
+from fractal_sandbox.kubernetes.monitoring import Watching
+from fractal_sandbox.kubernetes.networking import Addresses
+from fractal_sandbox.kubernetes.reading import Reading
+from fractal_sandbox.kubernetes.request import KubeRequest, Target
+from fractal_sandbox.kubernetes.writing import Plan, Writing
+from fractal_sandbox.monitor import Finding
+from fractal_sandbox.wire import Environ, Stream
 from tests.offers.kubernetes.server import Reply, ServedKinds, ServedStore, Server, path_of
 
 KUBECONFIG: Final = os.environ.get("KUBECONFIG_REAL", "")

@@ -17,10 +17,10 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 import yaml
 
-from fractal_cloud.sandbox.kubernetes.errors import ApiError
-from fractal_cloud.sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Kind, Kinds, Object
-from fractal_cloud.sandbox.kubernetes.request import Target
-from fractal_cloud.sandbox.kubernetes.store import Store
+from fractal_sandbox.kubernetes.errors import ApiError
+from fractal_sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Kind, Kinds, Object
+from fractal_sandbox.kubernetes.request import Target
+from fractal_sandbox.kubernetes.store import Store
 
 JSON: Final = "application/json"
 _SLICE: Final = 0.2

@@ -7,24 +7,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.kubernetes import hands
+from fractal_sandbox import Sandbox
+from tests.offers.kubernetes import operator_actions
 from tests.offers.kubernetes.examples import EXAMPLES
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 from tests.offers.suites import Case, Stage, Suite
 
-KINDS = {kind.type: kind for kind in hands.CASES}
+KINDS = {kind.type: kind for kind in operator_actions.CASES}
 
 
 @contextmanager
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type, in the first cluster."""
     with kubernetes_world(sandbox, folder, KubernetesWorld) as world:
-        example = hands.example_of(kind, world.kube)
+        example = operator_actions.example_of(kind, world.kube)
         yield Stage(
             world,
             example,
-            {str(one["id"]): hands.example_of(KINDS[one["type"]], world.kube) for one in example.parents},
+            {str(one["id"]): operator_actions.example_of(KINDS[one["type"]], world.kube) for one in example.parents},
         )
 
 
@@ -37,7 +37,7 @@ SUITE = Suite(
             takes_time=case.takes_time,
             hazardous=bool(case.hazards),
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
     effects={

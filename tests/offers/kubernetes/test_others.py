@@ -11,7 +11,7 @@ from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.kubernetes import claim as claim_module
 from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaimOffer
-from fractal_cloud.offers.kubernetes.faults import Answer, is_unknown_kind
+from fractal_cloud.offers.kubernetes.errors import Answer, is_unknown_kind
 from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPolicy
 from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule, from_rules, to_rules
 from fractal_cloud.offers.kubernetes.service import KubernetesService

@@ -24,12 +24,12 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import Act
+from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.kubernetes import calls
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import BY_AUTHORITY, Cluster, KubernetesSession, _fingerprint
 from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, HOST, SECRET, SERVICE
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.person import KubernetesPerson
 
 NOBODY = "http://127.0.0.1:9"
@@ -168,7 +168,7 @@ def test_declaring_and_importing_offers_needs_no_sdk() -> None:
 def test_calls_are_signed_with_who_they_are_for_and_writes_give_their_audit_id(
     cloud: Kubernetes, clusters: Sandbox
 ) -> None:
-    with cloud.acting(Act("ls-a", "front", "create")) as act:
+    with cloud.calling_as(CallContext("ls-a", "front", "create")) as act:
         cloud.create(SERVICE, service("front"))
         cloud.get(SERVICE, "front")
     [made] = clusters.kubernetes.calls.find(actor="agent", writes_only=True)

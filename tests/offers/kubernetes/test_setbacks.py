@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.moments import Moments
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.real import KUBECONFIG

@@ -14,11 +14,11 @@ from fractal_cloud.offers.kubernetes import cloud as cloud_module
 from fractal_cloud.offers.kubernetes import watching
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
-from fractal_cloud.offers.kubernetes.faults import Answer
+from fractal_cloud.offers.kubernetes.errors import Answer
 from fractal_cloud.offers.kubernetes.kinds import SERVICE
 from fractal_cloud.offers.kubernetes.watching import Watch
 from fractal_cloud.offers.registry import installed
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.person import KubernetesPerson
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world

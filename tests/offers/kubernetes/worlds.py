@@ -12,8 +12,8 @@ import pytest
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
 from fractal_cloud.offers.kubernetes.calls import Call
 from fractal_cloud.offers.kubernetes.cloud import Cluster, KubernetesSession
-from fractal_cloud.offers.kubernetes.faults import Answer
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_cloud.offers.kubernetes.errors import Answer
+from fractal_sandbox import Sandbox, agent_env
 from tests.faults.effects import Effects
 from tests.faults.worlds import FaultyWorld
 from tests.offers.kubernetes.person import KubernetesPerson

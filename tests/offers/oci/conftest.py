@@ -10,7 +10,7 @@ import pytest
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci.calls import Oci
 from fractal_cloud.offers.oci.cloud import OciSession
-from fractal_cloud.sandbox import Sandbox, agent_env
+from fractal_sandbox import Sandbox, agent_env
 from tests.offers.oci.examples import REGION
 from tests.offers.oci.person import OciPerson
 from tests.offers.oci.worlds import OciWorld, alone

@@ -1,4 +1,4 @@
-"""Somebody with the oci command line in their hands: plain HTTP, signed with a person's own key."""
+"""Somebody with the oci command line in their operator: plain HTTP, signed with a person's own key."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from fractal_cloud.sandbox import sandbox_env
-from fractal_cloud.sandbox.oci import key_id
-from fractal_cloud.sandbox.oci.buckets import NAMESPACE
-from fractal_cloud.sandbox.oci.cloud import COMPARTMENTS
-from fractal_cloud.sandbox.oci.keys import private_pem
+from fractal_sandbox import sandbox_env
+from fractal_sandbox.oci import key_id
+from fractal_sandbox.oci.buckets import NAMESPACE
+from fractal_sandbox.oci.cloud import COMPARTMENTS
+from fractal_sandbox.oci.keys import private_pem
 
 Item = dict[str, Any]
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.sandbox import Sandbox
-from tests.offers.oci import hands
+from fractal_sandbox import Sandbox
+from tests.offers.oci import operator_actions
 from tests.offers.oci.examples import EXAMPLES
 from tests.offers.oci.worlds import OciWorld
 from tests.offers.suites import REFUSALS, Case, Stage, Suite
@@ -19,7 +19,7 @@ from tests.offers.worlds import provider_world
 def stage(sandbox: Sandbox, folder: Path, kind: type[Component]) -> Iterator[Stage]:
     """One type in a world of its own."""
     with provider_world(sandbox, folder, OciWorld) as world:
-        yield Stage(world, hands.example_of(kind, world.oci))
+        yield Stage(world, operator_actions.example_of(kind, world.oci))
 
 
 SUITE = Suite(
@@ -30,7 +30,7 @@ SUITE = Suite(
             takes_time=case.takes_time,
             hazardous=bool(case.hazards),
         )
-        for kind, case in hands.CASES.items()
+        for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
     effects={"OciVcn": 23, "OciSubnet": 23, "OciInstance": 25, "OciBucket": 23},

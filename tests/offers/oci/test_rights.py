@@ -9,8 +9,8 @@ from fractal_cloud.offers.oci.bucket import OciBucketOffer
 from fractal_cloud.offers.oci.calls import Oci
 from fractal_cloud.offers.oci.policy import policy
 from fractal_cloud.offers.oci.vcn import OciVcnOffer
-from fractal_cloud.offers.offer import Look
-from fractal_cloud.sandbox import Sandbox
+from fractal_cloud.offers.offer import Query
+from fractal_sandbox import Sandbox
 from tests.offers.oci.declaring import bucket, vcn
 from tests.offers.oci.person import OciPerson
 from tests.offers.oci.worlds import OciWorld
@@ -23,7 +23,7 @@ def test_a_list_that_is_not_found_is_denied_and_never_empty(cloud: Oci, tenancy:
     tenancy.oci.knobs.fail(operation="list*", **HIDDEN)
     for offer in (OciVcnOffer(), OciBucketOffer()):
         with pytest.raises(Denied):
-            list(offer.sightings(cloud, Look()))
+            list(offer.sightings(cloud, Query()))
 
 
 @pytest.mark.rule("S0")

@@ -22,12 +22,12 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci import credentials, regions
 from fractal_cloud.offers.oci.calls import Oci, Subscription, Vnic
 from fractal_cloud.offers.oci.cloud import OciSession
-from fractal_cloud.offers.oci.faults import OciDialect
-from fractal_cloud.offers.rest import Door
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.oci import REGION, TENANCY, USERS, key_id
-from fractal_cloud.sandbox.oci.keys import fingerprint, private_pem
-from fractal_cloud.sandbox.wire import Environ, HttpServer, StartResponse
+from fractal_cloud.offers.oci.errors import OciDialect
+from fractal_cloud.offers.rest import RestClient
+from fractal_sandbox import Sandbox
+from fractal_sandbox.oci import REGION, TENANCY, USERS, key_id
+from fractal_sandbox.oci.keys import fingerprint, private_pem
+from fractal_sandbox.wire import Environ, HttpServer, StartResponse
 from tests.offers.oci.worlds import alone
 
 TEAM, NETWORK = "ocid1.compartment.oc1..sandboxteam", "ocid1.compartment.oc1..sandboxnetwork"
@@ -284,9 +284,9 @@ class TwoRegions:
         self.vnics: dict[str, Vnic] = {}
         self.asked: list[tuple[str, str]] = []
 
-    def door(self, service: str, region: str) -> Door:
+    def client(self, service: str, region: str) -> RestClient:
         self.asked.append((service, region))
-        return Door("http://127.0.0.1:9", OciDialect(credentials.find))
+        return RestClient("http://127.0.0.1:9", OciDialect(credentials.find))
 
     def namespace(self, region: str) -> str:
         return region
@@ -299,15 +299,15 @@ class TwoRegions:
 
 
 def test_identities_are_dealt_with_in_the_home_region_and_everything_else_where_it_is(nobody: Path) -> None:
-    doors = TwoRegions()
-    cloud = Oci(doors, Scope("oci", TEAM, REGION))
+    clients = TwoRegions()
+    cloud = Oci(clients, Scope("oci", TEAM, REGION))
     for service in ("identity", "core", "objectstorage"):
         with pytest.raises(Denied):
             cloud.find(service, "/somewhere")
-    assert doors.asked == [("identity", "us-ashburn-1"), ("core", REGION), ("objectstorage", REGION)]
+    assert clients.asked == [("identity", "us-ashburn-1"), ("core", REGION), ("objectstorage", REGION)]
     assert cloud.region_key == "FRA"
     with pytest.raises(Invalid, match="not subscribed to 'sa-bogota-1'"):
-        _ = Oci(doors, Scope("oci", TEAM, "sa-bogota-1")).region_key
+        _ = Oci(clients, Scope("oci", TEAM, "sa-bogota-1")).region_key
 
 
 def test_what_speaks_as_s3_has_an_address_of_its_own_in_every_realm(nobody: Path) -> None:

@@ -6,18 +6,18 @@ import pytest
 
 from fractal_cloud.model.errors import Overtaken, Unreadable
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
-from fractal_cloud.offers.acting import Act
-from fractal_cloud.offers.items import all_read
+from fractal_cloud.offers.call_context import CallContext
+from fractal_cloud.offers.items import all_sightings
 from fractal_cloud.offers.oci.bucket import OciBucketOffer
 from fractal_cloud.offers.oci.calls import Oci
 from fractal_cloud.offers.oci.tags import protocol_of, rewritten
 from fractal_cloud.offers.oci.vcn import OciVcnOffer
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.offer import Query
 from tests.offers.oci.declaring import vcn
 from tests.offers.oci.person import BUCKETS, CORE, OciPerson
 from tests.offers.oci.worlds import OciWorld
 
-ACT = Act("ls-a", "net", "handshake")
+CONTEXT = CallContext("ls-a", "net", "handshake")
 MANAGED = {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile", "fractal-cloud-owner": "ls-a"}
 
 
@@ -46,7 +46,7 @@ def test_a_tag_write_is_refused_if_anything_changed_since_it_was_read(cloud: Oci
     seen = offer.read(cloud, made)
     assert seen is not None
     person.call("PUT", f"{CORE}/vcns/{made}", {"freeformTags": {**MANAGED, "Team": "pay"}})
-    with cloud.acting(ACT), pytest.raises(Overtaken):
+    with cloud.calling_as(CONTEXT), pytest.raises(Overtaken):
         offer.tag(cloud, seen, NO_TAGS, ProtocolTags(reconcile=True))
     found = person.get(f"{CORE}/vcns/{made}")
     assert found is not None
@@ -57,11 +57,11 @@ def test_a_tag_write_is_refused_if_anything_changed_since_it_was_read(cloud: Oci
 def test_no_write_goes_out_without_an_etag(cloud: Oci, person: OciPerson) -> None:
     person.create(BUCKETS, name="objects", freeformTags=MANAGED)
     offer = OciBucketOffer()
-    [listed] = all_read(offer.sightings(cloud, Look()))
+    [listed] = all_sightings(offer.sightings(cloud, Query()))
     assert listed.revision is None, "a list tells no etag that could be relied on"
-    with cloud.acting(ACT), pytest.raises(Unreadable, match="without an etag"):
+    with cloud.calling_as(CONTEXT), pytest.raises(Unreadable, match="without an etag"):
         offer.delete(cloud, listed)
-    with cloud.acting(ACT), pytest.raises(Unreadable, match="without an etag"):
+    with cloud.calling_as(CONTEXT), pytest.raises(Unreadable, match="without an etag"):
         offer.tag(cloud, listed, NO_TAGS, ProtocolTags(reconcile=True))
 
 

@@ -14,7 +14,7 @@ from fractal_cloud.model.errors import DeclarationError, Denied, Invalid, Unread
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.postgres.cloud import PostgresCloud, PostgresSession
 from fractal_cloud.offers.postgres.server import PostgresServer, PostgresServerOffer, SslMode
 from fractal_cloud.offers.registry import installed
@@ -91,7 +91,7 @@ def test_it_is_declared_in_python_under_its_short_name() -> None:
 @pytest.mark.rule("S5")
 def test_a_server_is_seen_without_any_credentials(address: tuple[str, int]) -> None:
     cloud = at(*address)
-    (seen,) = OFFER.sightings(cloud, Look())
+    (seen,) = OFFER.sightings(cloud, Query())
     assert seen.outputs == {"endpointAddress": address[0], "endpointPort": address[1]}
     assert set(seen.outputs) == set(OFFER.outputs)
     assert seen.protocol == NO_TAGS
@@ -105,13 +105,13 @@ def test_where_nobody_answers_it_is_unreadable_and_not_absent() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(Unreadable, match=f"127.0.0.1:{port} cannot be reached"):
-        list(OFFER.sightings(at("127.0.0.1", port), Look()))
+        list(OFFER.sightings(at("127.0.0.1", port), Query()))
 
 
 @pytest.mark.rule("S1", "S5")
 def test_no_verb_writes_to_a_server(address: tuple[str, int]) -> None:
     cloud = at(*address)
-    (seen,) = OFFER.sightings(cloud, Look())
+    (seen,) = OFFER.sightings(cloud, Query())
     wanted = Wanted(PostgresServer(id="db", host=address[0]), "ls-a")
     writes: list[Callable[[], None]] = [
         lambda: OFFER.create(cloud, wanted, NO_TAGS),

@@ -9,9 +9,9 @@ import pytest
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.vsphere.cloud import VERSION
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.vsphere.cloud import VERSION
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.vsphere.examples import FOLDER
 from tests.offers.vsphere.person import VspherePerson
 from tests.offers.vsphere.worlds import VsphereWorld, vsphere_world

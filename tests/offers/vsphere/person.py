@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pyVmomi import SoapAdapter, vim
 
-from fractal_cloud.sandbox import sandbox_env
+from fractal_sandbox import sandbox_env
 from tests.offers.vsphere.examples import DATASTORE, FOLDER, POOL
 
 CATEGORY = "fractal-cloud"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.vsphere.vm import VsphereVm
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.vsphere.cloud import VERSION
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox
+from fractal_sandbox.vsphere.cloud import VERSION
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.suites import Case, Stage, Suite
-from tests.offers.vsphere.hands import example_of
+from tests.offers.vsphere.operator_actions import example_of
 from tests.offers.vsphere.worlds import WITH_TAGS, vsphere_world
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.rules import words
-from fractal_cloud.sandbox.calls import RecordedCall
 from fractal_cloud.testing import Found
+from fractal_sandbox.calls import RecordedCall
 from tests.faults.effects import Fault, Killed
 from tests.offers.vsphere.examples import declaration
-from tests.offers.vsphere.hands import MachineHands
+from tests.offers.vsphere.operator_actions import MachineActions
 from tests.offers.vsphere.worlds import VsphereWorld
 
 LIVE_SYSTEM = "ls-machines"
@@ -46,8 +46,8 @@ def _die(world: VsphereWorld, name: str, at: int, fault: Fault = Fault.KILLED_AF
     world.restart_agent()
 
 
-def _hands(world: VsphereWorld) -> MachineHands:
-    return MachineHands(world.vsphere)
+def _hands(world: VsphereWorld) -> MachineActions:
+    return MachineActions(world.vsphere)
 
 
 def _found(world: VsphereWorld, name: str) -> Found:

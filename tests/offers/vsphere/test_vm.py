@@ -9,17 +9,17 @@ import pytest
 
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.tags import NO_TAGS, stamp
-from fractal_cloud.offers.acting import Act, acting
-from fractal_cloud.offers.items import all_read
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.call_context import CallContext, calling_as
+from fractal_cloud.offers.items import all_sightings
+from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.vsphere import policy
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
 from fractal_cloud.offers.vsphere.credentials import credentials
 from fractal_cloud.offers.vsphere.tags import names_of
 from fractal_cloud.offers.vsphere.vm import VsphereVm, VsphereVmOffer
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.vsphere.cloud import VERSION
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox
+from fractal_sandbox.vsphere.cloud import VERSION
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.vsphere.examples import declaration
 from tests.offers.vsphere.person import VspherePerson
 from tests.offers.vsphere.worlds import WITH_TAGS, VsphereWorld, vsphere_world
@@ -92,9 +92,13 @@ def test_a_creation_is_known_by_its_instance_uuid_and_the_journal_gets_the_task(
     offer = VsphereVmOffer()
     component = VsphereVm.from_parameters("box", declaration("box")["parameters"])
     component.name = "box"
-    with acting(Act(LIVE_SYSTEM, "box", "create")) as act:
+    with calling_as(CallContext(LIVE_SYSTEM, "box", "create")) as act:
         made = offer.create(cloud, Wanted(component, LIVE_SYSTEM, token="first"), stamp(LIVE_SYSTEM))
-    assert [one.resource_id for one in offer.sightings(cloud, Look())] == [made.resource_id] == [offer.mark("first")]
+    assert (
+        [one.resource_id for one in offer.sightings(cloud, Query())]
+        == [made.resource_id]
+        == [offer.predicted_id("first")]
+    )
     assert any(one.startswith("task-") for one in act.request_ids)
     assert offer.tags_follow(cloud) is (vcenter.vsphere.version == VERSION)
     assert made.protocol == (NO_TAGS if offer.tags_follow(cloud) else stamp(LIVE_SYSTEM))
@@ -117,11 +121,11 @@ def test_a_machine_that_was_moved_and_renamed_is_found_by_its_id_and_says_where_
     cloud: Vsphere, person: VspherePerson
 ) -> None:
     machine = person.create("box")
-    [seen] = all_read(VsphereVmOffer().sightings(cloud, Look()))
+    [seen] = all_sightings(VsphereVmOffer().sightings(cloud, Query()))
     archive = person.at("DC0/vm").CreateFolder("archive").CreateFolder("2026")
     person.done(archive.MoveIntoFolder_Task([machine]))
     person.done(machine.Rename_Task("old box"))
-    assert list(VsphereVmOffer().sightings(cloud, Look())) == []
+    assert list(VsphereVmOffer().sightings(cloud, Query())) == []
     moved = VsphereVmOffer().read(cloud, seen.resource_id)
     assert moved is not None
     assert moved.resource_id == seen.resource_id
@@ -157,7 +161,7 @@ def test_two_values_of_one_key_are_neither(cloud: Vsphere, person: VspherePerson
     machine = person.create("theirs")
     person.attach(machine, "fractal-cloud", "managed-by:fractal-cloud")
     person.attach(machine, "fractal-cloud", "managed-by:somebody")
-    [seen] = all_read(VsphereVmOffer().sightings(cloud, Look()))
+    [seen] = all_sightings(VsphereVmOffer().sightings(cloud, Query()))
     assert not seen.protocol.is_managed
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.vsphere.soap import Soap
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.vsphere.cloud import VERSION
+from fractal_sandbox import Sandbox
+from fractal_sandbox.vsphere.cloud import VERSION
 from tests.faults.effects import Effects
 from tests.offers.vsphere.person import VspherePerson
 from tests.offers.worlds import ProviderWorld, provider_world, through_the_door

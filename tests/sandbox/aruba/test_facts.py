@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.aruba.person import DISKS, LOCATION, SERVERS, VPCS, ArubaPerson
 
 

@@ -9,8 +9,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
+from fractal_sandbox import Sandbox
+from fractal_sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
 from tests.offers.azure.person import AzurePerson, Item
 
 NETWORKS = "Microsoft.Network/virtualNetworks"

@@ -7,8 +7,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.azure import LOCATION
+from fractal_sandbox import Sandbox
+from fractal_sandbox.azure import LOCATION
 from tests.offers.azure.person import TAGS, AzurePerson
 
 AGENT = {"User-Agent": "fractal-cloud/1 ls/ls-a component/fence reason/drift"}

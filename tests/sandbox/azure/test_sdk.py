@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, sandbox_env
-from fractal_cloud.sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
+from fractal_sandbox import Sandbox, sandbox_env
+from fractal_sandbox.azure import GROUP, LOCATION, SUBSCRIPTION
 
 AZ = shutil.which("az")
 PYTHON = Path(os.path.realpath(AZ)).parent / "python" if AZ else Path("nowhere")

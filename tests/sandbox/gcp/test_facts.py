@@ -10,8 +10,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.gcp import PATH, PROJECT, TOKENS
+from fractal_sandbox import Sandbox
+from fractal_sandbox.gcp import PATH, PROJECT, TOKENS
 from tests.offers.gcp.person import REGION, GcpPerson
 
 MACHINE: dict[str, Any] = {

@@ -9,8 +9,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.gcp import PATH, PROJECT, TOKENS
+from fractal_sandbox import Sandbox
+from fractal_sandbox.gcp import PATH, PROJECT, TOKENS
 from tests.offers.gcp.person import GcpPerson
 
 OURS = {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a"}

@@ -10,7 +10,7 @@ from hcloud.images import Image
 from hcloud.locations import Location
 from hcloud.server_types import ServerType
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.hetzner.person import HetznerPerson
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import ssl
 import uuid
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ import httpx2
 import pytest
 import yaml
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes import kubeconfig
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
-from tests.offers.kubernetes.real import over_a_real_server
+from fractal_sandbox import Sandbox
+from fractal_sandbox.kubernetes import kubeconfig
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
+from tests.offers.kubernetes.real import KUBECONFIG, over_a_real_server
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -194,13 +193,13 @@ def agent_api(sandbox: Sandbox, live_system: str = "ls-a", component: str = "web
     return Api(kubeconfig(sandbox.url, "agent"), words)
 
 
-@pytest.fixture(params=["sandbox", "real"])
+@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real_cluster)])
 def api(request: pytest.FixtureRequest) -> Iterator[Api]:
     """The sandbox's server, and then a real one: a fact must hold on both."""
     if request.param == "sandbox":
         config = kubeconfig(request.getfixturevalue("sandbox").url, "person")
-    elif os.environ.get("KUBECONFIG_REAL"):
-        config = Path(os.environ["KUBECONFIG_REAL"]).read_text()
+    elif KUBECONFIG:
+        config = Path(KUBECONFIG).read_text()
     else:
         pytest.skip('no real API server: eval "$(scripts/kube-apiserver start)" sets KUBECONFIG_REAL')
     api = Api(config)

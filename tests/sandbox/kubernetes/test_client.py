@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import GUARD, JSON_PATCH, deployment, mapping
 
 kubernetes = pytest.importorskip("kubernetes", reason="the Python client is not installed: extra [kubernetes]")

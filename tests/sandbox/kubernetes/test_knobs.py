@@ -7,9 +7,9 @@ import time
 import httpx2
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.conftest import http
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, Api, deployment
 

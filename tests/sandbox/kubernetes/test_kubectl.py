@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fractal_cloud.sandbox import Sandbox, sandbox_env
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox, sandbox_env
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import MANAGED, deployment, machine, mapping, service
 
 KUBECTL = shutil.which("kubectl")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, SECRETS, Api, deployment
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.calls import Call
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox
+from fractal_sandbox.calls import Call
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import (
     APPLY,
     DEPLOYMENTS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.sandbox.kubernetes.conftest import (
     CLAIMS,
     DEPLOYMENTS,

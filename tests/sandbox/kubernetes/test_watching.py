@@ -12,9 +12,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
-from fractal_cloud.sandbox.kubernetes import PERSON_TOKEN
-from fractal_cloud.sandbox.kubernetes.cloud import KubernetesCloud
+from fractal_sandbox import Sandbox
+from fractal_sandbox.kubernetes import PERSON_TOKEN
+from fractal_sandbox.kubernetes.cloud import KubernetesCloud
 from tests.offers.kubernetes.real import KUBECONFIG
 from tests.sandbox.kubernetes.conftest import CONFIG_MAPS, DEPLOYMENTS, MACHINES, Api, deployment, machine
 

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from fractal_cloud.sandbox import Sandbox
+from fractal_sandbox import Sandbox
 from tests.offers.oci.examples import DOMAIN, IMAGE
 from tests.offers.oci.person import BUCKETS, COMPARTMENT, CORE, OciPerson
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.oci.signing import Key, sign
-from fractal_cloud.sandbox import Sandbox, sandbox_env
-from fractal_cloud.sandbox.oci import key_id
-from fractal_cloud.sandbox.oci.keys import private_pem
+from fractal_sandbox import Sandbox, sandbox_env
+from fractal_sandbox.oci import key_id
+from fractal_sandbox.oci.keys import private_pem
 
 OCI = shutil.which("oci")
 pytestmark = [

@@ -8,12 +8,12 @@ import pytest
 from pyVmomi import vim, vmodl
 
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import Act, acting
+from fractal_cloud.offers.call_context import CallContext, calling_as
 from fractal_cloud.offers.vsphere.cloud import VsphereSession
 from fractal_cloud.offers.vsphere.machines import Making
-from fractal_cloud.sandbox import Sandbox, agent_env
-from fractal_cloud.sandbox.vsphere.cloud import VERSION
-from fractal_cloud.sandbox.vsphere.simulator import why_not
+from fractal_sandbox import Sandbox, agent_env
+from fractal_sandbox.vsphere.cloud import VERSION
+from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.vsphere.examples import DATASTORE, FOLDER, POOL
 from tests.offers.vsphere.person import VspherePerson
 
@@ -67,7 +67,7 @@ def test_a_write_of_the_agent_to_what_it_does_not_manage_is_a_violation(
     machine = person.create("theirs")
     cloud = _agent(session_sandbox, monkeypatch)
     list(cloud.machines())
-    with acting(Act("ls", "box", "drift")):
+    with calling_as(CallContext("ls", "box", "drift")):
         cloud.reconfigure(machine._moId, annotation="ours now")
     [found] = session_sandbox.vsphere.monitor.violations
     assert found.rule == "S7"
@@ -77,7 +77,7 @@ def test_a_write_of_the_agent_to_what_it_does_not_manage_is_a_violation(
 def _made(cloud: Any) -> Any:
     """A machine made by the agent's own call, without tags."""
     making = Making("box", MARK, POOL, DATASTORE, None, 1, 32, 1, "otherGuest", "")
-    with acting(Act("ls", "box", "create")):
+    with calling_as(CallContext("ls", "box", "create")):
         cloud.create(making, "ls", OURS)
     [one] = cloud.machines()
     return one.machine
@@ -90,13 +90,13 @@ def test_a_creation_is_tagged_once_and_with_its_own_tags_alone(
     monitor = session_sandbox.vsphere.monitor
     cloud = _agent(session_sandbox, monkeypatch)
     machine = _made(cloud)
-    with acting(Act("ls", "box", "tagging")):
+    with calling_as(CallContext("ls", "box", "tagging")):
         cloud.attach(machine.moref, OURS)
     assert not monitor.violations
     for _, _, tag in person.tags(person.machine(MARK)):
         person.detach(person.machine(MARK), tag)
     list(cloud.machines())
-    with acting(Act("ls", "box", "tagging")):
+    with calling_as(CallContext("ls", "box", "tagging")):
         cloud.attach(machine.moref, OURS)
     assert [one.rule for one in monitor.violations] == ["T3"], "a second time undoes what a person did"
 
@@ -120,7 +120,7 @@ def test_a_creation_is_tagged_by_nothing_else_and_for_no_other_reason(
 ) -> None:
     cloud = _agent(session_sandbox, monkeypatch)
     machine = _made(cloud)
-    with acting(Act("ls", "box", reason)):
+    with calling_as(CallContext("ls", "box", reason)):
         cloud.attach(machine.moref, names)
     assert [one.rule for one in session_sandbox.vsphere.monitor.violations] == [rule]
 
@@ -132,7 +132,7 @@ def test_what_somebody_else_made_is_not_tagged_as_a_creation(
     machine = person.create("theirs")
     cloud = _agent(session_sandbox, monkeypatch)
     list(cloud.machines())
-    with acting(Act("ls", "box", "tagging")):
+    with calling_as(CallContext("ls", "box", "tagging")):
         cloud.attach(machine._moId, OURS)
     assert [one.rule for one in session_sandbox.vsphere.monitor.violations] == ["T3"]
 

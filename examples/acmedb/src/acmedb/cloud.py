@@ -24,7 +24,7 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.offer import Cloud, Session
 
 URL: Final = "ACMEDB_URL"
@@ -63,7 +63,7 @@ class AcmeSession(Session):
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
-            "User-Agent": purpose(),
+            "User-Agent": user_agent(),
             **({"If-Match": etag} if etag is not None else {}),
         }
         data = None if body is None else json.dumps(body).encode()

@@ -22,20 +22,22 @@ class AcmeDb(Component):
     type = "Storage.PaaS.AcmeDb"
     provider = "acme"
 
-    name: DatabaseName = parameter("", description="Its name, unique in the account; the component's id if not given.")
-    version: Literal["7", "8"] = parameter("8", immutable=True, description="Major version of AcmeDB.")
-    size: Literal["small", "medium", "large"] = parameter("small", description="How big its machine is.")
-    max_connections: int | None = parameter(
-        None, ge=1, le=10_000, description="How many may be connected at once; AcmeDB starts with 100."
+    name: DatabaseName = parameter(
+        default="", description="Its name, unique in the account; the component's id if not given."
     )
-    deletion_protection: bool | None = parameter(None, description="Whether AcmeDB refuses to delete it.")
+    version: Literal["7", "8"] = parameter(default="8", immutable=True, description="Major version of AcmeDB.")
+    size: Literal["small", "medium", "large"] = parameter(default="small", description="How big its machine is.")
+    max_connections: int | None = parameter(
+        default=None, ge=1, le=10_000, description="How many may be connected at once; AcmeDB starts with 100."
+    )
+    deletion_protection: bool | None = parameter(default=None, description="Whether AcmeDB refuses to delete it.")
 
 
 class AcmeDbLink(LinkSettings):
     """The source gets a user of its own in a database."""
 
     keyspace: str = Field(description="The keyspace in which the user works.", min_length=1, max_length=63)
-    access: Access = Field("read-write", description="What the user may do: read-only or read-write.")
+    access: Access = Field(default="read-write", description="What the user may do: read-only or read-write.")
 
 
 def link_to_acmedb(source: C, target: AcmeDb | str, *, keyspace: str, access: Access | None = None) -> C:

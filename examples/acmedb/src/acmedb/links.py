@@ -13,9 +13,9 @@ from typing import Any
 from acmedb.cloud import Acme
 from acmedb.component import ACMEDB_LINK, AcmeDb, AcmeDbLink
 from fractal_cloud.model.errors import Conflict
-from fractal_cloud.offers.handover import hand_over
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.secret import Secret
+from fractal_cloud.offers.secret_transfer import transfer_secret
 
 Inbound = InboundLink[AcmeDbLink]
 
@@ -34,7 +34,7 @@ def grant_user(link: Inbound) -> Published:
         cloud.put_user(there.resource_id, name, body)
 
     told = {"host": there.outputs["host"], "port": there.outputs["port"], "database": there.name, "user": name}
-    return told | _wanted(link, "keyspace", "access") | dict(hand_over(link, is_known=name in known, bring=bring))
+    return told | _wanted(link, "keyspace", "access") | dict(transfer_secret(link, is_known=name in known, bring=bring))
 
 
 @grant_user.revokes

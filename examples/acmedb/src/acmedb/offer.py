@@ -10,8 +10,8 @@ from acmedb.component import AcmeDb
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.items import read_each, text_at
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.items import parse_each, text_at
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 # What a person types; `{resourceId}` and every other output field in braces is filled in.
 PATCH = 'curl -s -X PATCH -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/databases/{resourceId}"'
@@ -36,10 +36,12 @@ class AcmeDbOffer(Offer[AcmeDb, Acme]):
     )
     guard = "atomic: every change and the deletion carry the etag of the guard's read; whoever was faster wins, always"
 
-    def sightings(self, cloud: Acme, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Acme, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All databases of the account, a hundred a call."""
-        del look
-        yield from read_each(cloud.databases(), _sighting, lambda found: (text_at(found, "id"), text_at(found, "name")))
+        del query
+        yield from parse_each(
+            cloud.databases(), _sighting, lambda found: (text_at(found, "id"), text_at(found, "name"))
+        )
 
     def read(self, cloud: Acme, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One database by its id."""

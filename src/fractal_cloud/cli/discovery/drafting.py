@@ -14,7 +14,7 @@ from typing import Any
 
 from fractal_cloud.cli.discovery.reading import Seen
 from fractal_cloud.offers.parameters import ParameterCheck
-from fractal_cloud.offers.plain import plain_faults
+from fractal_cloud.offers.plain_data import plain_data_errors
 
 MAX_ID = 63
 
@@ -61,7 +61,7 @@ class _Drafting:
         self._done: dict[tuple[str, str, str], Drafted | _Unfit] = {}
         self._ids: set[str] = set()
         for one in sorted(seen, key=_order(seen)):
-            if one.offer.type in wanted and not one.offer.comes_by_itself(one.sighting):
+            if one.offer.type in wanted and not one.offer.is_provider_default(one.sighting):
                 with suppress(_Unfit):
                     self._component(one)
 
@@ -150,7 +150,7 @@ class _Drafting:
         facts = seen.offer.facts()
         required = {"name", *facts.parameter_schema.get("required", ())}
         check = ParameterCheck(facts)
-        while faults := [*check.faults(component_id, parameters), *plain_faults(parameters)]:
+        while faults := [*check.faults(component_id, parameters), *plain_data_errors(parameters)]:
             path, message = faults[0]
             name = str(path[0]) if path else ""
             if name in required or name not in parameters:

@@ -11,8 +11,8 @@ from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
-from fractal_cloud.offers.offer import AnyOffer, Look, Session
-from fractal_cloud.offers.refusals import surprise
+from fractal_cloud.offers.offer import AnyOffer, Query, Session
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.drift import ComparedType
 
 CALLS_AT_ONCE = 16
@@ -96,11 +96,11 @@ def _list(session: Session, realm: str, asked: tuple[AnyOffer, str], before: Sur
         here = (one for one in before.seen if one.offer.type == target and one.place == place)
         parents = frozenset(str(one.sighting.outputs[output]) for one in here if output in one.sighting.outputs)
     try:
-        return list(offer.sightings(cloud, Look(parent_ids=parents)))
+        return list(offer.sightings(cloud, Query(parent_ids=parents)))
     except CloudError as error:
         return error
     except Exception as error:  # noqa: BLE001  # one type's trouble stays its own (S24)
-        return Unreadable(f"its offer failed: {surprise(error)}")
+        return Unreadable(f"its offer failed: {describe_unexpected(error)}")
 
 
 def _is_wanted(sighting: Sighting, places: Sequence[Mapping[str, str]]) -> bool:

@@ -14,8 +14,8 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
+from fractal_cloud.control.api.batching import Batcher, RunIndividually
 from fractal_cloud.control.api.problems import BadRequest
-from fractal_cloud.control.api.together import Apart, Together
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, accepting, agents, claims, plans, recovery, reports, scopes
@@ -23,7 +23,7 @@ from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.failures import Unsure, again
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.declaration import Wire
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.wire import (
     Beat,
     Claim,
@@ -38,7 +38,7 @@ from fractal_cloud.model.wire import (
     Wait,
     Woken,
 )
-from fractal_cloud.offers.soundness import type_faults
+from fractal_cloud.offers.type_validation import type_errors
 
 router = APIRouter(prefix="/agent", tags=["agents"], route_class=StrictRoute)
 LONGEST_WAIT = 60.0
@@ -61,7 +61,7 @@ class Released(AgentName):
 def register(registration: Registration, store: TheStore, who: Who, request: Request) -> Registered:
     """An agent introduces itself: what it reaches, and which types it knows."""
     if not 0 < registration.cycle_seconds <= LONGEST_CYCLE:
-        raise BadRequest([Fault("cycleSeconds", f"is {registration.cycle_seconds}: give seconds, up to a day")])
+        raise BadRequest([InputError("cycleSeconds", f"is {registration.cycle_seconds}: give seconds, up to a day")])
     spoken_for = {reach.provider for reach in registration.reaches} | {facts.provider for facts in registration.types}
     beyond = spoken_for - who.providers
     if who.providers and beyond:
@@ -70,7 +70,7 @@ def register(registration: Registration, store: TheStore, who: Who, request: Req
             "start the agent with fewer providers, or with another token"
         )
     with store.read() as tx:
-        faults = type_faults(registration.types, store.catalog(tx))
+        faults = type_errors(registration.types, store.catalog(tx))
     if faults:
         raise BadRequest(faults)
     if registration.last_seen is not None:
@@ -110,11 +110,11 @@ def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Response:
 @router.post("/report", responses={200: {"model": Reported}})
 async def report(sent: Report, who: Who, request: Request) -> Response:
     """All that changed in a cycle, or is about to be written; refused whole where a lease is lost."""
-    together: Together[reports.Sent, Reported] = request.app.state.reports
+    together: Batcher[reports.Sent, Reported] = request.app.state.reports
     return answer(await together.do(reports.Sent(sent, who.id)))
 
 
-def reports_together(store: Store) -> Together[reports.Sent, Reported]:
+def reports_together(store: Store) -> Batcher[reports.Sent, Reported]:
     """Takes in reports that come at the same time in one transaction."""
 
     def take(sent: Sequence[reports.Sent]) -> Sequence[Reported | Exception]:
@@ -125,10 +125,10 @@ def reports_together(store: Store) -> Together[reports.Sent, Reported]:
             raise  # it may be done: not again
         except Exception as error:
             if len(sent) > 1:
-                raise Apart from error
+                raise RunIndividually from error
             raise
 
-    return Together(take, operator.attrgetter("subjects"))
+    return Batcher(take, operator.attrgetter("subjects"))
 
 
 @router.post("/release", status_code=204)

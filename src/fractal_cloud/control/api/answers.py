@@ -19,7 +19,7 @@ from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.failures import again_async
 from fractal_cloud.control.store.records import Json
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.identity import is_id
 
 MOST_PER_PAGE = 1000
@@ -102,7 +102,7 @@ async def _document(request: Request) -> object:
         document: object = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         asked = f"send a declaration, a JSON object with id and components, {AS_JSON}"
-        raise BadRequest([Fault(BODY, f"is not JSON: {error}: {asked}")]) from error
+        raise BadRequest([InputError(BODY, f"is not JSON: {error}: {asked}")]) from error
     return document
 
 

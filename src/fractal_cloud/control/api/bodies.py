@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.wording import Path, Schema, mismatch, missing, resolve, schema_at, shown, unknown
 
 BODY: Final = "body"
@@ -17,29 +17,29 @@ AS_JSON: Final = "with Content-Type: application/json"
 _WHERE: Final = (BODY, "query", "path", "header")
 
 
-def faults_of(error: RequestValidationError, wanted: type[BaseModel] | None, content_type: str) -> list[Fault]:
+def faults_of(error: RequestValidationError, wanted: type[BaseModel] | None, content_type: str) -> list[InputError]:
     """Every fault, one per path; ``wanted`` is the model of the route's body, if it takes one."""
-    found: dict[str, Fault] = {}
+    found: dict[str, InputError] = {}
     for item in error.errors():
         fault = _fault(item, error.body, wanted, content_type)
         found.setdefault(fault.path, fault)
     return list(found.values())
 
 
-def _fault(item: Mapping[str, Any], body: object, wanted: type[BaseModel] | None, content_type: str) -> Fault:
+def _fault(item: Mapping[str, Any], body: object, wanted: type[BaseModel] | None, content_type: str) -> InputError:
     location: Path = tuple(item["loc"])
     if wanted is None or location[:1] != (BODY,):
-        return Fault(path_of(location), str(item["msg"]))
+        return InputError(path_of(location), str(item["msg"]))
     schema = _schema(wanted)
     if item["type"] == "json_invalid":
-        return Fault(BODY, f"is not JSON: {item['ctx']['error']}: send {_asked_for(schema)}")
+        return InputError(BODY, f"is not JSON: {item['ctx']['error']}: send {_asked_for(schema)}")
     if location != (BODY,):
-        return Fault(path_of(location), _message(item, location[1:], schema))
+        return InputError(path_of(location), _message(item, location[1:], schema))
     if isinstance(body, bytes):
         came = f"came as {shown(content_type)}" if content_type else "came without a Content-Type"
-        return Fault(BODY, f"{came}: send {_asked_for(schema)}")
+        return InputError(BODY, f"{came}: send {_asked_for(schema)}")
     what = "is missing" if item["type"] == "missing" else f"is {shown(body)}"
-    return Fault(BODY, f"{what}: send {_asked_for(schema)}")
+    return InputError(BODY, f"{what}: send {_asked_for(schema)}")
 
 
 def _message(item: Mapping[str, Any], path: Path, schema: Schema) -> str:

@@ -22,10 +22,10 @@ from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, forgetting, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
+from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.records import records_of
-from fractal_cloud.control.store.surprises import surprises
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
@@ -140,7 +140,7 @@ def delete(
 
 def _forget(store: Store, live_system_id: str, component_ids: list[str], by: str, reason: str) -> Response:
     if not reason.strip():
-        raise BadRequest([Fault("reason", "is missing: say why nobody can confirm that these resources are gone")])
+        raise BadRequest([InputError("reason", "is missing: say why nobody can confirm that these resources are gone")])
     with store.write() as tx:
         mutation_id = forgetting.forget(tx, live_system_id, frozenset(component_ids), by, reason.strip())
     return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": []}, 202)

@@ -13,12 +13,12 @@ from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, a
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
 from fractal_cloud.control.store import Store, livesystems, planning
 from fractal_cloud.control.store.declarations import checked
+from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.planning import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
-from fractal_cloud.control.store.surprises import surprises
 from fractal_cloud.offers.linking import LinkChecks
 
 router = APIRouter(tags=["plans"], route_class=StrictRoute)

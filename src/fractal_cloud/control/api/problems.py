@@ -15,7 +15,7 @@ from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, Gone, LeaseLost, NotFound, Refused, Stale, StoreError
 from fractal_cloud.control.store.failures import DatabaseTrouble, Unsure
 from fractal_cloud.model.declaration import Wire
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.wording import counted
 
 MEDIA_TYPE = "application/problem+json"
@@ -59,7 +59,7 @@ _STATUS: Mapping[type[StoreError], tuple[int, str]] = {
 class BadRequest(Exception):
     """What was sent cannot be understood; carries every fault."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[InputError]) -> None:
         super().__init__("; ".join(str(fault) for fault in faults))
         self.faults = faults
 
@@ -68,7 +68,7 @@ def problem(
     status: int,
     detail: str,
     kind: str = "",
-    faults: Sequence[Fault] = (),
+    faults: Sequence[InputError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as an answer."""

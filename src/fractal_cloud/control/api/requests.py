@@ -13,7 +13,7 @@ from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.store import glass, livesystems, requests
 from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.model.declaration import Wire
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.wire import RequestKind
 
 router = APIRouter(prefix="/livesystems/{id}", tags=["requests"], route_class=StrictRoute)
@@ -53,7 +53,7 @@ def ask_glass(
         catalog = store.catalog(tx)
         livesystems.require(tx, live_system_id)
         if wanted.until is not None and wanted.until <= tx.now:
-            raise BadRequest([Fault("until", "lies in the past: name a date to come, or none")])
+            raise BadRequest([InputError("until", "lies in the past: name a date to come, or none")])
         if wanted.action == "readopt":
             asked = Asked(RequestKind.FORCE_PUSH, who.name, wanted.reason)
             return answer(requests.readopt(tx, live_system_id, component_id, asked, catalog), 202)

@@ -11,7 +11,7 @@ from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheSto
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.store import resources
 from fractal_cloud.control.store.errors import NotFound
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 
 router = APIRouter(tags=["resources"], route_class=StrictRoute)
 
@@ -22,7 +22,7 @@ def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Resp
     try:
         after = None if cursor is None else resources.from_key(cursor)
     except NotFound as error:
-        raise BadRequest([Fault("cursor", "is not one of ours: take it from the page before")]) from error
+        raise BadRequest([InputError("cursor", "is not one of ours: take it from the page before")]) from error
     with store.read() as tx:
         return page(lambda most: resources.list_page(tx, most, after), limit, "key")
 

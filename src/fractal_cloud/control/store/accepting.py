@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import and_, exists, or_, select
 
 from fractal_cloud.control.store import livesystems, mutations, realms, resources, scopes
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.placement import lock_live_systems, move
 from fractal_cloud.control.store.realms import Bound
@@ -177,9 +177,9 @@ def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:
     livesystems.end_if_gone(tx, newest.keys())
 
 
-def status_changed(record: ComponentRecord, by: str, before: str) -> Happening:
+def status_changed(record: ComponentRecord, by: str, before: str) -> PendingEvent:
     """The event that tells of a component's new status."""
-    return Happening(
+    return PendingEvent(
         record.live_system_id,
         EventKind.STATUS_CHANGED,
         by,

@@ -18,8 +18,8 @@ from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import Now
 from fractal_cloud.control.store.errors import Forbidden, NotFound
-from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.placement import explain_other, place_newly_reached
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.realms import Name
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, agents, reaches
@@ -71,7 +71,7 @@ _COLUMNS = (
 )
 
 
-_ONE: Final = Fixed(select(*_COLUMNS).where(agents.c.id == bindparam("agent")))
+_ONE: Final = PreparedStatement(select(*_COLUMNS).where(agents.c.id == bindparam("agent")))
 
 
 def all_agents(tx: Tx) -> list[Agent]:
@@ -248,7 +248,7 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     return Beat(now=tx.now, lost=sorted(lost))
 
 
-_OWN: Final = Fixed(
+_OWN: Final = PreparedStatement(
     select(
         *(*_COLUMNS, agents.c.read_at, Now().label("now")),
         *(column.label(name) for name, column in incarnations.columns().items()),
@@ -256,7 +256,7 @@ _OWN: Final = Fixed(
     .where(agents.c.id == bindparam("agent"))
     .with_for_update(of=agents)
 )
-_BEAT: Final = Fixed(
+_BEAT: Final = PreparedStatement(
     update(agents)
     .where(agents.c.id == bindparam("agent"))
     .values({name: bindparam(name) for name in ("last_seen", "deadline", "read_at", "swept_since")})
@@ -287,7 +287,7 @@ def wake_number(tx: Tx, agent_id: str, token_id: str) -> tuple[int, frozenset[tu
 
 
 _REACHED: Final = cast(agents.c.reaches, Text).label("reaches")
-_WAKE: Final = Fixed(
+_WAKE: Final = PreparedStatement(
     select(
         *(agents.c.token_id, _REACHED, agent_reaches.c.provider, agent_reaches.c.realm),
         func.coalesce(func.sum(scope_table.c.wake_seq), 0).label("wake"),

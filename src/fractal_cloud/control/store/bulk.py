@@ -33,7 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
 from sqlalchemy.types import NullType, TypeDecorator
 
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 
 Row = Mapping[str, Any]
 _ROWS: Final = "rows"
@@ -249,41 +249,41 @@ def append_numbered(connection: Connection, to: Numbered, rows: Sequence[Row]) -
 
 
 @lru_cache(16)
-def _appending(to: Numbered, names: tuple[str, ...]) -> Fixed:
+def _appending(to: Numbered, names: tuple[str, ...]) -> PreparedStatement:
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join(f"last.value - :count + new.{name}" if name == to.column else f'new."{name}"' for name in names)
     rows = f"json_populate_recordset(NULL::{to.table.name}, CAST(:{_ROWS} AS json)) AS new"
     counters, table = to.counters.name, to.table.name
     advanced = f"UPDATE {counters} SET value = value + :count WHERE name = :counter RETURNING value"  # noqa: S608
     inserted = f"INSERT INTO {table} ({columns}) SELECT {values} FROM {rows} LEFT JOIN last ON true"  # noqa: S608 (our names)
-    return Fixed(text(f"WITH last AS ({advanced}) {inserted}"))
+    return PreparedStatement(text(f"WITH last AS ({advanced}) {inserted}"))
 
 
 @lru_cache(16)
-def _advancing(to: Numbered) -> Fixed:
+def _advancing(to: Numbered) -> PreparedStatement:
     table = to.counters.c
     here = update(to.counters).where(table.name == bindparam("counter"))
-    return Fixed(here.values(value=table.value + bindparam("count")).returning(table.value))
+    return PreparedStatement(here.values(value=table.value + bindparam("count")).returning(table.value))
 
 
-def _send(connection: Connection, statement: Fixed, rows: Sequence[Row]) -> None:
+def _send(connection: Connection, statement: PreparedStatement, rows: Sequence[Row]) -> None:
     statement.run(connection, {_ROWS: to_json(rows, inf_nan_mode="null").decode()})
 
 
 @lru_cache(256)
-def _inserting(table: Table, names: tuple[str, ...], way: str) -> Fixed:
+def _inserting(table: Table, names: tuple[str, ...], way: str) -> PreparedStatement:
     columns = ", ".join(f'"{name}"' for name in names)
     rows = f"json_populate_recordset(NULL::{table.name}, CAST(:{_ROWS} AS json))"
-    return Fixed(text(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {rows} {way}"))  # noqa: S608 (our names)
+    return PreparedStatement(text(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {rows} {way}"))  # noqa: S608 (our names)
 
 
 @lru_cache(256)
-def _updating(table: Table, names: tuple[str, ...]) -> Fixed:
+def _updating(table: Table, names: tuple[str, ...]) -> PreparedStatement:
     (key,) = (column.name for column in table.primary_key)
     changed = ", ".join(f'"{name}" = new."{name}"' for name in names if name != key)
     rows = f"json_populate_recordset(NULL::{table.name}, CAST(:{_ROWS} AS json)) AS new"
     there = f"{table.name}.{key} = new.{key}"
-    return Fixed(text(f"UPDATE {table.name} SET {changed} FROM {rows} WHERE {there}"))  # noqa: S608 (our names)
+    return PreparedStatement(text(f"UPDATE {table.name} SET {changed} FROM {rows} WHERE {there}"))  # noqa: S608 (our names)
 
 
 @lru_cache(256)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fractal_cloud.control.store import agents, hosts, links, lodging, plans, scopes, work
+from fractal_cloud.control.store import agents, hosting, hosts, links, plans, scopes, work
+from fractal_cloud.control.store.balancing import asked_back
+from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, glance
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.failures import again
-from fractal_cloud.control.store.glance import Glance, glance
 from fractal_cloud.control.store.records import Json
-from fractal_cloud.control.store.shares import asked_back
 from fractal_cloud.model.wire import Claim
 
 MOST_AT_ONCE = 10_000
@@ -31,9 +31,9 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     agent = seen.agent
     answer = _take(database, agent, wanted)
     if answer["hosts"] is not None:
-        again(lambda: lodging.place(database, agent))
+        again(lambda: hosting.place(database, agent))
     if wanted.unreached:
-        again(lambda: lodging.tell_unreached(database, agent, wanted.unreached))
+        again(lambda: hosting.tell_unreached(database, agent, wanted.unreached))
     again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
     return answer
 
@@ -66,7 +66,7 @@ def _tell_key(database: Database, agent: agents.Agent) -> None:
         scopes.tell_news(tx, told)
 
 
-def _is_anything_to_write(tx: Tx, seen: Glance, wanted: Claim) -> bool:
+def _is_anything_to_write(tx: Tx, seen: ClaimSnapshot, wanted: Claim) -> bool:
     agent, held, pools = seen.agent, seen.held, seen.pools
     is_alive = agent.deadline > tx.now
     with_work = sum(pool.held[agent.id] for pool in pools)
@@ -78,7 +78,7 @@ def _is_anything_to_write(tx: Tx, seen: Glance, wanted: Claim) -> bool:
         or seen.has_heard(_heard(held, wanted))
         or seen.is_plan_waiting
         or seen.hosts != wanted.hosts
-        or (bool(wanted.unreached) and lodging.is_untold(tx, agent, wanted.unreached))
+        or (bool(wanted.unreached) and hosting.is_untold(tx, agent, wanted.unreached))
     )
 
 
@@ -87,7 +87,7 @@ def _heard(held: Held, wanted: Claim) -> dict[str, int]:
     return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
-def _answer(tx: Tx, seen: Glance, wanted: Claim, held: Held, taken: set[str]) -> Json:
+def _answer(tx: Tx, seen: ClaimSnapshot, wanted: Claim, held: Held, taken: set[str]) -> Json:
     agent = seen.agent
     answer: Json = {
         "now": tx.now,

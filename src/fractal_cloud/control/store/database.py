@@ -45,7 +45,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Happening(NamedTuple):
+class PendingEvent(NamedTuple):
     """An event that has no number yet."""
 
     live_system_id: str
@@ -63,7 +63,7 @@ class Tx:
 
     connection: Connection
     clock: Clock | None = None
-    happenings: list[Happening] = field(default_factory=list)
+    happenings: list[PendingEvent] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
     _now: datetime | None = None
 
@@ -84,7 +84,7 @@ class Tx:
         if self._now is None and self.clock is None:
             self._now = now
 
-    def record(self, *happenings: Happening) -> None:
+    def record(self, *happenings: PendingEvent) -> None:
         """Append events, numbered when the transaction ends."""
         self.happenings.extend(happenings)
 

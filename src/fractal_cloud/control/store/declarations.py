@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fractal_cloud.control.store import livesystems
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
@@ -32,4 +32,4 @@ def refuse(tx: Tx, document: object, expected_id: str | None, by: str, error: De
         return
     paths = ", ".join(fault.path for fault in error.faults[:5])
     message = f"{counted(len(error.faults), 'fault')}: {paths}"
-    tx.record(Happening(live_system_id, EventKind.DECLARATION_REFUSED, by, message=message))
+    tx.record(PendingEvent(live_system_id, EventKind.DECLARATION_REFUSED, by, message=message))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fractal_cloud.control.store import livesystems, mutations, resources, scopes
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.listeners import Speaking, listeners
 from fractal_cloud.control.store.placement import lock_live_systems
@@ -31,7 +31,7 @@ def forget(tx: Tx, live_system_id: str, component_ids: Collection[str], by: str,
     _leave_their_scopes(tx, ended)
     for record in ended:
         about = (by, record.component_id, record.message, record.resource_id)
-        tx.record(Happening(live_system_id, EventKind.FORGOTTEN, *about))
+        tx.record(PendingEvent(live_system_id, EventKind.FORGOTTEN, *about))
     livesystems.end_if_gone(tx, {live_system_id})
     return str(standing.mutation_id)
 

@@ -18,9 +18,9 @@ from fractal_cloud.control.store import hosts, livesystems, plans, scopes
 from fractal_cloud.control.store import realms as realm_store
 from fractal_cloud.control.store.accepting import status_changed
 from fractal_cloud.control.store.agents import Agent
-from fractal_cloud.control.store.database import Database, Happening, Tx
-from fractal_cloud.control.store.due import when_due
-from fractal_cloud.control.store.lodging import BY, end_without_host, was_never_dealt_with
+from fractal_cloud.control.store.database import Database, PendingEvent, Tx
+from fractal_cloud.control.store.hosting import BY, end_without_host, was_never_dealt_with
+from fractal_cloud.control.store.periodic import when_due
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
 from fractal_cloud.control.store.retention import forget_history
@@ -235,7 +235,7 @@ def _mark(tx: Tx) -> None:
             update(components).where(components.c.uid == uid).values(overdue=True, last_updated=tx.now)
         )
         message = f"the override should have ended at {override['until']}: re-adopt it, or give it a new date"
-        tx.record(Happening(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
+        tx.record(PendingEvent(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
 
 
 def _overdue(tx: Tx) -> list[tuple[str, str, str, Any]]:
@@ -264,7 +264,7 @@ def _give_up(tx: Tx, cycle: timedelta) -> None:
         record.request = None
         record.declared_in(versions.get(record.scope_key or "", 0))
         message = "it was not carried out within two cycles: ask once more"
-        tx.record(Happening(record.live_system_id, EventKind.FORCE_PUSH_REFUSED, BY, record.component_id, message))
+        tx.record(PendingEvent(record.live_system_id, EventKind.FORCE_PUSH_REFUSED, BY, record.component_id, message))
     update_records(tx, expired, ("request", "work_version", "declared_version"))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select
 
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import LeaseLost
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import Json, iso
 from fractal_cloud.control.store.schema import counters, events, incarnations
 from fractal_cloud.model.wire import LastSeen
@@ -37,7 +37,7 @@ def columns() -> dict[str, ColumnElement[Any]]:
     }
 
 
-_STANDING: Final = Fixed(select(*(column.label(name) for name, column in columns().items())))
+_STANDING: Final = PreparedStatement(select(*(column.label(name) for name, column in columns().items())))
 
 
 def standing(tx: Tx, seen_event: int = 0) -> Any:

@@ -14,8 +14,8 @@ from sqlalchemy import Select, and_, literal, or_, select, union_all
 
 from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.fixed import Fixed
 from fractal_cloud.control.store.hosts import room
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, refers
 from fractal_cloud.model.host import host_of
@@ -112,7 +112,7 @@ def _references(side: str) -> Select[Any]:
 
 # Inside one scope nobody need be told of what he depends on, and on what a component depends hears only of its end.
 _is_link = refers.c.kind == _LINK
-_AROUND: Final = Fixed(
+_AROUND: Final = PreparedStatement(
     union_all(
         _references(_FROM).where(among(_source.c.uid, "uids")).where(or_(_is_link, among(_source.c.uid, "finished"))),
         _references(_TO)

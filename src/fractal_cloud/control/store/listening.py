@@ -20,7 +20,7 @@ import structlog
 from sqlalchemy import URL, Connection, text
 
 from fractal_cloud.control.store.dialect import PATIENCE
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.signals import LocalSignals
 
 log = structlog.get_logger()
@@ -31,7 +31,7 @@ MOST_BYTES = 7_900
 PROBE_SECONDS = 15.0
 """A connection that says nothing for so long is asked whether it still stands."""
 LONGEST_PAUSE = 5.0
-_NOTIFY = Fixed(text("SELECT pg_notify(:channel, :payload)"))
+_NOTIFY = PreparedStatement(text("SELECT pg_notify(:channel, :payload)"))
 
 
 class PostgresSignals(LocalSignals):

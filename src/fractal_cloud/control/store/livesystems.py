@@ -12,7 +12,7 @@ from fractal_cloud.control.store import hosts, links, mutations, scopes
 from fractal_cloud.control.store import realms as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.bulk import among, insert_missing
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.dialect import chunks
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
@@ -27,7 +27,7 @@ from fractal_cloud.control.store.records import (
 )
 from fractal_cloud.control.store.schema import components, live_systems, refers
 from fractal_cloud.model.declaration import LiveSystemDeclaration
-from fractal_cloud.model.errors import DeclarationError, Fault
+from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, host_of
 from fractal_cloud.model.status import Status, gravest
@@ -76,10 +76,10 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     _explain_others(tx, merged)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
-    tx.record(Happening(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
+    tx.record(PendingEvent(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
     if standing.in_recovery:
         end_recovery(tx, declaration.id, "deployed again after a restore; not reconciled yet")
-        tx.record(Happening(declaration.id, EventKind.RECOVERY_CONFIRMED, wanted.by, message="deployed again"))
+        tx.record(PendingEvent(declaration.id, EventKind.RECOVERY_CONFIRMED, wanted.by, message="deployed again"))
     _record_voided(tx, merged)
     return mutation_id
 
@@ -126,7 +126,7 @@ def check_environment(standing: Any, declaration: LiveSystemDeclaration) -> None
     if standing is not None and standing.environment != declaration.environment:
         raise DeclarationError(
             [
-                Fault(
+                InputError(
                     "environment",
                     f"is {declaration.environment!r}, but LiveSystem {declaration.id!r} is deployed in "
                     f"{standing.environment!r}, and that cannot change: deploy it under another id, or delete it and "
@@ -246,7 +246,7 @@ def _explain_others(tx: Tx, merged: Merge) -> None:
 def _record_voided(tx: Tx, merged: Merge) -> None:
     for record in merged.voided:
         tx.record(
-            Happening(
+            PendingEvent(
                 record.live_system_id,
                 EventKind.FORCE_PUSH_REFUSED,
                 "control plane",
@@ -275,7 +275,7 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
         .where(live_systems.c.id == live_system_id)
         .values(deleting=True, generation=generation, mutation_id=mutation_id)
     )
-    tx.record(Happening(live_system_id, EventKind.DELETE_REQUESTED, by))
+    tx.record(PendingEvent(live_system_id, EventKind.DELETE_REQUESTED, by))
     _record_voided(tx, merged)
     end_if_gone(tx, {live_system_id})
     return mutation_id
@@ -298,7 +298,7 @@ def end_if_gone(tx: Tx, live_system_ids: Collection[str]) -> None:
     for live_system_id in list(tx.connection.execute(_GONE, {"ids": live_system_ids}).scalars()):
         mutations.freeze(tx, live_system_id)
         tx.connection.execute(delete(live_systems).where(live_systems.c.id == live_system_id))
-        tx.record(Happening(live_system_id, EventKind.DELETED, "control plane"))
+        tx.record(PendingEvent(live_system_id, EventKind.DELETED, "control plane"))
 
 
 _GONE: Final = (

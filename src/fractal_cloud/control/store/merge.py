@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
-from fractal_cloud.model.errors import Fault
+from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.host import called, host_of
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import RequestKind
@@ -33,7 +33,7 @@ class Merge:
     removed: list[ComponentRecord] = field(default_factory=list)
     replaced: dict[str, ComponentRecord] = field(default_factory=dict)
     voided: list[ComponentRecord] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[InputError] = field(default_factory=list)
 
     @property
     def all(self) -> list[ComponentRecord]:
@@ -86,21 +86,21 @@ def _matches(standing: Sequence[ComponentRecord], target: Target) -> dict[str, C
     return found
 
 
-def _type_changed(component: ComponentDeclaration, record: ComponentRecord) -> Fault:
-    return Fault(
+def _type_changed(component: ComponentDeclaration, record: ComponentRecord) -> InputError:
+    return InputError(
         f"components[{component.id}].type",
         f"is {component.type!r}, but {record.resource_id or record.name!r} of type {record.type!r} stands under this "
         "id: declare the new one under another id",
     )
 
 
-def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[Fault]:
+def _declared_twice(declared: Sequence[ComponentRecord]) -> Iterator[InputError]:
     """Two names may stand for one realm: only here it shows that two components speak of one resource (O16)."""
     first: dict[str, ComponentRecord] = {}
     for record in declared:
         other = first.setdefault(record.identity_key or record.uid, record)
         if other is not record and other.realm_name != record.realm_name:
-            yield Fault(
+            yield InputError(
                 f"components[{record.component_id}]",
                 f"speaks of the same resource as components[{other.component_id}], because "
                 f"{called(other.realm_name)!r} and {called(record.realm_name)!r} are both {record.realm!r}: "

@@ -14,7 +14,7 @@ from fractal_cloud.control.store import scopes
 from fractal_cloud.control.store.bulk import among, among_found
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import chunks
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
 from fractal_cloud.model.host import called
@@ -54,7 +54,7 @@ def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> set[str]:
     return {row.id for row in _HOLD_OF.rows(tx.connection, {"uids": uids})}
 
 
-_HOLD_OF: Final = Fixed(
+_HOLD_OF: Final = PreparedStatement(
     select(live_systems.c.id)
     .where(among_found(live_systems.c.id, select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
     .order_by(live_systems.c.id)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, and_, exists, select, update
 
 from fractal_cloud.control.store.bulk import insert_rows, upsert
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.schema import agent_reaches, agents, components, reaches
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, called, host_of
@@ -135,7 +135,7 @@ def tell(
     """Append an event of a realm (before and after), one for everybody and one for each LiveSystem in it."""
     before, after = change
     for live_system_id in (NOBODYS, *live_systems):
-        tx.record(Happening(live_system_id, kind, by, None, message, before, after))
+        tx.record(PendingEvent(live_system_id, kind, by, None, message, before, after))
 
 
 class _News:

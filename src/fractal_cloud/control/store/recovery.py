@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import delete, func, insert, or_, select, update
 
 from fractal_cloud.control.store import incarnations, livesystems, scopes, tokens
-from fractal_cloud.control.store.database import Happening, Tx, new_incarnation
+from fractal_cloud.control.store.database import PendingEvent, Tx, new_incarnation
 from fractal_cloud.control.store.errors import Refused
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, Json, iso, records, select_records, update_records
@@ -98,8 +98,8 @@ def _begin(tx: Tx, cause: Cause) -> None:
     _distrust_memory(tx, cause)
     _renew(tx, components.c.scope_key.is_not(None))
     tx.record(
-        Happening("", EventKind.RECOVERY_BEGAN, cause.by, message=f"{cause.reason}; {_counted(held, waiting)}"),
-        *(Happening(name, EventKind.RECOVERY_BEGAN, cause.by, message=cause.reason) for name in held),
+        PendingEvent("", EventKind.RECOVERY_BEGAN, cause.by, message=f"{cause.reason}; {_counted(held, waiting)}"),
+        *(PendingEvent(name, EventKind.RECOVERY_BEGAN, cause.by, message=cause.reason) for name in held),
     )
     _count_on_from(tx, cause.event)
 
@@ -150,7 +150,7 @@ def _void_request(tx: Tx, record: ComponentRecord, cause: Cause) -> None:
     kind, by = record.request["kind"], record.request["by"]
     record.request = None
     text = f"the {kind} that {by!r} asked for stood in a backup that was restored: ask once more"
-    tx.record(Happening(record.live_system_id, EventKind.REQUEST_VOIDED, cause.by, record.component_id, text))
+    tx.record(PendingEvent(record.live_system_id, EventKind.REQUEST_VOIDED, cause.by, record.component_id, text))
 
 
 def _only_recognise(record: ComponentRecord, cause: Cause) -> None:
@@ -252,12 +252,12 @@ def confirm(tx: Tx, live_system_id: str, fingerprint: str, by: str) -> None:
         raise Refused(f"what would become of {live_system_id!r} was shown more than an hour ago: look at it again")
     livesystems.end_recovery(tx, live_system_id, f"confirmed by {by!r} after a restore; not reconciled yet")
     _renew(tx, components.c.live_system_id == live_system_id)
-    tx.record(Happening(live_system_id, EventKind.RECOVERY_CONFIRMED, by))
+    tx.record(PendingEvent(live_system_id, EventKind.RECOVERY_CONFIRMED, by))
 
 
 def confirm_tokens(tx: Tx, ids: list[str], by: str) -> list[str]:
     """Let agents' tokens in again, as an admin wants who was shown them; their names."""
     names = tokens.confirm(tx, ids)
     if names:
-        tx.record(Happening("", EventKind.TOKENS_CONFIRMED, by, message=", ".join(names)))
+        tx.record(PendingEvent("", EventKind.TOKENS_CONFIRMED, by, message=", ".join(names)))
     return names

@@ -14,7 +14,7 @@ from typing import Final
 
 from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, resources, scopes, types
 from fractal_cloud.control.store.agents import realms
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import LeaseLost, StoreError
 from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
 from fractal_cloud.control.store.merge import mark_outdated
@@ -26,12 +26,12 @@ from fractal_cloud.control.store.records import (
     records_of,
     update_records,
 )
-from fractal_cloud.control.store.standing import Standing, hold_components
+from fractal_cloud.control.store.reported_components import Standing, hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, RequestKind, ScopeReport
-from fractal_cloud.rules.happened import Happened, Published, happened
+from fractal_cloud.rules.derived_events import DerivedEvent, Published, derive_events
 
 _OBSERVED: Final = (
     "stance",
@@ -225,7 +225,7 @@ def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mappi
     for entry, record in raced:
         if record.type in frozen:
             text = f"the glass was broken while a write ({entry.reason}) was on its way: look at the resource"
-            tx.record(Happening(record.live_system_id, EventKind.RACE_LOST, agent_id, record.component_id, text))
+            tx.record(PendingEvent(record.live_system_id, EventKind.RACE_LOST, agent_id, record.component_id, text))
 
 
 def _is_broken(record: ComponentRecord) -> bool:
@@ -368,18 +368,18 @@ def _published(record: ComponentRecord) -> Published:
 
 def _events(
     before: ComponentRecord, after: ComponentRecord, change: ComponentChange, linked: Collection[str]
-) -> list[Happened]:
+) -> list[DerivedEvent]:
     deleting = before.deleting or change.finished
     told = _published(before), _published(after)
-    return happened(*told, before.live_system_id, deleting=deleting, linked=linked)
+    return derive_events(*told, before.live_system_id, deleting=deleting, linked=linked)
 
 
 def _derived(
-    agent_id: str, before: ComponentRecord, events: Iterable[Happened], told: frozenset[EventKind]
-) -> Iterable[Happening]:
+    agent_id: str, before: ComponentRecord, events: Iterable[DerivedEvent], told: frozenset[EventKind]
+) -> Iterable[PendingEvent]:
     for event in events:
         if event.kind not in told:
-            yield Happening(
+            yield PendingEvent(
                 before.live_system_id,
                 event.kind,
                 event.by or agent_id,
@@ -390,8 +390,8 @@ def _derived(
             )
 
 
-def _agent_event(agent_id: str, event: AgentEvent, record: ComponentRecord) -> Happening:
-    return Happening(
+def _agent_event(agent_id: str, event: AgentEvent, record: ComponentRecord) -> PendingEvent:
+    return PendingEvent(
         record.live_system_id, event.kind, agent_id, record.component_id, event.message, event.before, event.after
     )
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from fractal_cloud.control.store import components as component_store
 from fractal_cloud.control.store import livesystems, scopes
-from fractal_cloud.control.store.database import Happening, Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import Refused
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of, update_records
@@ -146,5 +146,5 @@ def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
         record.refusal = record.setbacks = None  # an operator wants it tried now (S21, S27)
         is_push = asked.kind is RequestKind.FORCE_PUSH
         event = EventKind.FORCE_PUSH_REQUESTED if is_push else EventKind.GLASS_REQUESTED
-        tx.record(Happening(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
+        tx.record(PendingEvent(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
     update_records(tx, rows, ("request", "refusal", "setbacks", "work_version", "declared_version"))

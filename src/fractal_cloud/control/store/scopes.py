@@ -25,12 +25,12 @@ from sqlalchemy import (
     update,
 )
 
+from fractal_cloud.control.store.balancing import Pool, Realm
 from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.dialect import CHUNK, chunks
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
-from fractal_cloud.control.store.shares import Pool, Realm
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.identity import Scope
 
@@ -91,7 +91,7 @@ def hold(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
     return {row.key: ScopeRow(*row) for row in _HOLD.rows(tx.connection, {"keys": set(keys)})}
 
 
-_HOLD = Fixed(_ROWS.where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update(of=scopes))
+_HOLD = PreparedStatement(_ROWS.where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update(of=scopes))
 
 
 def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
@@ -107,7 +107,7 @@ def _renew(tx: Tx, held: Collection[str]) -> dict[str, int]:
     return {row.key: row.version for row in rows}
 
 
-_RENEW = Fixed(
+_RENEW = PreparedStatement(
     update(scopes)
     .where(among(scopes.c.key, "keys"))
     .values(version=scopes.c.version + 1, wake_seq=scopes.c.wake_seq + 1)
@@ -170,7 +170,7 @@ def wake_number(tx: Tx, reaches: Iterable[tuple[str, str]]) -> int:
 
 
 _IN_REALMS = pair_among(scopes.c.provider, scopes.c.realm, "realms")
-_WAKE_NUMBER = Fixed(select(func.coalesce(func.sum(scopes.c.wake_seq), 0).label("sum")).where(_IN_REALMS))
+_WAKE_NUMBER = PreparedStatement(select(func.coalesce(func.sum(scopes.c.wake_seq), 0).label("sum")).where(_IN_REALMS))
 
 
 def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
@@ -184,7 +184,7 @@ def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
     return {row.key: ScopeRow(*row) for row in _HELD_BY.rows(tx.connection, {"agent": agent_id})}
 
 
-_HELD_BY = Fixed(_ROWS.where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key))
+_HELD_BY = PreparedStatement(_ROWS.where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key))
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select, update
 from fractal_cloud.control.store.bulk import among_many
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused
-from fractal_cloud.control.store.fixed import Fixed
+from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import Json, new_id
 from fractal_cloud.control.store.schema import tokens
 
@@ -52,7 +52,7 @@ def find(tx: Tx, hashes: Iterable[str]) -> list[Any]:
     return _FOUND.rows(tx.connection, {"hashes": hashes})
 
 
-_FOUND: Final = Fixed(
+_FOUND: Final = PreparedStatement(
     select(tokens.c.id, tokens.c.hash, tokens.c.name, tokens.c.role, tokens.c.providers, tokens.c.waits).where(
         among_many(tokens.c.hash, "hashes")
     )

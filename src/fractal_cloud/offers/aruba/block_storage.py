@@ -21,17 +21,17 @@ class ArubaBlockStorage(ArubaComponent):
 
     location: Location = parameter(immutable=True, description="Region it lies in.")
     data_center: DataCenter | None = parameter(
-        None, immutable=True, description="Zone it lies in; the whole region where none is given."
+        default=None, immutable=True, description="Zone it lies in; the whole region where none is given."
     )
     size_gb: int = parameter(ge=1, le=65_536, description="Its size in GB; it can grow and never shrink.")
     kind: Literal["Standard", "Performance"] = parameter(
-        "Standard", immutable=True, description="How fast it is: Aruba's type."
+        default="Standard", immutable=True, description="How fast it is: Aruba's type."
     )
     billing_period: Literal["Hour", "Month", "Year"] | None = parameter(
-        None, description="How it is paid for; Aruba starts with Hour."
+        default=None, description="How it is paid for; Aruba starts with Hour."
     )
     image: str | None = parameter(
-        None, immutable=True, description="Id of the image it can be booted from; empty where none is given."
+        default=None, immutable=True, description="Id of the image it can be booted from; empty where none is given."
     )
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import current_act
 from fractal_cloud.offers.aruba.tags import owner_tag
+from fractal_cloud.offers.call_context import current_context
 from fractal_cloud.offers.offer import Cloud
-from fractal_cloud.offers.rest import Answer, Door
+from fractal_cloud.offers.rest import Answer, RestClient
 
 LIMIT: Final = 100
 MOST_PAGES: Final = 10_000
@@ -22,7 +22,7 @@ VERSION: Final = "1.0"
 Item = dict[str, Any]
 
 
-def pages(door: Door, path: str) -> Iterator[Item]:
+def pages(client: RestClient, path: str) -> Iterator[Item]:
     """Every item of a list, once. Raises rather than end early, or pass over something (S0).
 
     Aruba counts from an offset, and what is made or deleted meanwhile moves everything behind it. So every page begins
@@ -31,7 +31,7 @@ def pages(door: Door, path: str) -> Iterator[Item]:
     last, seen = "", 0
     for _ in range(MOST_PAGES):
         offset = seen - 1 if last else seen
-        answer = door.read(path, {"api-version": VERSION, "limit": str(LIMIT), "offset": str(offset)})
+        answer = client.read(path, {"api-version": VERSION, "limit": str(LIMIT), "offset": str(offset)})
         total, values = _page(answer)
         if last and (not values or address(values[0]) != last):
             raise Unreadable(f"{path} changed while it was read: it is read again")
@@ -63,16 +63,16 @@ def address(item: Item) -> str:
 class Aruba(Cloud):
     """One project in one location. ``owners``: the LiveSystems met so far, by their owner tag in the plain style."""
 
-    def __init__(self, door: Door, scope: Scope, owners: dict[str, str]) -> None:
+    def __init__(self, client: RestClient, scope: Scope, owners: dict[str, str]) -> None:
         self.scope = scope
         self.project = scope.realm
         self.location = scope.place
-        self._door = door
+        self._client = client
         self._owners = owners
 
     def owners(self) -> Mapping[str, str]:
         """Who may stand behind a hashed owner."""
-        act = current_act()
+        act = current_context()
         if act is not None:
             self.meet([act.live_system_id])
         return self._owners
@@ -88,13 +88,13 @@ class Aruba(Cloud):
 
     def list(self, path: str) -> Iterator[Item]:
         """Everything of one collection."""
-        return pages(self._door, path)
+        return pages(self._client, path)
 
     def find(self, uri: str) -> Item | None:
         """One resource; None where there is none."""
-        answer = self._door.find(uri, {"api-version": VERSION})
+        answer = self._client.find(uri, {"api-version": VERSION})
         return None if answer is None else answer.item()
 
     def write(self, method: str, path: str, body: Any = None, version: str = VERSION, **query: str) -> Answer:
         """One writing request."""
-        return self._door.write(method, path, body, {"api-version": version, **query})
+        return self._client.write(method, path, body, {"api-version": version, **query})

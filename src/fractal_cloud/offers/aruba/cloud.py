@@ -14,11 +14,11 @@ from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers import aruba_login as credentials
 from fractal_cloud.offers.aruba.calls import VERSION, Aruba, pages
-from fractal_cloud.offers.aruba.faults import ArubaDialect
+from fractal_cloud.offers.aruba.errors import ArubaDialect
 from fractal_cloud.offers.aruba.tags import style
 from fractal_cloud.offers.aruba_login import Tokens
 from fractal_cloud.offers.offer import Session
-from fractal_cloud.offers.rest import Door
+from fractal_cloud.offers.rest import RestClient
 
 PROJECTS: Final = "FRACTAL_ARUBA_PROJECTS"
 
@@ -28,25 +28,25 @@ class ArubaSession(Session):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known_door: Door | None = None
+        self._known_client: RestClient | None = None
         self._owners: dict[str, str] = {}
 
-    def door(self) -> Door:
+    def client(self) -> RestClient:
         """The way to the API; opened when it is first needed."""
         with self._lock:
-            if self._known_door is None:
+            if self._known_client is None:
                 style()  # a style that is misspelled must not wait for the first write
                 caller = credentials.find()
                 tokens = Tokens(caller)
-                self._known_door = Door(caller.base, ArubaDialect(tokens.token, tokens.forget))
-            return self._known_door
+                self._known_client = RestClient(caller.base, ArubaDialect(tokens.token, tokens.forget))
+            return self._known_client
 
     def realms(self) -> Mapping[str, str]:
         """The projects reached, by their ids and by their names; the empty name is the one meant where none is named.
 
         Names that two projects share mean neither.
         """
-        items = list(pages(self.door(), "/projects"))
+        items = list(pages(self.client(), "/projects"))
         ids = {str(one["metadata"]["id"]): str(one["metadata"]["name"]) for one in items}
         names = list(ids.values())
         found = {**{name: one for one, name in ids.items() if names.count(name) == 1}, **{one: one for one in ids}}
@@ -64,9 +64,9 @@ class ArubaSession(Session):
 
     def realm_now(self, scope: Scope) -> str:
         """The project, as Aruba itself calls the one that every path of the scope names."""
-        told = self.door().read(f"/projects/{scope.realm}", {"api-version": VERSION}).item()
+        told = self.client().read(f"/projects/{scope.realm}", {"api-version": VERSION}).item()
         return str(told["metadata"]["id"])
 
     def at(self, scope: Scope) -> Aruba:
         """One project in one location."""
-        return Aruba(self.door(), scope, self._owners)
+        return Aruba(self.client(), scope, self._owners)

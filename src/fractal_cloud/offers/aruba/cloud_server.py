@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.component import Component, Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
@@ -34,18 +34,18 @@ class ArubaCloudServer(ArubaComponent):
 
     type = "NetworkAndCompute.IaaS.ArubaCloudServer"
 
-    vpc: Reference = parameter(
+    vpc: Reference[ArubaVpc] = parameter(
         immutable=True,
         reference=(ArubaVpc.type, "vpcUri"),
         description="The VPC it lies in; it lies in its location and project.",
     )
-    subnets: list[Reference] = parameter(
+    subnets: References[ArubaSubnet] = parameter(
         compare="unordered",
         reference=(ArubaSubnet.type, "subnetUri"),
         min_length=1,
         description="The subnets of its VPC that it has an address in.",
     )
-    security_groups: list[Reference] = parameter(
+    security_groups: References[ArubaSecurityGroup] = parameter(
         compare="unordered",
         reference=(ArubaSecurityGroup.type, "securityGroupUri"),
         min_length=1,
@@ -53,29 +53,31 @@ class ArubaCloudServer(ArubaComponent):
     )
     data_center: DataCenter = parameter(immutable=True, description="Zone it lies in.")
     flavor_name: str = parameter(immutable=True, description="Its size: the name of a flavor.", examples=["CSO2A4"])
-    boot_volume: Reference = parameter(
+    boot_volume: Reference[ArubaBlockStorage] = parameter(
         immutable=True,
         reference=(ArubaBlockStorage.type, "blockStorageUri"),
         description="The disk it boots from, made of an image. It stays when the server is deleted.",
     )
-    data_volumes: list[Reference] | None = parameter(
-        None,
+    data_volumes: References[ArubaBlockStorage] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(ArubaBlockStorage.type, "blockStorageUri"),
         description="Other disks that are attached to it.",
     )
     key_pair: Uri | None = parameter(
-        None, immutable=True, description="Address (uri) of the key pair for its administrator."
+        default=None, immutable=True, description="Address (uri) of the key pair for its administrator."
     )
-    elastic_ip: Uri | None = parameter(None, description="Address (uri) of the elastic IP by which it is reached.")
+    elastic_ip: Uri | None = parameter(
+        default=None, description="Address (uri) of the elastic IP by which it is reached."
+    )
     user_data: str | None = parameter(
-        None,
+        default=None,
         lines=True,
         max_length=32_768,
         description="Text handed to its first start. Used at creation only: Aruba never tells it again.",
     )
     state: Literal["running", "stopped"] = parameter(
-        "running", enforced=True, description="Whether it runs. Listed in ignoreDrift, it is left alone."
+        default="running", enforced=True, description="Whether it runs. Listed in ignoreDrift, it is left alone."
     )
 
 
@@ -198,7 +200,7 @@ def _linked(item: Item, collection: str) -> list[str]:
     return sorted(uri for uri in uris if uri.rsplit("/", 2)[-2:-1] == [collection])
 
 
-def _uris(references: Collection[Reference]) -> list[str]:
+def _uris(references: References[Component]) -> list[str]:
     return [reference_id(one) for one in references]
 
 

@@ -35,17 +35,20 @@ class ArubaKaas(ArubaComponent):
 
     type = "NetworkAndCompute.PaaS.ArubaKaas"
 
-    vpc: Reference = parameter(
+    vpc: Reference[ArubaVpc] = parameter(
         immutable=True,
         reference=(ArubaVpc.type, "vpcUri"),
         description="The VPC its nodes lie in; the cluster lies in its location and project.",
     )
-    subnet: Reference = parameter(
+    subnet: Reference[ArubaSubnet] = parameter(
         immutable=True, reference=(ArubaSubnet.type, "subnetUri"), description="The subnet its nodes lie in."
     )
     node_cidr: Block = parameter(immutable=True, compare="cidr", description="The block its nodes take addresses of.")
     pod_cidr: Block | None = parameter(
-        None, immutable=True, compare="cidr", description="The block its pods take addresses of; Aruba's if not given."
+        default=None,
+        immutable=True,
+        compare="cidr",
+        description="The block its pods take addresses of; Aruba's if not given.",
     )
     security_group_name: str = parameter(
         immutable=True, description="Name of the security group that Aruba makes for its nodes."
@@ -59,7 +62,7 @@ class ArubaKaas(ArubaComponent):
         compare="unordered", min_length=1, description="All its node pools. They are written together, in one call."
     )
     ha: bool | None = parameter(
-        None, description="Whether its control plane is highly available; it can be switched on and never off."
+        default=None, description="Whether its control plane is highly available; it can be switched on and never off."
     )
 
     @field_serializer("node_pools")

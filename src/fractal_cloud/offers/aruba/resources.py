@@ -15,8 +15,8 @@ from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.aruba.calls import VERSION, Aruba, Item, address
 from fractal_cloud.offers.aruba.kinds import Location, Project, resource_name
 from fractal_cloud.offers.aruba.tags import GUARD, mapping, protocol_of, rewritten, written
-from fractal_cloud.offers.items import Shown, read_each, text_at
-from fractal_cloud.offers.offer import C, Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.items import Shown, parse_each, text_at
+from fractal_cloud.offers.offer import C, Offer, Query, Recognition, Wanted
 
 GONE: Final = "Deleted"
 STATES: Final[Mapping[str, Condition]] = {
@@ -47,10 +47,10 @@ class ArubaComponent(Component):
     provider = "aruba"
 
     location: Location | None = parameter(
-        None, immutable=True, description="Region it lies in; that of what it refers to where none is given."
+        default=None, immutable=True, description="Region it lies in; that of what it refers to where none is given."
     )
     project: Project | None = parameter(
-        None,
+        default=None,
         immutable=True,
         description="Project it lies in: its id or its name. That of what it refers to where none is given, else the "
         "agent's only or default one.",
@@ -111,20 +111,20 @@ class ArubaOffer(Offer[C, Aruba]):
 
     # --- reading
 
-    def sightings(self, cloud: Aruba, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aruba, query: Query) -> Iterator[Sighting | UnreadItem]:
         """Everything of the kind in the location; of what lies in others, in those that are declared."""
-        cloud.meet(look.live_systems)
-        for path in self._paths(cloud, look):
-            yield from read_each(self._listed(cloud, path), lambda item: self._seen(cloud, item), _shown)
+        cloud.meet(query.live_systems)
+        for path in self._paths(cloud, query):
+            yield from parse_each(self._listed(cloud, path), lambda item: self._seen(cloud, item), _shown)
 
     def _seen(self, cloud: Aruba, item: Item) -> Sighting | None:
         is_there = item["status"]["state"] != GONE and self._is_here(cloud, item)
         return self.sighting(cloud, item) if is_there else None
 
-    def _paths(self, cloud: Aruba, look: Look) -> list[str]:
+    def _paths(self, cloud: Aruba, query: Query) -> list[str]:
         if self.parent is None:
             return [cloud.collection(self.collection)]
-        return [f"{parent}/{self.collection}" for parent in sorted(look.parent_ids)]
+        return [f"{parent}/{self.collection}" for parent in sorted(query.parent_ids)]
 
     def _listed(self, cloud: Aruba, path: str) -> Iterator[Item]:
         try:

@@ -27,13 +27,13 @@ class ArubaSecurityGroup(ArubaComponent):
 
     type = "NetworkAndCompute.IaaS.ArubaSecurityGroup"
 
-    vpc: Reference = parameter(
+    vpc: Reference[ArubaVpc] = parameter(
         immutable=True,
         reference=(ArubaVpc.type, "vpcUri"),
         description="The VPC it is a part of; it lies in its location and project.",
     )
     rules: list[ArubaSecurityRule] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         swept=True,
         description="All its rules. They are made and deleted one by one, the missing ones first.",

@@ -22,9 +22,9 @@ class ArubaSecurityRule(Part):
     direction: Literal["Ingress", "Egress"] = Field(description="Whether it is about what comes in or what goes out.")
     protocol: Literal["ANY", "TCP", "UDP", "ICMP"] = Field(description="The protocol.")
     port: Annotated[str, Field(pattern=r"^(\*|\d{1,5}(-\d{1,5})?)$")] | None = Field(
-        None, description="A port, a range such as 8000-8010, or *; for TCP and UDP, and only there."
+        default=None, description="A port, a range such as 8000-8010, or *; for TCP and UDP, and only there."
     )
-    target_kind: Literal["Ip", "SecurityGroup"] = Field("Ip", description="What stands on the other side.")
+    target_kind: Literal["Ip", "SecurityGroup"] = Field(default="Ip", description="What stands on the other side.")
     target: str = Field(description="A block of addresses, or the address (uri) of a security group.")
 
     @model_validator(mode="after")

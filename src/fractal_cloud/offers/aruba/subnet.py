@@ -21,17 +21,21 @@ class ArubaSubnet(ArubaComponent):
 
     type = "NetworkAndCompute.IaaS.ArubaSubnet"
 
-    vpc: Reference = parameter(
+    vpc: Reference[ArubaVpc] = parameter(
         immutable=True,
         reference=(ArubaVpc.type, "vpcUri"),
         description="The VPC it is a part of; it lies in its location and project.",
     )
     kind: Literal["Basic", "Advanced"] = parameter(
-        "Basic", immutable=True, description="Basic: Aruba chooses its addresses. Advanced: you give the block."
+        default="Basic", immutable=True, description="Basic: Aruba chooses its addresses. Advanced: you give the block."
     )
-    address: Block | None = parameter(None, immutable=True, description="Its IPv4 block; for Advanced, and only there.")
+    address: Block | None = parameter(
+        default=None, immutable=True, description="Its IPv4 block; for Advanced, and only there."
+    )
     dhcp_enabled: bool | None = parameter(
-        None, immutable=True, description="Whether machines get their addresses by DHCP; for Advanced, and only there."
+        default=None,
+        immutable=True,
+        description="Whether machines get their addresses by DHCP; for Advanced, and only there.",
     )
 
     @model_validator(mode="after")

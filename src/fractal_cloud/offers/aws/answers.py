@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Transient, Unreadable
-from fractal_cloud.offers.recall import Recall, fingerprint
+from fractal_cloud.offers.seen_pages import SeenPages, fingerprint
 
 _XML: Final = frozenset({"query", "rest-xml", "ec2"})
 _JSON: Final = frozenset({"json", "rest-json"})
@@ -33,7 +33,7 @@ _HTML: Final = re.compile(_PROLOG + rb"<(?:!doctype\s+html|html)\b", re.DOTALL |
 class Expected:
     """The answer this thread waits for: what it lists under ``key``, its cursor, and the pages already known."""
 
-    recall: Recall
+    seen_pages: SeenPages
     about: str
     key: str
     cursor: str
@@ -122,7 +122,7 @@ def leave_out_known(*, operation_model: Any, response_dict: dict[str, Any], **_:
         return
     listed, rest = cut
     expected.print_of_page = fingerprint(expected.about, listed)
-    if expected.recall.knows(expected.print_of_page):
+    if expected.seen_pages.has_page(expected.print_of_page):
         response_dict["body"] = rest
 
 

@@ -17,13 +17,13 @@ from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting, UnreadItem
-from fractal_cloud.offers.acting import note_request, purpose
 from fractal_cloud.offers.aws.answers import Expected, check_read, check_write, expecting, leave_out_known
-from fractal_cloud.offers.aws.faults import Answer, error_of
+from fractal_cloud.offers.aws.errors import Answer, error_of
 from fractal_cloud.offers.aws.models import Models
-from fractal_cloud.offers.items import read_each, text_at
-from fractal_cloud.offers.offer import Cloud, Look, Session
-from fractal_cloud.offers.recall import Recall
+from fractal_cloud.offers.call_context import note_request, user_agent
+from fractal_cloud.offers.items import parse_each, text_at
+from fractal_cloud.offers.offer import Cloud, Query, Session
+from fractal_cloud.offers.seen_pages import SeenPages
 
 HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
@@ -193,12 +193,12 @@ class Aws(Cloud):
 
     def pages(self, service: str, operation: str, key: str, /, **parameters: Any) -> Iterator[list[Any]]:
         """The pages of a list, each as the list under ``key``. Raises rather than end early."""
-        for answer, _ in self._answers(service, operation, key, Recall(), parameters):
+        for answer, _ in self._answers(service, operation, key, SeenPages(), parameters):
             yield answer[key]
 
     def sightings(
         self,
-        look: Look,
+        query: Query,
         read: Callable[[dict[str, Any]], Iterable[Sighting]],
         service: str,
         operation: str,
@@ -211,21 +211,21 @@ class Aws(Cloud):
         A page that lists under ``key`` the very same as at the last look is recognised instead: ``read`` must depend on
         nothing but the answer and this cloud.
         """
-        for answer, print_of_page in self._answers(service, operation, key, look.recall, parameters):
-            yield from look.recall.sightings(print_of_page, partial(_read_page, read, answer, key))
+        for answer, print_of_page in self._answers(service, operation, key, query.seen_pages, parameters):
+            yield from query.seen_pages.sightings(print_of_page, partial(_read_page, read, answer, key))
 
     def _answers(
-        self, service: str, operation: str, key: str, recall: Recall, parameters: Mapping[str, Any]
+        self, service: str, operation: str, key: str, seen_pages: SeenPages, parameters: Mapping[str, Any]
     ) -> Iterator[tuple[dict[str, Any], bytes | None]]:
         """The answers of a list to its end, each with its fingerprint; of one that is known, only the rest is there."""
         asked, answered = _CURSORS[service]
         about = f"{self.region} {service} {operation} {key}"
         cursor = ""
         while True:
-            expected = Expected(recall, about, key, answered)
+            expected = Expected(seen_pages, about, key, answered)
             with expecting(expected):
                 answer = self.call(service, operation, **parameters, **({asked: cursor} if cursor else {}))
-            is_known = expected.print_of_page is not None and recall.knows(expected.print_of_page)
+            is_known = expected.print_of_page is not None and seen_pages.has_page(expected.print_of_page)
             if not is_known and not isinstance(answer.get(key), list):
                 raise Unreadable(f"the answer to {operation} has no list {key!r}: nothing is decided from it")
             yield answer, expected.print_of_page
@@ -251,7 +251,7 @@ def _read_page(
         items = answer[key]
         if key == "Reservations":  # machines are listed in groups that mean nothing here
             items = [{**group, "Instances": [one]} for group in items for one in group["Instances"]]
-        return list(read_each(items, lambda item: read({**answer, key: [item]}), partial(_shown, key)))
+        return list(parse_each(items, lambda item: read({**answer, key: [item]}), partial(_shown, key)))
 
 
 _IDS: Final[Mapping[str, str]] = {
@@ -338,7 +338,7 @@ def _sign_with_purpose(request: Any, **_: Any) -> None:
     agent = request.headers.get("User-Agent", "")
     text = agent.decode("utf-8", "replace") if isinstance(agent, bytes) else agent
     del request.headers["User-Agent"]
-    request.headers["User-Agent"] = f"{text} {purpose()}".strip()
+    request.headers["User-Agent"] = f"{text} {user_agent()}".strip()
 
 
 def _drop_account_from_address(request: Any, **_: Any) -> None:

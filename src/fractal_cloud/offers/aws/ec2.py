@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import Conflict, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -20,7 +20,7 @@ from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
-from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
 
 # The vendor's state: our run state, and whether AWS is at work.
 _STATES: Mapping[str, tuple[str, Condition]] = {
@@ -53,10 +53,10 @@ class AwsEc2Instance(WorkloadSource):
     provider = "aws"
 
     region: Region | None = parameter(
-        None, immutable=True, description="AWS region it runs in; that of its subnet where none is given."
+        default=None, immutable=True, description="AWS region it runs in; that of its subnet where none is given."
     )
-    subnet: Reference | None = parameter(
-        None,
+    subnet: Reference[AwsSubnet] | None = parameter(
+        default=None,
         immutable=True,
         reference=(AwsSubnet.type, "subnetId"),
         description="The subnet it is in; without one, the region's default.",
@@ -65,25 +65,29 @@ class AwsEc2Instance(WorkloadSource):
     instance_type: str = parameter(
         description="Its size. Changing it stops the machine and starts it again.", examples=["t3.medium"]
     )
-    key_name: str | None = parameter(None, immutable=True, description="Name of the key pair for its first user.")
-    security_groups: list[Reference] | None = parameter(
-        None,
+    key_name: str | None = parameter(
+        default=None, immutable=True, description="Name of the key pair for its first user."
+    )
+    security_groups: References[AwsSecurityGroup] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(AwsSecurityGroup.type, "groupId"),
         description="The security groups it is in; without any, its VPC's default group.",
     )
     user_data: str | None = parameter(
-        None,
+        default=None,
         swept=True,
         lines=True,
         description="Text handed to the machine's first start. Changing it stops the machine and starts it again.",
         max_length=16_384,
     )
     disable_api_termination: bool | None = parameter(
-        None, swept=True, description="Whether it is protected from termination, also from ours; AWS starts with false."
+        default=None,
+        swept=True,
+        description="Whether it is protected from termination, also from ours; AWS starts with false.",
     )
     state: Literal["running", "stopped"] = parameter(
-        "running",
+        default="running",
         enforced=True,
         description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
@@ -114,14 +118,14 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All living instances of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
             return _sightings(cloud, answer["Reservations"])
 
         return cloud.sightings(
-            look, read, "ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000
+            query, read, "ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000
         )
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, ecs_name
 from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 INSIGHTS: Final = "containerInsights"
 _INCLUDE: Final = ["TAGS", "SETTINGS"]
@@ -37,16 +37,17 @@ class AwsEcsCluster(Component):
     provider = "aws"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in account and region; the component's id if not given.",
     )
     region: Region = parameter(immutable=True, description="AWS region it lies in.")
     container_insights: Literal["enabled", "enhanced", "disabled"] | None = parameter(
-        None, description="Whether CloudWatch Container Insights watches it; the account's setting if not given."
+        default=None,
+        description="Whether CloudWatch Container Insights watches it; the account's setting if not given.",
     )
     capacity_providers: list[str] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         description="The capacity providers its tasks may use, such as FARGATE and FARGATE_SPOT.",
     )
@@ -105,7 +106,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
     glass = ecs_glass("clusterArn")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All clusters of the region: two calls for a hundred."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
@@ -114,7 +115,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
         for arns in cloud.pages("ecs", "list_clusters", "clusterArns", maxResults=100):
             if arns:
                 asked = {"clusters": arns, "include": _INCLUDE}
-                yield from cloud.sightings(look, read, "ecs", "describe_clusters", "clusters", **asked)
+                yield from cloud.sightings(query, read, "ecs", "describe_clusters", "clusters", **asked)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One cluster by its ARN."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, field_validator, model_validator
 
-from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -21,7 +21,7 @@ from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, from_list, moment, same, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
-from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
 
 DESCRIBED_AT_ONCE: Final = 10
 _TASK: Final = re.compile(r"[\w-]+:\d+\Z")
@@ -46,40 +46,46 @@ class AwsEcsService(WorkloadSource):
     provider = "aws"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in its cluster; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, unique in its cluster; the component's id if not given.",
     )
-    cluster: Reference = parameter(
+    cluster: Reference[AwsEcsCluster] = parameter(
         immutable=True, reference=(AwsEcsCluster.type, "clusterArn"), description="The cluster it runs in."
     )
     task_definition: Annotated[str, AfterValidator(_with_revision)] = parameter(
         description="The revision of a task definition it runs, as family:revision."
     )
     desired_count: int = parameter(
-        1, ge=0, description="How many tasks are kept running. Put it into ignoreDrift where autoscaling sets it."
+        default=1,
+        ge=0,
+        description="How many tasks are kept running. Put it into ignoreDrift where autoscaling sets it.",
     )
     launch_type: Literal["FARGATE", "EC2", "EXTERNAL"] = parameter(
-        "FARGATE", immutable=True, description="What its tasks run on."
+        default="FARGATE", immutable=True, description="What its tasks run on."
     )
-    subnets: list[Reference] | None = parameter(
-        None,
+    subnets: References[AwsSubnet] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(AwsSubnet.type, "subnetId"),
         description="The subnets its tasks are in; FARGATE needs at least one.",
     )
-    security_groups: list[Reference] | None = parameter(
-        None,
+    security_groups: References[AwsSecurityGroup] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(AwsSecurityGroup.type, "groupId"),
         description="The security groups its tasks are in; without any, the VPC's default group.",
     )
     assign_public_ip: Literal["ENABLED", "DISABLED"] | None = parameter(
-        None, description="Whether its tasks get public addresses; AWS starts with DISABLED."
+        default=None, description="Whether its tasks get public addresses; AWS starts with DISABLED."
     )
     platform_version: str | None = parameter(
-        None, pattern=r"^(LATEST|\d+\.\d+\.\d+)$", description="Fargate platform version; AWS starts with LATEST."
+        default=None,
+        pattern=r"^(LATEST|\d+\.\d+\.\d+)$",
+        description="Fargate platform version; AWS starts with LATEST.",
     )
     enable_execute_command: bool | None = parameter(
-        None, description="Whether commands can be run in its containers; AWS starts with false."
+        default=None, description="Whether commands can be run in its containers; AWS starts with false."
     )
 
     @field_validator("name")
@@ -116,11 +122,11 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
     glass = ecs_glass("serviceArn")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All services of the clusters named: a call for a hundred, and one for every ten of them."""
-        for cluster in sorted(look.parent_ids):
+        for cluster in sorted(query.parent_ids):
             try:
-                yield from _in_cluster(cloud, look, cluster)
+                yield from _in_cluster(cloud, query, cluster)
             except NotFound as absent:
                 if absent.code != "ClusterNotFoundException":
                     raise  # a cluster that is gone took its services with it; anything else is no such proof
@@ -186,7 +192,7 @@ def _cluster_of(service_arn: str) -> str:
     return service_arn.rpartition(":service/")[2].partition("/")[0]
 
 
-def _in_cluster(cloud: Aws, look: Look, cluster: str) -> Iterator[Sighting | UnreadItem]:
+def _in_cluster(cloud: Aws, query: Query, cluster: str) -> Iterator[Sighting | UnreadItem]:
     def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
         return _sightings(cloud, whole(answer, "services"))
 
@@ -194,7 +200,7 @@ def _in_cluster(cloud: Aws, look: Look, cluster: str) -> Iterator[Sighting | Unr
     arns = chain.from_iterable(pages)
     while few := list(islice(arns, DESCRIBED_AT_ONCE)):
         asked = {"cluster": cluster, "services": few, "include": ["TAGS"]}
-        yield from cloud.sightings(look, read, "ecs", "describe_services", "services", **asked)
+        yield from cloud.sightings(query, read, "ecs", "describe_services", "services", **asked)
 
 
 def _described(cloud: Aws, cluster: str, arns: list[str]) -> list[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import AfterValidator, field_validator
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -18,7 +18,7 @@ from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import GUARD, from_map, moment, one_way, same
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 LogType = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
 _AT: Final = "--region {region} --resource-arn {clusterArn}"
@@ -49,47 +49,51 @@ class AwsEks(Component):
     provider = "aws"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in account and region; the component's id if not given.",
     )
     region: Region | None = parameter(
-        None, immutable=True, description="AWS region; that of its subnets where none is given."
+        default=None, immutable=True, description="AWS region; that of its subnets where none is given."
     )
     version: str | None = parameter(
-        None,
+        default=None,
         pattern=r"^1\.\d+$",
         description="Kubernetes version, such as 1.33; raised one minor version at a time, never lowered.",
     )
     role_arn: str = parameter(
         immutable=True, pattern=r"^arn:[\w-]+:iam::\d{12}:role/.+$", description="IAM role the control plane acts as."
     )
-    subnets: Annotated[list[Reference], AfterValidator(_two_or_more)] = parameter(
+    subnets: Annotated[References[AwsSubnet], AfterValidator(_two_or_more)] = parameter(
         immutable=True,
         compare="unordered",
         reference=(AwsSubnet.type, "subnetId"),
         description="The subnets it reaches its nodes through, in at least two zones.",
     )
-    security_groups: list[Reference] | None = parameter(
-        None,
+    security_groups: References[AwsSecurityGroup] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(AwsSecurityGroup.type, "groupId"),
         description="Further security groups of the control plane.",
     )
     endpoint_public_access: bool | None = parameter(
-        None, description="Whether its API is reached from outside; AWS starts with true."
+        default=None, description="Whether its API is reached from outside; AWS starts with true."
     )
     endpoint_private_access: bool | None = parameter(
-        None, description="Whether its API is reached from inside the VPC; AWS starts with false."
+        default=None, description="Whether its API is reached from inside the VPC; AWS starts with false."
     )
     public_access_cidrs: list[Network] | None = parameter(
-        None, compare="cidrs", description="Networks from which its API is reached from outside; AWS starts with all."
+        default=None,
+        compare="cidrs",
+        description="Networks from which its API is reached from outside; AWS starts with all.",
     )
     logging: list[LogType] | None = parameter(
-        None, compare="unordered", description="The logs of the control plane that are kept; AWS starts with none."
+        default=None,
+        compare="unordered",
+        description="The logs of the control plane that are kept; AWS starts with none.",
     )
     deletion_protection: bool | None = parameter(
-        None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
+        default=None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
     )
 
     @field_validator("name")
@@ -124,13 +128,13 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
     entry = Entry(commands=["aws eks update-kubeconfig --region {region} --name {clusterName}"], context="{clusterArn}")
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """The clusters named, a call each after a list of all names; all of them where none is named."""
         for page in cloud.pages("eks", "list_clusters", "clusters", maxResults=100):
             for name in page:
                 if not isinstance(name, str):
                     raise Unreadable(f"the list of clusters holds {name!r}: nothing is decided from it")
-                if not look.names or name in look.names:
+                if not query.names or name in query.names:
                     found = self.read(cloud, name)
                     if found is not None:
                         yield found

@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.s3 import AwsS3
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import STORAGE_LINK, StorageLink
 from fractal_cloud.offers.secret import Secret
-from fractal_cloud.offers.storage_links import Keys, bucket_of, hand_over_key, identity_name
+from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, transfer_key
 
 PATH: Final = "/fractal-cloud/"
 POLICY: Final = "bucket"
@@ -44,7 +44,7 @@ def grant_bucket(link: InboundLink[StorageLink]) -> Published | None:
     if not link.is_cross_cloud():
         return {**common, "roleArn": _bring_role(link, bucket)}
     name = _bring_user(link, bucket)
-    return {**common, "user": name, **hand_over_key(link, _keys_of(link.cloud, name))}
+    return {**common, "user": name, **transfer_key(link, _keys_of(link.cloud, name))}
 
 
 @grant_bucket.revokes

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from pydantic import field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -20,7 +20,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 # Parameter, its name in requests, and its name in answers where that is another one.
 _SENT: Final[Mapping[str, str]] = {
@@ -56,44 +56,48 @@ class AwsRdsPostgres(Component):
     provider = "aws"
 
     name: str = parameter(
-        "", validate_default=True, description="Its DB instance identifier; the component's id if not given."
+        default="", validate_default=True, description="Its DB instance identifier; the component's id if not given."
     )
     region: Region | None = parameter(
-        None, immutable=True, description="AWS region; that of its security groups where none is given."
+        default=None, immutable=True, description="AWS region; that of its security groups where none is given."
     )
     db_instance_class: str = parameter(
         description="Its size. Changing it interrupts the database.", pattern=r"^db\.", examples=["db.t4g.medium"]
     )
     allocated_storage: int = parameter(description="Storage in GiB; it can grow and never shrink.", ge=20, le=65_536)
     engine_version: str | None = parameter(
-        None,
+        default=None,
         pattern=r"^\d+\.\d+(\.\d+)?$",
         description="PostgreSQL version, with its minor version, such as 16.4; it can only rise.",
     )
     auto_minor_version_upgrade: bool | None = parameter(
-        None, description="Whether AWS raises the minor version by itself; off where engineVersion is declared."
+        default=None, description="Whether AWS raises the minor version by itself; off where engineVersion is declared."
     )
-    master_username: str = parameter("postgres", immutable=True, description="Name of the master user.")
-    db_name: str | None = parameter(None, immutable=True, description="Name of the first database.")
+    master_username: str = parameter(default="postgres", immutable=True, description="Name of the master user.")
+    db_name: str | None = parameter(default=None, immutable=True, description="Name of the first database.")
     storage_encrypted: bool = parameter(default=True, immutable=True, description="Whether its storage is encrypted.")
     multi_az: bool | None = parameter(
-        None, alias="multiAZ", description="Whether a standby is kept in another zone; AWS starts with false."
+        default=None,
+        declared_as="multiAZ",
+        description="Whether a standby is kept in another zone; AWS starts with false.",
     )
     backup_retention_period: int | None = parameter(
-        None, description="Days for which automatic backups are kept; 0 switches them off.", ge=0, le=35
+        default=None, description="Days for which automatic backups are kept; 0 switches them off.", ge=0, le=35
     )
     publicly_accessible: bool = parameter(default=False, description="Whether it has a public address.")
     deletion_protection: bool | None = parameter(
-        None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
+        default=None, description="Whether AWS refuses to delete it, also to us; AWS starts with false."
     )
-    vpc_security_groups: list[Reference] | None = parameter(
-        None,
+    vpc_security_groups: References[AwsSecurityGroup] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(AwsSecurityGroup.type, "groupId"),
         description="The security groups it is in; without any, its VPC's default group.",
     )
     db_subnet_group_name: str | None = parameter(
-        None, immutable=True, description="Name of the DB subnet group it lies in; without one, the default VPC's."
+        default=None,
+        immutable=True,
+        description="Name of the DB subnet group it lies in; without one, the default VPC's.",
     )
 
     @field_validator("name")
@@ -128,14 +132,14 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
     )
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All PostgreSQL instances of the region, a hundred a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
             return _sightings(cloud, answer["DBInstances"])
 
         return cloud.sightings(
-            look, read, "rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100
+            query, read, "rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100
         )
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:

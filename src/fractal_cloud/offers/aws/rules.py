@@ -43,14 +43,16 @@ class AwsSecurityGroupRule(BaseModel):
         description="tcp, udp, icmp, icmpv6, a protocol number, or -1 for everything.",
         pattern=r"^(-1|all|[a-z0-9]{1,10})$",
     )
-    from_port: Port | None = Field(None, description="First port (ICMP: type, -1 for all); not for protocol -1.")
-    to_port: Port | None = Field(None, description="Last port (ICMP: code, -1 for all); not for protocol -1.")
-    cidr_ip: str | None = Field(None, description="Peer: an IPv4 network.")
-    cidr_ipv6: str | None = Field(None, alias="cidrIpv6", description="Peer: an IPv6 network.")
-    referenced_group_id: str | None = Field(None, description="Peer: the id of a security group.")
-    prefix_list_id: str | None = Field(None, description="Peer: the id of a prefix list.")
+    from_port: Port | None = Field(
+        default=None, description="First port (ICMP: type, -1 for all); not for protocol -1."
+    )
+    to_port: Port | None = Field(default=None, description="Last port (ICMP: code, -1 for all); not for protocol -1.")
+    cidr_ip: str | None = Field(default=None, description="Peer: an IPv4 network.")
+    cidr_ipv6: str | None = Field(default=None, description="Peer: an IPv6 network.")
+    referenced_group_id: str | None = Field(default=None, description="Peer: the id of a security group.")
+    prefix_list_id: str | None = Field(default=None, description="Peer: the id of a prefix list.")
     description: str | None = Field(
-        None, description="What it is for.", pattern=r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{0,255}$"
+        default=None, description="What it is for.", pattern=r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{0,255}$"
     )
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
 from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, moment, one_way, same, to_list
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 _AT: Final = "--region {region} --resource-arn-list {bucketArn}"
 
@@ -36,22 +36,24 @@ class AwsS3(Component):
     provider = "aws"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique among all buckets of all accounts; the component's id if not given.",
     )
     region: Region = parameter(immutable=True, description="AWS region its objects lie in.")
     versioning: Literal["Enabled", "Suspended"] | None = parameter(
-        None, swept=True, description="Whether old versions of objects are kept; it can be suspended, never undone."
+        default=None,
+        swept=True,
+        description="Whether old versions of objects are kept; it can be suspended, never undone.",
     )
     sse_algorithm: Literal["AES256", "aws:kms", "aws:kms:dsse"] | None = parameter(
-        None, swept=True, description="How objects are encrypted by default; AWS starts with AES256."
+        default=None, swept=True, description="How objects are encrypted by default; AWS starts with AES256."
     )
     block_public_access: bool | None = parameter(
-        None, swept=True, description="Whether all four blocks of public access are on; AWS starts with true."
+        default=None, swept=True, description="Whether all four blocks of public access are on; AWS starts with true."
     )
     object_ownership: Literal["BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"] | None = parameter(
-        None, swept=True, description="Who owns uploaded objects; AWS starts with BucketOwnerEnforced."
+        default=None, swept=True, description="Who owns uploaded objects; AWS starts with BucketOwnerEnforced."
     )
 
     @field_validator("name")
@@ -82,16 +84,16 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
     )
     guard = f"{GUARD}, on buckets with ABAC switched on"
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All buckets of the regions in which there are declared ones; of all regions where none is named."""
         buckets = list(_buckets(cloud))
-        regions = {one.region for one in buckets if not look.names or one.name in look.names}
+        regions = {one.region for one in buckets if not query.names or one.name in query.names}
         tags = {region: _bulk_tags(cloud.elsewhere(region)) for region in sorted(regions)}
         for name, region, born in buckets:
             if region in regions:
                 there = cloud.elsewhere(region)
                 found = tags[region].get(name, NONE)
-                if name in look.names and not _looks_managed(found):
+                if name in query.names and not _looks_managed(found):
                     confirmed = _bucket_tags(there, name)
                     if confirmed is None:
                         continue

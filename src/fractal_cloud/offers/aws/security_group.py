@@ -24,7 +24,7 @@ from fractal_cloud.offers.aws.rules import (
 )
 from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 _TEXT = r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{1,255}$"
 # What AWS puts into every new group.
@@ -39,22 +39,24 @@ class AwsSecurityGroup(Component):
     provider = "aws"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         max_length=255,
         description="Its group name, unique in the VPC; the component's id if not given.",
     )
-    vpc: Reference = parameter(
+    vpc: Reference[AwsVpc] = parameter(
         immutable=True, reference=(AwsVpc.type, "vpcId"), description="The VPC it belongs to; it lies in its region."
     )
     description: Annotated[str, Field(pattern=_TEXT)] = parameter(
-        "Managed by Fractal Cloud", immutable=True, description="What it is for; AWS never lets it be changed."
+        default="Managed by Fractal Cloud", immutable=True, description="What it is for; AWS never lets it be changed."
     )
     ingress: list[AwsSecurityGroupRule] | None = parameter(
-        None, compare="unordered", description="All rules for what comes in. Rules that links made do not count."
+        default=None,
+        compare="unordered",
+        description="All rules for what comes in. Rules that links made do not count.",
     )
     egress: list[AwsSecurityGroupRule] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         description="All rules for what goes out. Not declared: left as it is; AWS starts with one that allows all.",
     )
@@ -91,13 +93,13 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All security groups of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
             return _sightings(cloud, answer["SecurityGroups"])
 
-        return cloud.sightings(look, read, "ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000)
+        return cloud.sightings(query, read, "ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One security group by its id."""
@@ -156,7 +158,7 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
         except Conflict as refusal:
             raise of_group(cloud, sighting.resource_id, refusal) from refusal
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Every VPC has a default group, which AWS makes and never lets go."""
         return sighting.name == "default"
 

@@ -14,7 +14,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Block
 from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
-from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
 
 _CONDITIONS: Mapping[str, Condition] = {
     "available": Condition.SETTLED,
@@ -31,17 +31,19 @@ class AwsSubnet(Component):
     type = "NetworkAndCompute.IaaS.AwsSubnet"
     provider = "aws"
 
-    vpc: Reference = parameter(
+    vpc: Reference[AwsVpc] = parameter(
         immutable=True, reference=(AwsVpc.type, "vpcId"), description="The VPC it is a part of; it lies in its region."
     )
     cidr_block: Block = parameter(
         immutable=True, compare="cidr", description="Its IPv4 block: a part of the VPC's, between /16 and /28."
     )
     availability_zone: str | None = parameter(
-        None, immutable=True, description="Zone it lies in, such as eu-west-1a; AWS chooses where none is given."
+        default=None,
+        immutable=True,
+        description="Zone it lies in, such as eu-west-1a; AWS chooses where none is given.",
     )
     map_public_ip_on_launch: bool | None = parameter(
-        None, description="Whether instances started in it get a public address; AWS starts with false."
+        default=None, description="Whether instances started in it get a public address; AWS starts with false."
     )
 
 
@@ -64,13 +66,13 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All subnets of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
             return _sightings(cloud, answer["Subnets"])
 
-        return cloud.sightings(look, read, "ec2", "describe_subnets", "Subnets", MaxResults=1000)
+        return cloud.sightings(query, read, "ec2", "describe_subnets", "Subnets", MaxResults=1000)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One subnet by its id."""

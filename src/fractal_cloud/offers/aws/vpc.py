@@ -14,7 +14,7 @@ from fractal_cloud.offers.aws.blockers import in_vpc
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.kinds import Block, Region
 from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
-from fractal_cloud.offers.offer import Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
 
 # Parameter, attribute of the API: each is read and written by a call of its own.
 ATTRIBUTES: Mapping[str, str] = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}
@@ -31,13 +31,15 @@ class AwsVpc(Component):
         immutable=True, compare="cidr", description="Its primary IPv4 block, between /16 and /28."
     )
     instance_tenancy: Literal["default", "dedicated"] = parameter(
-        "default", immutable=True, description="Whether its instances run on shared or on dedicated hardware."
+        default="default", immutable=True, description="Whether its instances run on shared or on dedicated hardware."
     )
     enable_dns_support: bool | None = parameter(
-        None, swept=True, description="Whether Amazon's DNS server answers inside it; AWS starts with true."
+        default=None, swept=True, description="Whether Amazon's DNS server answers inside it; AWS starts with true."
     )
     enable_dns_hostnames: bool | None = parameter(
-        None, swept=True, description="Whether instances with public addresses get DNS names; AWS starts with false."
+        default=None,
+        swept=True,
+        description="Whether instances with public addresses get DNS names; AWS starts with false.",
     )
 
 
@@ -59,13 +61,13 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
     glass = ec2_glass()
     guard = GUARD
 
-    def sightings(self, cloud: Aws, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All VPCs of the region, a thousand a call."""
 
         def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
             return _sightings(cloud, answer["Vpcs"])
 
-        return cloud.sightings(look, read, "ec2", "describe_vpcs", "Vpcs", MaxResults=1000)
+        return cloud.sightings(query, read, "ec2", "describe_vpcs", "Vpcs", MaxResults=1000)
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """The DNS attributes, which AWS tells one a call."""
@@ -107,7 +109,7 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
         except Conflict as refusal:
             raise in_vpc(cloud, sighting.resource_id, refusal) from refusal
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Every region has a default VPC."""
         return bool(sighting.outputs["isDefault"])
 

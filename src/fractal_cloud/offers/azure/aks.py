@@ -40,49 +40,51 @@ class AzureAks(AzureResource):
     type = "NetworkAndCompute.PaaS.AzureAks"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in the resource group; the component's id if not given.",
     )
     resource_group: ResourceGroup | None = parameter(
-        None, immutable=True, description="Resource group it lies in; that of its subnet where none is given."
+        default=None, immutable=True, description="Resource group it lies in; that of its subnet where none is given."
     )
     kubernetes_version: str | None = parameter(
-        None,
+        default=None,
         pattern=r"^1\.\d+(\.\d+)?$",
         description="Kubernetes version, such as 1.33; raised one minor version at a time, never lowered.",
     )
     dns_prefix: str | None = parameter(
-        None,
+        default=None,
         immutable=True,
         pattern=r"^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$",
         description="Beginning of its API's host name; its name where none is given.",
     )
     node_resource_group: ResourceGroup | None = parameter(
-        None, immutable=True, description="Resource group Azure makes for its nodes; one named by Azure if not given."
+        default=None,
+        immutable=True,
+        description="Resource group Azure makes for its nodes; one named by Azure if not given.",
     )
     vm_size: str = parameter(immutable=True, description="Size of its nodes.", examples=["Standard_D4s_v5"])
-    node_count: int = parameter(1, ge=1, le=1000, description="How many nodes it has.")
-    subnet: Reference | None = parameter(
-        None,
+    node_count: int = parameter(default=1, ge=1, le=1000, description="How many nodes it has.")
+    subnet: Reference[AzureSubnet] | None = parameter(
+        default=None,
         immutable=True,
         reference=(AzureSubnet.type, "id"),
         description="The subnet its nodes are in; without one, a network that Azure makes.",
     )
     network_plugin: Literal["azure", "kubenet", "none"] = parameter(
-        "azure", immutable=True, description="What gives its pods addresses."
+        default="azure", immutable=True, description="What gives its pods addresses."
     )
     sku_tier: Literal["Free", "Standard", "Premium"] | None = parameter(
-        None, description="What is promised for its control plane; Azure starts with Free."
+        default=None, description="What is promised for its control plane; Azure starts with Free."
     )
     authorized_ip_ranges: list[Block] | None = parameter(
-        None,
-        alias="authorizedIPRanges",
+        default=None,
+        declared_as="authorizedIPRanges",
         compare="cidrs",
         description="Networks from which its API is reached; Azure starts with all, which is an empty list.",
     )
     upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] | None = parameter(
-        None, description="Which new versions Azure takes by itself; Azure starts with none."
+        default=None, description="Which new versions Azure takes by itself; Azure starts with none."
     )
 
     @field_validator("name")

@@ -11,10 +11,10 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.azure.faults import NO_GROUP
+from fractal_cloud.offers.azure.errors import NO_GROUP
 from fractal_cloud.offers.azure.kinds import Item, ResourceKind
 from fractal_cloud.offers.offer import Cloud
-from fractal_cloud.offers.rest import Answer, Door
+from fractal_cloud.offers.rest import Answer, RestClient
 from fractal_cloud.offers.secret import Secret
 
 VERSION: Final = "api-version"
@@ -23,12 +23,12 @@ VERSION: Final = "api-version"
 class Azure(Cloud):
     """One subscription; ``group`` is empty where names are unique in the whole world."""
 
-    def __init__(self, door: Door, scope: Scope, database_token: Callable[[], Secret] | None = None) -> None:
+    def __init__(self, client: RestClient, scope: Scope, database_token: Callable[[], Secret] | None = None) -> None:
         self.scope = scope
         self.database_token = database_token
         self.subscription = scope.realm
         self.group = "" if scope.place == GLOBAL_PLACE else scope.place
-        self._door = door
+        self._client = client
 
     def id_of(self, kind: ResourceKind, name: str, group: str = "") -> str:
         """The id of a resource, which is also the path it is found at."""
@@ -56,7 +56,7 @@ class Azure(Cloud):
 
     def children(self, path: str, version: str, **query: str) -> Iterator[Item]:
         """Everything in a collection; raises rather than end early."""
-        for page in self._door.pages(path, {VERSION: version, **query}, next_page):
+        for page in self._client.pages(path, {VERSION: version, **query}, next_page):
             found = page.item().get("value")
             if not isinstance(found, list):
                 raise Unreadable(f"the answer to {page.call} has no list: {page.content[:80]!r}")
@@ -64,7 +64,7 @@ class Azure(Cloud):
 
     def find(self, resource_id: str, version: str, **query: str) -> Item | None:
         """One resource; None where Azure says that it is not there."""
-        answer = self._door.find(resource_id, {VERSION: version, **query})
+        answer = self._client.find(resource_id, {VERSION: version, **query})
         return answer.item() if answer is not None else None
 
     # --- writing: each is one request, sent once
@@ -75,22 +75,22 @@ class Azure(Cloud):
         Not every service respects these headers; none refuses them.
         """
         precondition = {"if-none-match": "*"} if is_new else {"if-match": etag} if etag else {}
-        return self._item(self._door.write("PUT", resource_id, body, {VERSION: version}, precondition))
+        return self._item(self._client.write("PUT", resource_id, body, {VERSION: version}, precondition))
 
     def patch(self, resource_id: str, version: str, body: Item, etag: str | None = None) -> None:
         """Change what the body names, of a resource that has this etag, where there is one."""
         precondition = {"if-match": etag} if etag else {}
-        self._door.write("PATCH", resource_id, body, {VERSION: version}, precondition)
+        self._client.write("PATCH", resource_id, body, {VERSION: version}, precondition)
 
     def post(self, path: str, version: str) -> None:
         """Start an action."""
-        self._door.write("POST", path, None, {VERSION: version})
+        self._client.write("POST", path, None, {VERSION: version})
 
     def delete(self, resource_id: str, version: str, etag: str | None = None) -> None:
         """Delete a resource that has this etag, where there is one; absent is success."""
         precondition = {"if-match": etag} if etag else {}
         try:
-            self._door.write("DELETE", resource_id, None, {VERSION: version}, precondition)
+            self._client.write("DELETE", resource_id, None, {VERSION: version}, precondition)
         except NotFound:
             return
 

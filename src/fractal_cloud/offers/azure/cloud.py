@@ -15,9 +15,9 @@ from fractal_cloud.model.errors import CloudError, Denied
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers import azure_login
 from fractal_cloud.offers.azure.arm import VERSION, Azure, next_page
-from fractal_cloud.offers.azure.faults import kind_of, told
+from fractal_cloud.offers.azure.errors import kind_of, told
 from fractal_cloud.offers.offer import Session
-from fractal_cloud.offers.rest import Answer, Dialect, Door
+from fractal_cloud.offers.rest import Answer, Dialect, RestClient
 from fractal_cloud.offers.secret import Secret
 
 SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
@@ -66,7 +66,7 @@ class AzureSession(Session):
             ) from missing
         weakref.finalize(self, credential.close)  # it has connections of its own
         self._credential = credential
-        self._door = Door(azure_login.endpoint(), ArmDialect(credential, azure_login.audience()))
+        self._client = RestClient(azure_login.endpoint(), ArmDialect(credential, azure_login.audience()))
 
     def realms(self) -> Mapping[str, str]:
         """The subscriptions reached, by their ids and by their names; the empty name is the one that is meant.
@@ -75,7 +75,7 @@ class AzureSession(Session):
         """
         found: dict[str, str] = {}
         names: dict[str, set[str]] = {}
-        for page in self._door.pages("/subscriptions", {VERSION: SUBSCRIPTIONS_VERSION}, next_page):
+        for page in self._client.pages("/subscriptions", {VERSION: SUBSCRIPTIONS_VERSION}, next_page):
             for one in page.item().get("value") or ():
                 found[one["subscriptionId"].lower()] = one["subscriptionId"].lower()
                 names.setdefault(str(one.get("displayName") or ""), set()).add(one["subscriptionId"].lower())
@@ -89,12 +89,12 @@ class AzureSession(Session):
 
     def realm_now(self, scope: Scope) -> str:
         """The subscription, as Azure itself calls the one that every path of the scope names."""
-        told = self._door.read(f"/subscriptions/{scope.realm}", {VERSION: SUBSCRIPTIONS_VERSION}).item()
+        told = self._client.read(f"/subscriptions/{scope.realm}", {VERSION: SUBSCRIPTIONS_VERSION}).item()
         return str(told["subscriptionId"]).lower()
 
     def at(self, scope: Scope) -> Azure:
         """One resource group of one subscription, or all of it."""
-        return Azure(self._door, scope, self.database_token)
+        return Azure(self._client, scope, self.database_token)
 
     def database_token(self) -> Secret:
         """What opens a database whose administrator these credentials are: a token, good for an hour or so."""

@@ -24,7 +24,7 @@ class AzureNsg(AzureResource):
     type = "NetworkAndCompute.IaaS.AzureNsg"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in the resource group; the component's id if not given.",
     )
@@ -32,10 +32,11 @@ class AzureNsg(AzureResource):
         immutable=True, description="Resource group it lies in, which must exist; in small letters."
     )
     security_rules: list[AzureSecurityRule] | None = parameter(
-        None, compare="unordered", description="All its rules, but for those that Azure puts into every group."
+        default=None, compare="unordered", description="All its rules, but for those that Azure puts into every group."
     )
     flush_connection: bool | None = parameter(
-        None, description="Whether a change of the rules also ends connections that no longer pass; Azure says false."
+        default=None,
+        description="Whether a change of the rules also ends connections that no longer pass; Azure says false.",
     )
 
     @field_validator("name")

@@ -40,16 +40,16 @@ class AzureSecurityRule(BaseModel):
     priority: int = Field(ge=100, le=4096, description="The lower, the earlier; each once per direction.")
     direction: Literal["Inbound", "Outbound"] = Field(description="For what comes in, or for what goes out.")
     access: Literal["Allow", "Deny"] = Field(description="Whether it lets pass or refuses.")
-    protocol: Literal["Tcp", "Udp", "Icmp", "Esp", "Ah"] | None = Field(None, description="Any, if not given.")
+    protocol: Literal["Tcp", "Udp", "Icmp", "Esp", "Ah"] | None = Field(default=None, description="Any, if not given.")
     source_address_prefix: str | None = Field(
-        None, pattern=_ADDRESSES, description="Networks, addresses or a service tag; any, if not given."
+        default=None, pattern=_ADDRESSES, description="Networks, addresses or a service tag; any, if not given."
     )
     source_port_range: str | None = Field(
-        None, pattern=_PORTS, description="Ports or ranges of ports; any, if not given."
+        default=None, pattern=_PORTS, description="Ports or ranges of ports; any, if not given."
     )
-    destination_address_prefix: str | None = Field(None, pattern=_ADDRESSES, description="As for the source.")
-    destination_port_range: str | None = Field(None, pattern=_PORTS, description="As for the source.")
-    description: str | None = Field(None, max_length=140, description="What it is for.")
+    destination_address_prefix: str | None = Field(default=None, pattern=_ADDRESSES, description="As for the source.")
+    destination_port_range: str | None = Field(default=None, pattern=_PORTS, description="As for the source.")
+    description: str | None = Field(default=None, max_length=140, description="What it is for.")
 
     @model_validator(mode="after")
     def _is_spelled_as_it_is_compared(self) -> Self:

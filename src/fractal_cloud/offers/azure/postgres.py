@@ -40,7 +40,7 @@ class AzurePostgresDbms(AzureResource):
     type = "Storage.PaaS.AzurePostgresDbms"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in the world; the component's id if not given."
+        default="", validate_default=True, description="Its name, unique in the world; the component's id if not given."
     )
     resource_group: ResourceGroup = parameter(
         immutable=True, description="Resource group it lies in, which must exist; in small letters."
@@ -55,22 +55,24 @@ class AzurePostgresDbms(AzureResource):
         description="The tier its size belongs to."
     )
     storage_size_gb: int = parameter(
-        alias="storageSizeGB", ge=32, le=32_768, description="Storage in GiB; it can grow and never shrink."
+        declared_as="storageSizeGB", ge=32, le=32_768, description="Storage in GiB; it can grow and never shrink."
     )
     backup_retention_days: int | None = parameter(
-        None, ge=7, le=35, description="Days for which backups are kept; Azure starts with 7."
+        default=None, ge=7, le=35, description="Days for which backups are kept; Azure starts with 7."
     )
     geo_redundant_backup: Literal["Enabled", "Disabled"] | None = parameter(
-        None, immutable=True, description="Whether backups are copied to another region; Azure starts with Disabled."
+        default=None,
+        immutable=True,
+        description="Whether backups are copied to another region; Azure starts with Disabled.",
     )
     high_availability: Literal["Disabled", "SameZone", "ZoneRedundant"] | None = parameter(
-        None, description="Whether a standby is kept, and where; Azure starts with Disabled."
+        default=None, description="Whether a standby is kept, and where; Azure starts with Disabled."
     )
     public_network_access: Literal["Enabled", "Disabled"] = parameter(
-        "Disabled", description="Whether it is reached from outside its private endpoints."
+        default="Disabled", description="Whether it is reached from outside its private endpoints."
     )
     password_auth: Literal["Enabled", "Disabled"] = parameter(
-        "Disabled",
+        default="Disabled",
         description=(
             "Whether roles log in with passwords, beside identities of Entra; links need it. Azure then asks for an "
             "administrator with a password: its login is `fractal_admin`, its password random and kept by nobody."

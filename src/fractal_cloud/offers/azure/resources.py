@@ -17,8 +17,8 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import Item, Location, ResourceKind, canonical_id, group_in, name_in, same_place
 from fractal_cloud.offers.azure.tags import GUARDED, glass, protocol_of, write_tags
-from fractal_cloud.offers.items import Shown, read_each, text_at
-from fractal_cloud.offers.offer import C, Look, Offer, Wanted
+from fractal_cloud.offers.items import Shown, parse_each, text_at
+from fractal_cloud.offers.offer import C, Offer, Query, Wanted
 
 OUTPUTS: Final[Mapping[str, str]] = {
     "id": "Azure's id of the resource",
@@ -44,7 +44,7 @@ class AzureComponent(Component):
     provider = "azure"
 
     subscription: str | None = parameter(
-        None, immutable=True, description="Id or name of the subscription; the agent's own where none is given."
+        default=None, immutable=True, description="Id or name of the subscription; the agent's own where none is given."
     )
 
 
@@ -109,10 +109,10 @@ class ResourceOffer(Offer[C, Azure]):
         """One of them, fresh."""
         return cloud.find(resource_id, self.kind.version)
 
-    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Azure, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All resources of the kind, a page a call."""
-        del look
-        yield from read_each(self.items(cloud), lambda item: self.sighting(cloud, item), shown_id)
+        del query
+        yield from parse_each(self.items(cloud), lambda item: self.sighting(cloud, item), shown_id)
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its id."""

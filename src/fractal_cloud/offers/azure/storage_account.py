@@ -45,37 +45,37 @@ class AzureStorageAccount(AzureResource):
     type = "Storage.PaaS.AzureStorageAccount"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in the world: 3 to 24 letters and digits."
+        default="", validate_default=True, description="Its name, unique in the world: 3 to 24 letters and digits."
     )
     resource_group: ResourceGroup = parameter(
         immutable=True, description="Resource group it lies in, which must exist; in small letters."
     )
     kind: Literal["StorageV2", "BlockBlobStorage", "FileStorage"] = parameter(
-        "StorageV2", immutable=True, description="What it can hold."
+        default="StorageV2", immutable=True, description="What it can hold."
     )
     sku: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_RAGRS", "Premium_LRS", "Premium_ZRS"] = (
-        parameter("Standard_LRS", description="How its data is copied; not every one can become every other.")
+        parameter(default="Standard_LRS", description="How its data is copied; not every one can become every other.")
     )
     access_tier: Literal["Hot", "Cool", "Cold"] | None = parameter(
-        None, description="How blobs are billed that say nothing themselves; Azure starts with Hot."
+        default=None, description="How blobs are billed that say nothing themselves; Azure starts with Hot."
     )
     minimum_tls_version: Literal["TLS1_2", "TLS1_3"] | None = parameter(
-        "TLS1_2", description="The oldest TLS that is accepted."
+        default="TLS1_2", description="The oldest TLS that is accepted."
     )
     allow_blob_public_access: bool | None = parameter(
         default=False, description="Whether containers may be opened to everybody."
     )
     allow_shared_key_access: bool | None = parameter(
-        None, description="Whether the account's keys open it; Azure starts with true."
+        default=None, description="Whether the account's keys open it; Azure starts with true."
     )
     public_network_access: Literal["Enabled", "Disabled"] | None = parameter(
-        None, description="Whether it is reached from outside its private endpoints; Azure starts with Enabled."
+        default=None, description="Whether it is reached from outside its private endpoints; Azure starts with Enabled."
     )
     enable_https_traffic_only: bool | None = parameter(
-        None, description="Whether plain HTTP is refused; Azure starts with true."
+        default=None, description="Whether plain HTTP is refused; Azure starts with true."
     )
     is_hns_enabled: bool | None = parameter(
-        None, immutable=True, description="Whether it has folders (Data Lake); Azure starts with false."
+        default=None, immutable=True, description="Whether it has folders (Data Lake); Azure starts with false."
     )
 
     @field_validator("name")

@@ -14,8 +14,8 @@ from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import VNET, Block, Item, ResourceGroup, canonical_id, group_in, name_in
 from fractal_cloud.offers.azure.resources import AzureComponent, shown_id, state_of
 from fractal_cloud.offers.azure.vnet import AzureVnet, prefix_of
-from fractal_cloud.offers.items import read_each
-from fractal_cloud.offers.offer import Look
+from fractal_cloud.offers.items import parse_each
+from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
 
@@ -25,13 +25,13 @@ class AzureSubnet(AzureComponent):
     type = "NetworkAndCompute.IaaS.AzureSubnet"
 
     resource_group: ResourceGroup | None = parameter(
-        None, immutable=True, description="Resource group of its network, where that is not declared here."
+        default=None, immutable=True, description="Resource group of its network, where that is not declared here."
     )
-    vnet: Reference = parameter(
+    vnet: Reference[AzureVnet] = parameter(
         immutable=True, reference=(AzureVnet.type, "id"), description="The virtual network it is part of."
     )
     address_prefix: Block | None = parameter(
-        None, compare="cidr", description="Its address block; a difference is shown, and never corrected."
+        default=None, compare="cidr", description="Its address block; a difference is shown, and never corrected."
     )
 
 
@@ -55,12 +55,12 @@ class AzureSubnetOffer(ReadOnlyOffer[AzureSubnet, Azure]):
         "provisioningState": "Succeeded, Updating, Deleting or Failed",
     }
 
-    def sightings(self, cloud: Azure, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Azure, query: Query) -> Iterator[Sighting | UnreadItem]:
         """The subnets of all networks of the group, which come with them."""
-        del look
+        del query
         for network in cloud.list(VNET):
             # A network that shows no list of subnets cannot be understood, and so can none of them.
-            yield from read_each(network["properties"]["subnets"] or (), self._sighting, shown_id)
+            yield from parse_each(network["properties"]["subnets"] or (), self._sighting, shown_id)
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One subnet by its id."""

@@ -41,14 +41,14 @@ class AzureVm(AzureResource):
     type = "NetworkAndCompute.IaaS.AzureVm"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in the resource group; the component's id if not given.",
     )
     resource_group: ResourceGroup | None = parameter(
-        None, immutable=True, description="Resource group it lies in; that of its subnet where none is given."
+        default=None, immutable=True, description="Resource group it lies in; that of its subnet where none is given."
     )
-    subnet: Reference = parameter(
+    subnet: Reference[AzureSubnet] = parameter(
         immutable=True, reference=(AzureSubnet.type, "id"), description="The subnet its network interface is in."
     )
     vm_size: str = parameter(
@@ -60,19 +60,26 @@ class AzureVm(AzureResource):
         description="The image it starts from, as publisher:offer:sku:version.",
         examples=["Canonical:ubuntu-24_04-lts:server:latest"],
     )
-    admin_username: str = parameter("azureuser", immutable=True, description="Name of its first user.")
+    admin_username: str = parameter(default="azureuser", immutable=True, description="Name of its first user.")
     ssh_public_key: str = parameter(
         immutable=True, pattern=r"^(ssh|ecdsa)-\S+ \S+.*$", description="The public key its first user logs in with."
     )
     os_disk_size_gb: int | None = parameter(
-        None, alias="osDiskSizeGB", immutable=True, ge=1, le=4095, description="Size of its system disk in GiB."
+        default=None,
+        declared_as="osDiskSizeGB",
+        immutable=True,
+        ge=1,
+        le=4095,
+        description="Size of its system disk in GiB.",
     )
-    zone: str | None = parameter(None, immutable=True, pattern=r"^[1-3]$", description="Availability zone it is in.")
+    zone: str | None = parameter(
+        default=None, immutable=True, pattern=r"^[1-3]$", description="Availability zone it is in."
+    )
     user_data: str | None = parameter(
-        None, swept=True, lines=True, max_length=49_152, description="Text that the machine can ask for."
+        default=None, swept=True, lines=True, max_length=49_152, description="Text that the machine can ask for."
     )
     state: Literal["running", "stopped"] = parameter(
-        "running",
+        default="running",
         enforced=True,
         description="Whether it runs; stopped means deallocated. Listed in ignoreDrift, it is never stopped: what "
         "needs that waits until you do.",

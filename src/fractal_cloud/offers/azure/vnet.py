@@ -43,7 +43,7 @@ class AzureVnet(AzureResource):
     type = "NetworkAndCompute.IaaS.AzureVnet"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in the resource group; the component's id if not given.",
     )
@@ -54,13 +54,13 @@ class AzureVnet(AzureResource):
         compare="cidrs", min_length=1, description="The address blocks its subnets are taken from."
     )
     dns_servers: list[str] | None = parameter(
-        None, description="DNS servers of its machines, in this order; Azure's own where there are none."
+        default=None, description="DNS servers of its machines, in this order; Azure's own where there are none."
     )
     flow_timeout_in_minutes: int | None = parameter(
-        None, ge=4, le=30, description="Minutes after which an idle connection is forgotten."
+        default=None, ge=4, le=30, description="Minutes after which an idle connection is forgotten."
     )
     subnets: dict[str, Block] | None = parameter(
-        None,
+        default=None,
         compare="entries",
         description="Subnets it makes, each name with its address block. Others in the network are left alone, and so "
         "is one that is taken out of this map.",

@@ -32,7 +32,7 @@ class GcpGcsBucket(GcpComponent):
     type = "Storage.PaaS.GcpGcsBucket"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique among all buckets of all projects; the component's id if not given.",
     )
@@ -43,19 +43,20 @@ class GcpGcsBucket(GcpComponent):
         description="Region, dual-region or multi-region its objects lie in, such as EU or europe-west1.",
     )
     storage_class: StorageClass | None = parameter(
-        None, description="Storage class of objects that name none; Google starts with STANDARD."
+        default=None, description="Storage class of objects that name none; Google starts with STANDARD."
     )
     versioning: bool | None = parameter(
-        None, description="Whether old versions of objects are kept; Google starts with false."
+        default=None, description="Whether old versions of objects are kept; Google starts with false."
     )
     uniform_bucket_level_access: bool | None = parameter(
-        None, description="Whether only IAM, and no list at an object, says who may; fixed 90 days after it is on."
+        default=None,
+        description="Whether only IAM, and no list at an object, says who may; fixed 90 days after it is on.",
     )
     public_access_prevention: Literal["enforced", "inherited"] | None = parameter(
-        None, description="Whether the bucket refuses to be made public; Google starts with inherited."
+        default=None, description="Whether the bucket refuses to be made public; Google starts with inherited."
     )
     soft_delete_seconds: int | None = parameter(
-        None,
+        default=None,
         ge=0,
         le=LONGEST_SOFT_DELETE,
         description="How long deleted objects can be brought back: 0, or 7 to 90 days in seconds.",

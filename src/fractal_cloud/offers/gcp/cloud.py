@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from fractal_cloud.model.errors import CloudError, Denied, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.gcp.faults import GoogleDialect, check_operation, check_whole
+from fractal_cloud.offers.gcp.errors import GoogleDialect, check_operation, check_whole
 from fractal_cloud.offers.google_login import GoogleTokens
 from fractal_cloud.offers.offer import Cloud, Session
-from fractal_cloud.offers.rest import Answer, Door
+from fractal_cloud.offers.rest import Answer, RestClient
 
 PROJECTS: Final = "FRACTAL_GCP_PROJECTS"
 UNIVERSE: Final = "GOOGLE_CLOUD_UNIVERSE_DOMAIN"
@@ -49,7 +49,7 @@ class GcpSession(Session):
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[gcp]'` brings it", name=missing.name
             ) from missing
         self._lock = threading.Lock()
-        self._doors: dict[str, Door] = {}
+        self._clients: dict[str, RestClient] = {}
         self._missing: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
 
@@ -93,7 +93,7 @@ class GcpSession(Session):
         return self._project(scope.realm)
 
     def _project(self, name: str) -> str:
-        told = self.door("cloudresourcemanager").read(f"/v3/projects/{name}").item()
+        told = self.client("cloudresourcemanager").read(f"/v3/projects/{name}").item()
         project = str(told["projectId"])
         self.numbers[project] = str(told.get("name", "")).rpartition("/")[2]
         return project
@@ -102,13 +102,13 @@ class GcpSession(Session):
         """One place of one project."""
         return Gcp(self, scope)
 
-    def door(self, service: str) -> Door:
+    def client(self, service: str) -> RestClient:
         """The connections to one API: at Google, in another universe, or where gcloud's own setting leads."""
         with self._lock:
-            door = self._doors.get(service)
-            if door is None:
-                door = self._doors[service] = Door(_address(service, self._login.found()), self._dialect())
-        return door
+            client = self._clients.get(service)
+            if client is None:
+                client = self._clients[service] = RestClient(_address(service, self._login.found()), self._dialect())
+        return client
 
     def _dialect(self) -> GoogleDialect:
         paying = getattr(self._login.found(), "quota_project_id", None)
@@ -131,11 +131,11 @@ class Gcp(Cloud):
     @property
     def s3_address(self) -> str:
         """Where Cloud Storage speaks as S3 does, for those who sign with an HMAC key."""
-        return self._session.door("storage").base.removesuffix(_SERVICES["storage"][1])
+        return self._session.client("storage").base.removesuffix(_SERVICES["storage"][1])
 
     def find(self, service: str, path: str, **query: str) -> dict[str, Any] | None:
         """One thing; None where Google says that it is not there."""
-        answer = self._session.door(service).find(path, query)
+        answer = self._session.client(service).find(path, query)
         return None if answer is None else answer.item()
 
     def pages(self, service: str, path: str, key: str, **query: str) -> Iterator[list[dict[str, Any]]]:
@@ -145,7 +145,7 @@ class Gcp(Cloud):
             token = answer.item().get("nextPageToken")
             return (path, {**query, "pageToken": str(token)}) if token else None
 
-        for answer in self._session.door(service).pages(path, query, following):
+        for answer in self._session.client(service).pages(path, query, following):
             page = answer.item()
             check_whole(page, str(answer.call))
             found = page.get(key)
@@ -159,7 +159,7 @@ class Gcp(Cloud):
         self, service: str, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         """Send one writing request; returns what Google says of it, mostly an operation that has begun."""
-        answer = self._session.door(service).write(method, path, body, query)
+        answer = self._session.client(service).write(method, path, body, query)
         said = answer.body()
         told: dict[str, Any] = said if isinstance(said, dict) else {}
         check_operation(told, str(answer.call))

@@ -34,7 +34,7 @@ class GcpCloudRun(GcpComponent, WorkloadSource):
     type = "CustomWorkloads.PaaS.GcpCloudRun"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in project and region; the component's id if not given.",
     )
@@ -43,22 +43,30 @@ class GcpCloudRun(GcpComponent, WorkloadSource):
         description="The image of its container.", examples=["europe-docker.pkg.dev/shop/images/shop:1.4"]
     )
     container_port: int | None = parameter(
-        None, ge=1, le=65_535, description="Port it listens at; Google starts with 8080."
+        default=None, ge=1, le=65_535, description="Port it listens at; Google starts with 8080."
     )
     env: dict[str, str] | None = parameter(
-        None, description="Its environment; variables that come from secrets are left alone."
+        default=None, description="Its environment; variables that come from secrets are left alone."
     )
-    cpu: str | None = parameter(None, compare="quantity", description="Processors, such as 1 or 500m.")
-    memory: str | None = parameter(None, compare="quantity", description="Memory, such as 512Mi.")
-    command: list[str] | None = parameter(None, description="What is run instead of the image's own entry point.")
-    min_instances: int | None = parameter(None, ge=0, description="Instances that are kept even without requests.")
-    max_instances: int | None = parameter(None, ge=1, description="Instances at most.")
-    concurrency: int | None = parameter(None, ge=1, le=1000, description="Requests that one instance takes at a time.")
-    timeout_seconds: int | None = parameter(None, ge=1, le=3600, description="How long a request may take.")
+    cpu: str | None = parameter(default=None, compare="quantity", description="Processors, such as 1 or 500m.")
+    memory: str | None = parameter(default=None, compare="quantity", description="Memory, such as 512Mi.")
+    command: list[str] | None = parameter(
+        default=None, description="What is run instead of the image's own entry point."
+    )
+    min_instances: int | None = parameter(
+        default=None, ge=0, description="Instances that are kept even without requests."
+    )
+    max_instances: int | None = parameter(default=None, ge=1, description="Instances at most.")
+    concurrency: int | None = parameter(
+        default=None, ge=1, le=1000, description="Requests that one instance takes at a time."
+    )
+    timeout_seconds: int | None = parameter(default=None, ge=1, le=3600, description="How long a request may take.")
     service_account: str | None = parameter(
-        None, pattern=r"^[^@\s]+@[^@\s]+$", description="Email of the service account it acts as."
+        default=None, pattern=r"^[^@\s]+@[^@\s]+$", description="Email of the service account it acts as."
     )
-    ingress: Ingress | None = parameter(None, description="Where requests may come from; Google starts with all.")
+    ingress: Ingress | None = parameter(
+        default=None, description="Where requests may come from; Google starts with all."
+    )
 
     @field_validator("name")
     @classmethod

@@ -21,26 +21,32 @@ class GcpFirewall(GcpComponent):
     type = "NetworkAndCompute.IaaS.GcpFirewall"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in the project; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, unique in the project; the component's id if not given.",
     )
-    network: Reference | None = parameter(
-        None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is about."
+    network: Reference[GcpVpc] | None = parameter(
+        default=None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is about."
     )
     direction: Literal["INGRESS", "EGRESS"] | None = parameter(
-        None, immutable=True, description="Whether it is about traffic that comes or goes."
+        default=None, immutable=True, description="Whether it is about traffic that comes or goes."
     )
-    priority: int | None = parameter(None, ge=0, le=65_535, description="Lower numbers decide first.")
+    priority: int | None = parameter(default=None, ge=0, le=65_535, description="Lower numbers decide first.")
     source_ranges: list[Network] | None = parameter(
-        None, compare="cidrs", description="Networks the traffic comes from."
+        default=None, compare="cidrs", description="Networks the traffic comes from."
     )
     target_tags: list[str] | None = parameter(
-        None, compare="unordered", description="Network tags of the machines it is about; without any, all of them."
+        default=None,
+        compare="unordered",
+        description="Network tags of the machines it is about; without any, all of them.",
     )
     allowed: list[str] | None = parameter(
-        None, compare="unordered", description="What it lets through, such as tcp:443 or icmp."
+        default=None, compare="unordered", description="What it lets through, such as tcp:443 or icmp."
     )
-    denied: list[str] | None = parameter(None, compare="unordered", description="What it stops, such as tcp:22.")
-    disabled: bool | None = parameter(None, description="Whether it is switched off.")
+    denied: list[str] | None = parameter(
+        default=None, compare="unordered", description="What it stops, such as tcp:22."
+    )
+    disabled: bool | None = parameter(default=None, description="Whether it is switched off.")
 
     @field_validator("name")
     @classmethod
@@ -93,7 +99,7 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
             },
         )
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether it came with the network `default`, or with a cluster."""
         return sighting.name.startswith(("default-allow-", "gke-"))
 

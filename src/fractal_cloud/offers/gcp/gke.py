@@ -49,43 +49,55 @@ class GcpGke(GcpComponent):
     type = "NetworkAndCompute.PaaS.GcpGke"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in project and location; the component's id if not given.",
     )
     location: Location = parameter(immutable=True, description="Region or zone it runs in.")
     version: str | None = parameter(
-        None,
+        default=None,
         pattern=r"^1\.\d+$",
         description="Kubernetes version of the control plane, such as 1.33; raised one minor version at a time.",
     )
     release_channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "UNSPECIFIED"] | None = parameter(
-        None, description="Channel from which Google raises versions by itself; Google starts with REGULAR."
+        default=None, description="Channel from which Google raises versions by itself; Google starts with REGULAR."
     )
     autopilot: bool = parameter(default=False, immutable=True, description="Whether Google keeps the nodes, too.")
     node_count: int | None = parameter(
-        None, immutable=True, ge=1, description="Nodes per zone it starts with; not for Autopilot."
+        default=None, immutable=True, ge=1, description="Nodes per zone it starts with; not for Autopilot."
     )
     node_machine_type: str | None = parameter(
-        None, immutable=True, description="Size of the nodes it starts with; not for Autopilot.", examples=["e2-medium"]
+        default=None,
+        immutable=True,
+        description="Size of the nodes it starts with; not for Autopilot.",
+        examples=["e2-medium"],
     )
-    network: Reference | None = parameter(
-        None,
+    network: Reference[GcpVpc] | None = parameter(
+        default=None,
         immutable=True,
         reference=(GcpVpc.type, "networkPath"),
         description="The network it is in; without one, the network `default`.",
     )
-    subnetwork: Reference | None = parameter(
-        None, immutable=True, reference=(GcpSubnet.type, "subnetworkPath"), description="The subnet its nodes are in."
+    subnetwork: Reference[GcpSubnet] | None = parameter(
+        default=None,
+        immutable=True,
+        reference=(GcpSubnet.type, "subnetworkPath"),
+        description="The subnet its nodes are in.",
     )
     private_nodes: bool | None = parameter(
-        None, immutable=True, description="Whether its nodes have no public addresses; Google starts with false."
+        default=None,
+        immutable=True,
+        description="Whether its nodes have no public addresses; Google starts with false.",
     )
     master_authorized_networks: list[Network] | None = parameter(
-        None, compare="cidrs", description="Networks from which its API is reached; without any, all are let in."
+        default=None,
+        compare="cidrs",
+        description="Networks from which its API is reached; without any, all are let in.",
     )
     logging: list[LogComponent] | None = parameter(
-        None, compare="unordered", description="Whose logs are kept; Google starts with SYSTEM_COMPONENTS, WORKLOADS."
+        default=None,
+        compare="unordered",
+        description="Whose logs are kept; Google starts with SYSTEM_COMPONENTS, WORKLOADS.",
     )
 
     @field_validator("name")

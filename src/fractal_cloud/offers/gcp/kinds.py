@@ -74,5 +74,7 @@ class GcpComponent(Component):
     provider = "gcp"
 
     project: str | None = parameter(
-        None, immutable=True, description="Id of the project it is in; the agent's default project if not given."
+        default=None,
+        immutable=True,
+        description="Id of the project it is in; the agent's default project if not given.",
     )

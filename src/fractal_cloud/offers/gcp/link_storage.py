@@ -15,7 +15,7 @@ from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import STORAGE_LINK, Access, StorageLink
 from fractal_cloud.offers.secret import Secret
-from fractal_cloud.offers.storage_links import Keys, bucket_of, hand_over_key, identity_name
+from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, transfer_key
 
 REGION: Final = "auto"
 _LONGEST_NAME: Final = 30
@@ -40,7 +40,7 @@ def grant_bucket(link: Link) -> Published | None:
         "endpoint": link.cloud.s3_address,
         "access": link.settings.access,
         "user": email,
-        **hand_over_key(link, _keys(link.cloud, email)),
+        **transfer_key(link, _keys(link.cloud, email)),
     }
 
 

@@ -20,15 +20,17 @@ class GcpVpc(GcpComponent):
     type = "NetworkAndCompute.IaaS.GcpVpc"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in the project; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, unique in the project; the component's id if not given.",
     )
     auto_create_subnetworks: bool | None = parameter(
-        None, immutable=True, description="Whether it has a subnet in every region by itself."
+        default=None, immutable=True, description="Whether it has a subnet in every region by itself."
     )
     routing_mode: Literal["REGIONAL", "GLOBAL"] | None = parameter(
-        None, description="Whether routes are known in one region or in all."
+        default=None, description="Whether routes are known in one region or in all."
     )
-    mtu: int | None = parameter(None, ge=1300, le=8896, description="Largest packet in bytes.")
+    mtu: int | None = parameter(default=None, ge=1300, le=8896, description="Largest packet in bytes.")
 
     @field_validator("name")
     @classmethod
@@ -75,6 +77,6 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
             },
         )
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether every new project has it."""
         return sighting.name == "default" and bool(sighting.actual["autoCreateSubnetworks"])

@@ -53,7 +53,9 @@ class GcpPostgresDbms(GcpComponent):
     type = "Storage.PaaS.GcpPostgresDbms"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in the project; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, unique in the project; the component's id if not given.",
     )
     region: Region = parameter(immutable=True, description="Region it lies in.")
     database_version: str = parameter(
@@ -63,25 +65,25 @@ class GcpPostgresDbms(GcpComponent):
         pattern=r"^db-", examples=["db-custom-2-7680"], description="Its size. Changing it restarts the database."
     )
     edition: Literal["ENTERPRISE", "ENTERPRISE_PLUS"] = parameter(
-        "ENTERPRISE", description="Edition, which says what tiers there are. Changing it restarts the database."
+        default="ENTERPRISE", description="Edition, which says what tiers there are. Changing it restarts the database."
     )
     disk_size_gb: int | None = parameter(
-        None, ge=10, le=65_536, description="Storage in GB; it can grow and never shrink."
+        default=None, ge=10, le=65_536, description="Storage in GB; it can grow and never shrink."
     )
     availability_type: Literal["ZONAL", "REGIONAL"] | None = parameter(
-        None, description="Whether a standby is kept in another zone; Google starts with ZONAL."
+        default=None, description="Whether a standby is kept in another zone; Google starts with ZONAL."
     )
     backup_enabled: bool | None = parameter(
-        None, description="Whether it is backed up every day; Google starts with false."
+        default=None, description="Whether it is backed up every day; Google starts with false."
     )
     public_ip: bool | None = parameter(
-        None, alias="publicIP", description="Whether it has a public address; Google starts with true."
+        default=None, declared_as="publicIP", description="Whether it has a public address; Google starts with true."
     )
     database_flags: dict[str, str] | None = parameter(
-        None, description="All flags of the server that are set. Changing one may restart the database."
+        default=None, description="All flags of the server that are set. Changing one may restart the database."
     )
     deletion_protection: bool | None = parameter(
-        None, description="Whether Google refuses to delete it, also to us; Google starts with false."
+        default=None, description="Whether Google refuses to delete it, also to us; Google starts with false."
     )
 
     @field_validator("name")

@@ -14,8 +14,8 @@ from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.items import Shown, read_each, text_at
-from fractal_cloud.offers.offer import C, Look, Offer
+from fractal_cloud.offers.items import Shown, parse_each, text_at
+from fractal_cloud.offers.offer import C, Offer, Query
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
 Raw = Mapping[str, Any]
@@ -54,10 +54,10 @@ class GcpOffer(Offer[C, Gcp]):
             raise NotFound(f"{name!r} is gone: it is looked for again")
         return raw
 
-    def sightings(self, cloud: Gcp, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Gcp, query: Query) -> Iterator[Sighting | UnreadItem]:
         """Everything of this type in the scope."""
-        del look
-        yield from read_each(self.listed(cloud), lambda raw: self.sighting(cloud, raw), _shown)
+        del query
+        yield from parse_each(self.listed(cloud), lambda raw: self.sighting(cloud, raw), _shown)
 
     def read(self, cloud: Gcp, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource by its name."""

@@ -22,17 +22,19 @@ class GcpSubnet(GcpComponent):
     type = "NetworkAndCompute.IaaS.GcpSubnet"
 
     name: str = parameter(
-        "",
+        default="",
         validate_default=True,
         description="Its name, unique in project and region; the component's id if not given.",
     )
     region: Region = parameter(immutable=True, description="Region it lies in.")
-    network: Reference | None = parameter(
-        None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is part of."
+    network: Reference[GcpVpc] | None = parameter(
+        default=None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is part of."
     )
-    ip_cidr_range: Network | None = parameter(None, compare="cidr", description="Its primary block of addresses.")
+    ip_cidr_range: Network | None = parameter(
+        default=None, compare="cidr", description="Its primary block of addresses."
+    )
     private_ip_google_access: bool | None = parameter(
-        None, description="Whether machines without a public address reach Google's APIs."
+        default=None, description="Whether machines without a public address reach Google's APIs."
     )
 
     @field_validator("name")
@@ -89,6 +91,6 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
             },
         )
 
-    def comes_by_itself(self, sighting: Sighting) -> bool:
+    def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether it came with the network `default`."""
         return sighting.name == "default"

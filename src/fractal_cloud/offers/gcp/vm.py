@@ -50,7 +50,9 @@ class GcpVm(GcpComponent, WorkloadSource):
     type = "NetworkAndCompute.IaaS.GcpVm"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, unique in project and zone; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, unique in project and zone; the component's id if not given.",
     )
     zone: Zone = parameter(immutable=True, description="Zone it runs in.")
     machine_type: str = parameter(
@@ -66,42 +68,46 @@ class GcpVm(GcpComponent, WorkloadSource):
         description="The image its boot disk is made of; no family, because that would be another image every month.",
     )
     disk_size_gb: int | None = parameter(
-        None,
+        default=None,
         immutable=True,
         ge=10,
         le=65_536,
         description="Size of its boot disk in GB; that of the image if not given.",
     )
-    subnetwork: Reference | None = parameter(
-        None,
+    subnetwork: Reference[GcpSubnet] | None = parameter(
+        default=None,
         immutable=True,
         reference=(GcpSubnet.type, "subnetworkPath"),
         description="The subnet it is in; without one, the network `default`.",
     )
     external_ip: bool | None = parameter(
-        None, alias="externalIP", description="Whether it has a public address, a passing one; we start with false."
+        default=None,
+        declared_as="externalIP",
+        description="Whether it has a public address, a passing one; we start with false.",
     )
     network_tags: list[str] | None = parameter(
-        None, compare="unordered", description="Network tags, by which firewall rules find it. They are no labels."
+        default=None,
+        compare="unordered",
+        description="Network tags, by which firewall rules find it. They are no labels.",
     )
     startup_script: str | None = parameter(
-        None, lines=True, max_length=262_144, description="Script that runs at every start."
+        default=None, lines=True, max_length=262_144, description="Script that runs at every start."
     )
     service_account: str | None = parameter(
-        None,
+        default=None,
         pattern=r"^[^@\s]+@[^@\s]+$",
         description="Email of the service account it acts as. Changing it stops the machine and starts it again.",
     )
     provisioning_model: Literal["STANDARD", "SPOT"] | None = parameter(
-        None,
+        default=None,
         immutable=True,
         description="Whether Google may take it away for a lower price; Google starts with STANDARD.",
     )
     deletion_protection: bool | None = parameter(
-        None, description="Whether Google refuses to delete it, also to us; Google starts with false."
+        default=None, description="Whether Google refuses to delete it, also to us; Google starts with false."
     )
     state: Literal["running", "stopped"] = parameter(
-        "running",
+        default="running",
         enforced=True,
         description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )

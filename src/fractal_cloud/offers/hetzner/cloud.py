@@ -11,18 +11,26 @@ from typing import Any, Final, TypeAlias
 
 from fractal_cloud.model.errors import Transient, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.acting import purpose
+from fractal_cloud.offers.call_context import user_agent
 from fractal_cloud.offers.hetzner.allowance import Allowance
 from fractal_cloud.offers.hetzner.credentials import Credentials, credentials
-from fractal_cloud.offers.hetzner.faults import HetznerDialect
+from fractal_cloud.offers.hetzner.errors import HetznerDialect
 from fractal_cloud.offers.offer import Cloud, Session
-from fractal_cloud.offers.rest import CONNECT_SECONDS, CONNECTIONS, READ_SECONDS, WRITE_SECONDS, Answer, Call, Door
+from fractal_cloud.offers.rest import (
+    CONNECT_SECONDS,
+    CONNECTIONS,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    Answer,
+    Call,
+    RestClient,
+)
 
 PAGE: Final = "50"  # the most that Hetzner gives
 Item: TypeAlias = dict[str, Any]
 
 
-class HetznerDoor(Door):
+class HetznerClient(RestClient):
     """Connections to one project through the vendor's client, shared by threads."""
 
     def __init__(self, found: Credentials) -> None:
@@ -51,7 +59,7 @@ class HetznerDoor(Door):
         seen: list[Any] = []
 
         def sign(request: Any) -> Any:
-            request.headers["User-Agent"] = purpose()
+            request.headers["User-Agent"] = user_agent()
             request.register_hook("response", lambda response, **_: seen.append(response))
             return request
 
@@ -78,14 +86,14 @@ class HetznerDoor(Door):
 class Hetzner(Cloud):
     """One project: lists, single resources, and the calls that change them."""
 
-    def __init__(self, door: HetznerDoor, scope: Scope) -> None:
+    def __init__(self, client: HetznerClient, scope: Scope) -> None:
         self.scope = scope
-        self._door = door
+        self._client = client
 
     def items(self, plural: str, **query: str) -> Iterator[Item]:
         """Everything of a kind, fifty a call; raises rather than end early."""
         first = {**query, "page": "1", "per_page": PAGE, "sort": "id:asc"}
-        for answer in self._door.pages(f"/{plural}", first, lambda page: _following(page, plural, first)):
+        for answer in self._client.pages(f"/{plural}", first, lambda page: _following(page, plural, first)):
             found = answer.item().get(plural)
             if not isinstance(found, list):
                 raise Unreadable(f"the answer to {answer.call} has no list of {plural}")
@@ -93,24 +101,24 @@ class Hetzner(Cloud):
 
     def find(self, plural: str, resource_id: str) -> Item | None:
         """One resource by its id; None where Hetzner says that it is not there."""
-        answer = self._door.find(f"/{plural}/{resource_id}")
+        answer = self._client.find(f"/{plural}/{resource_id}")
         return None if answer is None else _only(answer, plural)
 
     def create(self, plural: str, body: Mapping[str, Any]) -> Item:
         """Make a resource; returns it as Hetzner shows it at once."""
-        return _only(self._door.write("POST", f"/{plural}", dict(body)), plural)
+        return _only(self._client.write("POST", f"/{plural}", dict(body)), plural)
 
     def put(self, plural: str, resource_id: str, body: Mapping[str, Any]) -> None:
         """Set what a resource has beside its actions: its labels, say, all of them."""
-        self._door.write("PUT", f"/{plural}/{resource_id}", dict(body))
+        self._client.write("PUT", f"/{plural}/{resource_id}", dict(body))
 
     def act(self, plural: str, resource_id: str, action: str, body: Mapping[str, Any]) -> None:
         """Begin one action; what comes of it, the next look shows."""
-        self._door.write("POST", f"/{plural}/{resource_id}/actions/{action}", dict(body))
+        self._client.write("POST", f"/{plural}/{resource_id}/actions/{action}", dict(body))
 
     def delete(self, plural: str, resource_id: str) -> None:
         """Delete a resource; raises ``NotFound`` where it is gone already."""
-        self._door.write("DELETE", f"/{plural}/{resource_id}")
+        self._client.write("DELETE", f"/{plural}/{resource_id}")
 
 
 def _only(answer: Answer, plural: str) -> Item:
@@ -145,11 +153,11 @@ class HetznerSession(Session):
             ) from missing
         found = credentials()
         self._realm = found.realm
-        self._door = HetznerDoor(found)
+        self._client = HetznerClient(found)
 
     def realms(self) -> Mapping[str, str]:
         """The project, once it has answered with this token."""
-        self._door.read("/locations", {"per_page": "1"})
+        self._client.read("/locations", {"per_page": "1"})
         return {"": self._realm}
 
     def realm_now(self, scope: Scope) -> str:
@@ -165,4 +173,4 @@ class HetznerSession(Session):
         """The project as one scope."""
         if scope.realm != self._realm:
             raise Unreadable(f"project {scope.realm!r} is not reached with these credentials")
-        return Hetzner(self._door, scope)
+        return Hetzner(self._client, scope)

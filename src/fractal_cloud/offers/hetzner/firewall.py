@@ -26,11 +26,11 @@ class HetznerFirewallRule(Part):
     direction: Literal["in", "out"] = Field(description="Whether it is about what comes in or what goes out.")
     protocol: Literal["tcp", "udp", "icmp", "esp", "gre"] = Field(description="The protocol.")
     port: Annotated[str, Field(pattern=r"^\d{1,5}(-\d{1,5})?$|^any$")] | None = Field(
-        None, description="A port, a range such as 8000-8010, or any; for tcp and udp, and only there."
+        default=None, description="A port, a range such as 8000-8010, or any; for tcp and udp, and only there."
     )
-    source_ips: list[AnyNetwork] | None = Field(None, description="From where; for the direction in.")
-    destination_ips: list[AnyNetwork] | None = Field(None, description="To where; for the direction out.")
-    description: str | None = Field(None, max_length=255, description="What it is for.")
+    source_ips: list[AnyNetwork] | None = Field(default=None, description="From where; for the direction in.")
+    destination_ips: list[AnyNetwork] | None = Field(default=None, description="To where; for the direction out.")
+    description: str | None = Field(default=None, max_length=255, description="What it is for.")
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> Self:
@@ -55,7 +55,7 @@ class HetznerFirewall(Component):
     provider = "hetzner"
 
     rules: list[HetznerFirewallRule] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         max_length=MOST_RULES,
         description="All its rules. Without one for the direction out, everything may go out.",

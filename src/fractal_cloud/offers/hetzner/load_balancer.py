@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_serializer, field_validator, model_validator
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Component, Reference, References, parameter, reference_id
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner import targets
 from fractal_cloud.offers.hetzner.cloud import Item
@@ -32,40 +32,44 @@ class HetznerLoadBalancer(Component):
     provider = "hetzner"
 
     load_balancer_type: str = parameter(description="Its size.", examples=["lb11"])
-    location: Location | None = parameter(None, immutable=True, description="Where it runs; or give networkZone.")
+    location: Location | None = parameter(
+        default=None, immutable=True, description="Where it runs; or give networkZone."
+    )
     network_zone: Zone | None = parameter(
-        None, immutable=True, description="The zone it runs in, where no location is given."
+        default=None, immutable=True, description="The zone it runs in, where no location is given."
     )
     algorithm: Literal["round_robin", "least_connections"] | None = parameter(
-        None, description="How it chooses among its targets; Hetzner starts with round_robin."
+        default=None, description="How it chooses among its targets; Hetzner starts with round_robin."
     )
     services: list[HetznerLoadBalancerService] | None = parameter(
-        None, compare="unordered", description="All its services."
+        default=None, compare="unordered", description="All its services."
     )
-    servers: list[Reference] | None = parameter(
-        None,
+    servers: References[HetznerServer] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(HetznerServer.type, "serverId"),
         description="All servers that are its targets by themselves.",
     )
     label_selectors: list[str] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         description="All label selectors whose servers are its targets: a label removed there takes a target away.",
     )
     ips: list[str] | None = parameter(
-        None, compare="unordered", description="All addresses of the vendor's dedicated servers that are its targets."
+        default=None,
+        compare="unordered",
+        description="All addresses of the vendor's dedicated servers that are its targets.",
     )
     use_private_ip: bool | None = parameter(
-        None, description="Whether targets are reached through the private network; needs one."
+        default=None, description="Whether targets are reached through the private network; needs one."
     )
-    network: Reference | None = parameter(
-        None, reference=(HetznerNetwork.type, "networkId"), description="The private network it is in."
+    network: Reference[HetznerNetwork] | None = parameter(
+        default=None, reference=(HetznerNetwork.type, "networkId"), description="The private network it is in."
     )
     public_interface: bool | None = parameter(
-        None, description="Whether it is reached from the internet; Hetzner starts with true."
+        default=None, description="Whether it is reached from the internet; Hetzner starts with true."
     )
-    delete_protection: bool | None = parameter(None, description=PROTECTION)
+    delete_protection: bool | None = parameter(default=None, description=PROTECTION)
 
     @model_validator(mode="after")
     def _lies_somewhere(self) -> Self:

@@ -26,10 +26,12 @@ Entry = Mapping[str, Any]
 class HetznerSubnet(Part):
     """A part of a private network that lies in one zone."""
 
-    type: Literal["cloud", "server", "vswitch"] = Field("cloud", description="What it connects.")
+    type: Literal["cloud", "server", "vswitch"] = Field(default="cloud", description="What it connects.")
     ip_range: Block = Field(description="Its block, inside that of the network.")
-    network_zone: Zone = Field("eu-central", description="The zone it lies in.")
-    vswitch_id: int | None = Field(None, description="The vSwitch it is joined with; only for the type vswitch.")
+    network_zone: Zone = Field(default="eu-central", description="The zone it lies in.")
+    vswitch_id: int | None = Field(
+        default=None, description="The vSwitch it is joined with; only for the type vswitch."
+    )
 
 
 class HetznerRoute(Part):
@@ -46,12 +48,12 @@ class HetznerNetwork(Component):
     provider = "hetzner"
 
     ip_range: Block = parameter(compare="cidr", description="Its block of addresses; it can widen and never narrow.")
-    subnets: list[HetznerSubnet] | None = parameter(None, compare="unordered", description="All its subnets.")
-    routes: list[HetznerRoute] | None = parameter(None, compare="unordered", description="All its routes.")
+    subnets: list[HetznerSubnet] | None = parameter(default=None, compare="unordered", description="All its subnets.")
+    routes: list[HetznerRoute] | None = parameter(default=None, compare="unordered", description="All its routes.")
     expose_routes_to_vswitch: bool | None = parameter(
-        None, description="Whether a vSwitch learns the routes too; Hetzner starts with false."
+        default=None, description="Whether a vSwitch learns the routes too; Hetzner starts with false."
     )
-    delete_protection: bool | None = parameter(None, description=PROTECTION)
+    delete_protection: bool | None = parameter(default=None, description=PROTECTION)
 
     @field_serializer("subnets", "routes")
     def _in_one_spelling(self, parts: list[HetznerSubnet] | list[HetznerRoute] | None) -> Any:

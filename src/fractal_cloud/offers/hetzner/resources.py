@@ -16,8 +16,8 @@ from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.tags import GUARD, relabelled
-from fractal_cloud.offers.items import read_each, text_at
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.items import parse_each, text_at
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 
 C = TypeVar("C", bound=Component)
 NAMED = 10
@@ -88,11 +88,11 @@ class ResourceOffer(Offer[C, Hetzner]):
 
     # --- the verbs
 
-    def sightings(self, cloud: Hetzner, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Hetzner, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All of this kind in the project, fifty a call."""
-        del look
+        del query
         shown = lambda item: (text_at(item, "id"), text_at(item, "name"))  # noqa: E731
-        yield from read_each(cloud.items(self.plural), self.sighting, shown)
+        yield from parse_each(cloud.items(self.plural), self.sighting, shown)
 
     def read(self, cloud: Hetzner, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One by its id."""

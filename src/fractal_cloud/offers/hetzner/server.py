@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
@@ -43,7 +43,9 @@ class HetznerServer(Component):
     provider = "hetzner"
 
     name: str = parameter(
-        "", validate_default=True, description="Its name, which is its host name; the component's id if not given."
+        default="",
+        validate_default=True,
+        description="Its name, which is its host name; the component's id if not given.",
     )
     server_type: str = parameter(
         description="Its size. Changing it shuts the machine down and starts it again; its disk keeps its size.",
@@ -55,43 +57,45 @@ class HetznerServer(Component):
         examples=["debian-13"],
     )
     location: Location | None = parameter(
-        None, immutable=True, description="Where it runs; Hetzner chooses where none is given."
+        default=None, immutable=True, description="Where it runs; Hetzner chooses where none is given."
     )
     ssh_keys: list[str] | None = parameter(
-        None, description="Names of the keys for root. Used at creation only: Hetzner never tells them again."
+        default=None, description="Names of the keys for root. Used at creation only: Hetzner never tells them again."
     )
     user_data: str | None = parameter(
-        None,
+        default=None,
         lines=True,
         max_length=32_768,
         description="Text handed to its first start. Used at creation only: Hetzner never tells it again.",
     )
     enable_ipv4: bool | None = parameter(
-        None, immutable=True, description="Whether it has a public IPv4 address; Hetzner starts with true."
+        default=None, immutable=True, description="Whether it has a public IPv4 address; Hetzner starts with true."
     )
     enable_ipv6: bool | None = parameter(
-        None, immutable=True, description="Whether it has a public IPv6 network; Hetzner starts with true."
+        default=None, immutable=True, description="Whether it has a public IPv6 network; Hetzner starts with true."
     )
-    networks: list[Reference] | None = parameter(
-        None,
+    networks: References[HetznerNetwork] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(HetznerNetwork.type, "networkId"),
         description="The private networks it is in.",
     )
-    firewalls: list[Reference] | None = parameter(
-        None,
+    firewalls: References[HetznerFirewall] | None = parameter(
+        default=None,
         compare="unordered",
         reference=(HetznerFirewall.type, "firewallId"),
         description="The firewalls it is behind, those applied by label selectors included.",
     )
     backups: bool | None = parameter(
-        None, description="Whether backups are made. Switching them off deletes them all: only a person does that."
+        default=None,
+        description="Whether backups are made. Switching them off deletes them all: only a person does that.",
     )
     delete_protection: bool | None = parameter(
-        None, description="Whether Hetzner refuses to delete or rebuild it, also to us; Hetzner starts with false."
+        default=None,
+        description="Whether Hetzner refuses to delete or rebuild it, also to us; Hetzner starts with false.",
     )
     state: Literal["running", "stopped"] = parameter(
-        "running",
+        default="running",
         enforced=True,
         description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
@@ -199,7 +203,7 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
         return []
 
 
-def _ids(references: Collection[Reference]) -> list[int]:
+def _ids(references: References[Component]) -> list[int]:
     return [int(reference_id(one)) for one in references]
 
 

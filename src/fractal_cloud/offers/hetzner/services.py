@@ -37,22 +37,30 @@ class HetznerLoadBalancerService(Part):
     protocol: Literal["tcp", "http", "https"] = Field(description="What is spoken.")
     listen_port: Port = Field(description="The port that is listened on; each only once.")
     destination_port: Port = Field(description="The port of the targets.")
-    proxyprotocol: bool | None = Field(None, description="Whether targets are told who called, by the PROXY protocol.")
-    certificates: list[int] | None = Field(None, description="Ids of the certificates; for https.")
-    redirect_http: bool | None = Field(None, description="Whether port 80 is redirected to it; for https.")
-    sticky_sessions: bool | None = Field(None, description="Whether a caller stays with one target; for http, https.")
-    cookie_name: str | None = Field(None, description="The cookie that does it.")
-    cookie_lifetime: int | None = Field(None, description="Its lifetime in seconds.", ge=1)
-    health_check_protocol: Literal["tcp", "http"] | None = Field(None, description="How targets are asked: tcp.")
-    health_check_port: Port | None = Field(None, description="At which port; the destination's if not given.")
-    health_check_interval: int | None = Field(None, description="Every how many seconds: 15.", ge=3, le=60)
-    health_check_timeout: int | None = Field(None, description="For how many seconds one may take: 10.", ge=1, le=60)
-    health_check_retries: int | None = Field(None, description="How often one may fail: 3.", ge=1, le=5)
-    health_check_domain: str | None = Field(None, description="The host that is asked for; for http.")
-    health_check_path: str | None = Field(None, description="The path that is asked for: /; for http.")
-    health_check_response: str | None = Field(None, description="Text that an answer must hold; for http.")
-    health_check_status_codes: list[str] | None = Field(None, description="Good answers: 2??, 3??; for http.")
-    health_check_tls: bool | None = Field(None, description="Whether it is asked with TLS; for http.")
+    proxyprotocol: bool | None = Field(
+        default=None, description="Whether targets are told who called, by the PROXY protocol."
+    )
+    certificates: list[int] | None = Field(default=None, description="Ids of the certificates; for https.")
+    redirect_http: bool | None = Field(default=None, description="Whether port 80 is redirected to it; for https.")
+    sticky_sessions: bool | None = Field(
+        default=None, description="Whether a caller stays with one target; for http, https."
+    )
+    cookie_name: str | None = Field(default=None, description="The cookie that does it.")
+    cookie_lifetime: int | None = Field(default=None, description="Its lifetime in seconds.", ge=1)
+    health_check_protocol: Literal["tcp", "http"] | None = Field(
+        default=None, description="How targets are asked: tcp."
+    )
+    health_check_port: Port | None = Field(default=None, description="At which port; the destination's if not given.")
+    health_check_interval: int | None = Field(default=None, description="Every how many seconds: 15.", ge=3, le=60)
+    health_check_timeout: int | None = Field(
+        default=None, description="For how many seconds one may take: 10.", ge=1, le=60
+    )
+    health_check_retries: int | None = Field(default=None, description="How often one may fail: 3.", ge=1, le=5)
+    health_check_domain: str | None = Field(default=None, description="The host that is asked for; for http.")
+    health_check_path: str | None = Field(default=None, description="The path that is asked for: /; for http.")
+    health_check_response: str | None = Field(default=None, description="Text that an answer must hold; for http.")
+    health_check_status_codes: list[str] | None = Field(default=None, description="Good answers: 2??, 3??; for http.")
+    health_check_tls: bool | None = Field(default=None, description="Whether it is asked with TLS; for http.")
 
     @model_validator(mode="after")
     def _is_one_service(self) -> Self:

@@ -27,17 +27,17 @@ class HetznerVolume(Component):
 
     size: int = parameter(description="Its size in GB; it can grow and never shrink.", ge=10, le=10_240)
     location: Location | None = parameter(
-        None, immutable=True, description="Where it lies; that of its server where none is given."
+        default=None, immutable=True, description="Where it lies; that of its server where none is given."
     )
     format: Literal["ext4", "xfs"] | None = parameter(
-        None, immutable=True, description="The file system it is created with; none where none is given."
+        default=None, immutable=True, description="The file system it is created with; none where none is given."
     )
-    server: Reference | None = parameter(
-        None,
+    server: Reference[HetznerServer] | None = parameter(
+        default=None,
         reference=(HetznerServer.type, "serverId"),
         description="The server it is attached to. Changing it takes it off the other one.",
     )
-    delete_protection: bool | None = parameter(None, description=PROTECTION)
+    delete_protection: bool | None = parameter(default=None, description=PROTECTION)
 
     @model_validator(mode="after")
     def _lies_somewhere(self) -> Self:

@@ -26,20 +26,23 @@ class Ambassador(ObjectComponent):
     type = "APIManagement.CaaS.Ambassador"
 
     hostname: str = parameter(
-        "*",
+        default="*",
         pattern=r"^(\*|(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)$",
         description="The name under which it is reached; * for all.",
         examples=["api.example.com"],
     )
-    tls_secret: str | None = parameter(None, description="Name of the secret with its certificate.")
+    tls_secret: str | None = parameter(default=None, description="Name of the secret with its certificate.")
     insecure_action: Literal["Redirect", "Reject", "Route"] | None = parameter(
-        None, description="What becomes of requests without TLS; Emissary redirects them."
+        default=None, description="What becomes of requests without TLS; Emissary redirects them."
     )
     acme_authority: str | None = parameter(
-        None, description="Who issues its certificate, an ACME directory; `none` where nobody shall."
+        default=None, description="Who issues its certificate, an ACME directory; `none` where nobody shall."
     )
     ambassador_id: list[str] | None = parameter(
-        None, compare="unordered", min_length=1, description="Which installations of Emissary serve it; `default`."
+        default=None,
+        compare="unordered",
+        min_length=1,
+        description="Which installations of Emissary serve it; `default`.",
     )
     _check_name = field_validator("name")(object_name)
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.kubernetes.faults import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
+from fractal_cloud.offers.kubernetes.errors import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 from fractal_cloud.offers.kubernetes.patching import holds
 from fractal_cloud.offers.offer import Cloud

@@ -11,7 +11,7 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict, Invalid, Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
-from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
+from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME, Object, Quantity, object_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State, readable
 from fractal_cloud.offers.kubernetes.tags import glass
@@ -29,13 +29,17 @@ class KubernetesPersistentVolumeClaim(ObjectComponent):
 
     storage: Quantity = parameter(compare="quantity", description="Its size, such as 10Gi. It only grows.")
     access_modes: list[AccessMode] = parameter(
-        ["ReadWriteOnce"], immutable=True, compare="unordered", min_length=1, description="Who may use it at once."
+        default=["ReadWriteOnce"],
+        immutable=True,
+        compare="unordered",
+        min_length=1,
+        description="Who may use it at once.",
     )
     storage_class_name: str | None = parameter(
-        None, immutable=True, description="The class of storage; the cluster's default if not given."
+        default=None, immutable=True, description="The class of storage; the cluster's default if not given."
     )
     volume_mode: Literal["Filesystem", "Block"] | None = parameter(
-        None, immutable=True, description="Filesystem if not given."
+        default=None, immutable=True, description="Filesystem if not given."
     )
 
     _check_name = field_validator("name")(object_name)

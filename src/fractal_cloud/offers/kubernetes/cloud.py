@@ -24,10 +24,10 @@ from uuid import uuid4
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Host
-from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
 from fractal_cloud.offers.kubernetes.declared import access, name_of
-from fractal_cloud.offers.kubernetes.faults import Answer, error_of
+from fractal_cloud.offers.kubernetes.errors import Answer, error_of
 from fractal_cloud.offers.kubernetes.kinds import NAMESPACE
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer
 from fractal_cloud.offers.kubernetes.watching import Watch
@@ -241,7 +241,7 @@ def _seconds(call: Call) -> tuple[float, float]:
 
 
 def _request(client: Any, call: Call, request_id: str = "") -> Any:
-    headers = {"Accept": "application/json", "User-Agent": purpose()}
+    headers = {"Accept": "application/json", "User-Agent": user_agent()}
     if request_id:
         headers["Audit-ID"] = request_id
     if call.body is not None:
@@ -316,11 +316,11 @@ class KubernetesSession(Session):
             self._by_realm[realm] = cluster
 
     @property
-    def takes_hosts(self) -> bool:
+    def accepts_hosts(self) -> bool:
         """Clusters may be declared."""
         return True
 
-    def take_hosts(self, hosts: Sequence[Host]) -> None:
+    def set_hosts(self, hosts: Sequence[Host]) -> None:
         """Reach these clusters, too; ways to those that are no longer declared are given up."""
         with self._lock:
             self._hosts = {host.name: self._hosts.get(host.name) or self._declared(host) for host in hosts}

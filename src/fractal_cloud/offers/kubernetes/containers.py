@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from pydantic import StringConstraints
 
 from fractal_cloud.offers.kubernetes.kinds import Object
-from fractal_cloud.offers.offer import Wired
+from fractal_cloud.offers.offer import LinkFields
 
 MARK: Final = "fractal.cloud/linked-env"
 LINKED: Final = "linkedEnv"
@@ -66,7 +66,7 @@ def linked_names(item: Object) -> frozenset[str]:
     return frozenset(name for name in annotations.get(MARK, "").split(",") if name)
 
 
-def env_of_links(links: Sequence[Wired]) -> dict[str, str]:
+def env_of_links(links: Sequence[LinkFields]) -> dict[str, str]:
     """What links bring into a container, flat: each published key as a variable named after the target.
 
     ``=text`` is a plain value, ``secret:name:key`` one that is taken from a Secret.

@@ -16,7 +16,7 @@ import yaml
 
 from fractal_cloud.model.errors import Denied, Unreadable
 from fractal_cloud.model.wire import Host
-from fractal_cloud.offers.rest import Answer, Dialect, Door
+from fractal_cloud.offers.rest import Answer, Dialect, RestClient
 
 EKS: Final = "NetworkAndCompute.PaaS.AwsEks"
 AKS: Final = "NetworkAndCompute.PaaS.AzureAks"
@@ -124,9 +124,11 @@ def _aks(outputs: Mapping[str, str]) -> Access:
     from fractal_cloud.offers import azure_login
 
     credential = azure_login.credential()
-    door = Door(azure_login.endpoint(), _Bearer("azure", lambda: azure_login.token(credential, azure_login.audience())))
-    answer = door.ask(f"{outputs['id']}/listClusterUserCredential", None, {"api-version": AKS_VERSION})
-    door.close()
+    client = RestClient(
+        azure_login.endpoint(), _Bearer("azure", lambda: azure_login.token(credential, azure_login.audience()))
+    )
+    answer = client.ask(f"{outputs['id']}/listClusterUserCredential", None, {"api-version": AKS_VERSION})
+    client.close()
     found = answer.item().get("kubeconfigs") or []
     if not found:
         raise Unreadable(f"Azure told no kubeconfig of {outputs['name']!r}: it is asked again")
@@ -139,9 +141,9 @@ def _kaas(outputs: Mapping[str, str]) -> Access:
 
     caller = aruba_login.find()
     tokens = aruba_login.Tokens(caller)
-    door = Door(caller.base, _Bearer("aruba", tokens.token))
-    answer = door.read(f"{outputs['kaasUri']}/download", {"api-version": "1.0"})
-    door.close()
+    client = RestClient(caller.base, _Bearer("aruba", tokens.token))
+    answer = client.read(f"{outputs['kaasUri']}/download", {"api-version": "1.0"})
+    client.close()
     tokens.close()
     return _of_kubeconfig(answer.item().get("content", ""))
 

@@ -25,24 +25,26 @@ class KubernetesNetworkPolicy(ObjectComponent):
     type = "NetworkAndCompute.CaaS.KubernetesNetworkPolicy"
 
     workload: Selected | None = parameter(
-        None,
+        default=None,
         reference=(KubernetesWorkload.type, "selector"),
         description="The workload whose pods it is about; instead of `podSelector`.",
     )
     pod_selector: Labels | None = parameter(
-        None, description="Labels of the pods it is about, {} for all in the namespace; instead of `workload`."
+        default=None, description="Labels of the pods it is about, {} for all in the namespace; instead of `workload`."
     )
     policy_types: list[Literal["Ingress", "Egress"]] | None = parameter(
-        None,
+        default=None,
         compare="unordered",
         min_length=1,
         description="Which directions it is about; Kubernetes takes Ingress, and Egress where there are egress rules.",
     )
     ingress: list[KubernetesNetworkPolicyRule] | None = parameter(
-        None, compare="unordered", description="Who may talk to them, whole; [] for nobody, [{}] for everybody."
+        default=None, compare="unordered", description="Who may talk to them, whole; [] for nobody, [{}] for everybody."
     )
     egress: list[KubernetesNetworkPolicyRule] | None = parameter(
-        None, compare="unordered", description="To whom they may talk, whole; [] for nobody, [{}] for everybody."
+        default=None,
+        compare="unordered",
+        description="To whom they may talk, whole; [] for nobody, [{}] for everybody.",
     )
 
     _check_name = field_validator("name")(object_name)

@@ -15,10 +15,10 @@ from fractal_cloud.model.component import Component, Reference, parameter
 from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.items import Shown, read_each, text_at
+from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.declared import HOSTS
-from fractal_cloud.offers.kubernetes.faults import NO_SUCH_KIND
+from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.managers import setter
 from fractal_cloud.offers.kubernetes.patching import difference
@@ -31,7 +31,7 @@ from fractal_cloud.offers.kubernetes.tags import (
     paths_of,
     protocol_of,
 )
-from fractal_cloud.offers.offer import C, Look, Offer, Wanted
+from fractal_cloud.offers.offer import C, Offer, Query, Wanted
 
 OUTPUTS: Mapping[str, str] = {
     "name": "its name",
@@ -49,8 +49,8 @@ class ObjectComponent(Component):
 
     provider = "kubernetes"
 
-    cluster: Reference | None = parameter(
-        None,
+    cluster: Reference[Component] | None = parameter(
+        default=None,
         immutable=True,
         hosts=HOSTS,
         description=(
@@ -59,7 +59,7 @@ class ObjectComponent(Component):
         ),
     )
     namespace: Namespace = parameter(
-        "default", immutable=True, enforced=True, description="Namespace it lies in, which must exist."
+        default="default", immutable=True, enforced=True, description="Namespace it lies in, which must exist."
     )
 
 
@@ -114,12 +114,12 @@ class ObjectOffer(Offer[C, Kubernetes]):
 
     # --- what is the same for all
 
-    def sightings(self, cloud: Kubernetes, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Kubernetes, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All objects of the kind in the namespace, 500 a call."""
-        del look
+        del query
         items = cloud.list(self.object_kind)
         beside = self.beside(cloud, items)
-        yield from read_each(items, lambda item: self.sighting(cloud, item, beside), _shown)
+        yield from parse_each(items, lambda item: self.sighting(cloud, item, beside), _shown)
 
     def read(self, cloud: Kubernetes, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One object by name; one of that name that was made anew is another one."""

@@ -59,16 +59,16 @@ class KubernetesNetworkPolicyRule(BaseModel):
         alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
     )
 
-    cidr: Annotated[str, AfterValidator(_network)] | None = Field(None, description="Peer: a network.")
+    cidr: Annotated[str, AfterValidator(_network)] | None = Field(default=None, description="Peer: a network.")
     pod_selector: LabelText | None = Field(
-        None, description="Peer: pods with these labels, as `app=web,tier=front`; empty for all pods."
+        default=None, description="Peer: pods with these labels, as `app=web,tier=front`; empty for all pods."
     )
     namespace_selector: LabelText | None = Field(
-        None, description="Peer: pods in namespaces with these labels; empty for all namespaces."
+        default=None, description="Peer: pods in namespaces with these labels; empty for all namespaces."
     )
-    port: Port | str | None = Field(None, description="A port, by number or name; every port if not given.")
-    end_port: Port | None = Field(None, description="The last port, where a range is meant.")
-    protocol: Literal["TCP", "UDP", "SCTP"] | None = Field(None, description="TCP if not given.")
+    port: Port | str | None = Field(default=None, description="A port, by number or name; every port if not given.")
+    end_port: Port | None = Field(default=None, description="The last port, where a range is meant.")
+    protocol: Literal["TCP", "UDP", "SCTP"] | None = Field(default=None, description="TCP if not given.")
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> Self:

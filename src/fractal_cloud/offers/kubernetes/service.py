@@ -25,17 +25,19 @@ class KubernetesService(ObjectComponent):
 
     port: Port = parameter(description="The port it listens on.")
     target_port: Port | str | None = parameter(
-        None, description="Port of the pods, a number or a name; the same as `port` if not given."
+        default=None, description="Port of the pods, a number or a name; the same as `port` if not given."
     )
-    protocol: Literal["TCP", "UDP", "SCTP"] | None = parameter(None, description="TCP if not given.")
+    protocol: Literal["TCP", "UDP", "SCTP"] | None = parameter(default=None, description="TCP if not given.")
     workload: Selected | None = parameter(
-        None,
+        default=None,
         reference=(KubernetesWorkload.type, "selector"),
         description="The workload in front of which it stands; instead of `selector`.",
     )
-    selector: Labels | None = parameter(None, description="Labels of the pods it stands for; instead of `workload`.")
+    selector: Labels | None = parameter(
+        default=None, description="Labels of the pods it stands for; instead of `workload`."
+    )
     service_type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = parameter(
-        "ClusterIP", description="Who reaches it: the cluster, everybody who reaches a node, or the world."
+        default="ClusterIP", description="Who reaches it: the cluster, everybody who reaches a node, or the world."
     )
 
     _check_name = field_validator("name")(service_name)

@@ -30,19 +30,19 @@ class KubernetesVirtualMachine(ObjectComponent):
     type = "NetworkAndCompute.CaaS.KubernetesVirtualMachine"
 
     run_strategy: Literal["Always", "RerunOnFailure", "Manual", "Halted", "Once"] = parameter(
-        "Always",
+        default="Always",
         enforced=True,
         description="Whether it runs. `virtctl stop` changes it to Halted, which is drift: break the glass first.",
     )
-    cpu: int = parameter(1, ge=1, description="Cores.")
-    memory: Quantity = parameter("1Gi", compare="quantity", description="Memory its guest sees.")
+    cpu: int = parameter(default=1, ge=1, description="Cores.")
+    memory: Quantity = parameter(default="1Gi", compare="quantity", description="Memory its guest sees.")
     image: str | None = parameter(
-        None,
+        default=None,
         min_length=1,
         description="Image with its disk, which begins anew with every start; instead of `volumeClaim`.",
     )
-    volume_claim: Reference | None = parameter(
-        None,
+    volume_claim: Reference[KubernetesPersistentVolumeClaim] | None = parameter(
+        default=None,
         reference=(KubernetesPersistentVolumeClaim.type, "name"),
         description="The claim its disk lies on; instead of `image`.",
     )

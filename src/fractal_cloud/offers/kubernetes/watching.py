@@ -14,7 +14,7 @@ from typing import Any, Final
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.tags import OURS
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes, Stream
-from fractal_cloud.offers.kubernetes.faults import error_of
+from fractal_cloud.offers.kubernetes.errors import error_of
 from fractal_cloud.offers.kubernetes.kinds import ObjectKind
 from fractal_cloud.offers.kubernetes.tags import MANAGED_BY
 

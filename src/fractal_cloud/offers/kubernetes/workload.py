@@ -27,7 +27,7 @@ from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, Object, Port, Quan
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.link_types import WorkloadSource
-from fractal_cloud.offers.offer import Wanted, Wired
+from fractal_cloud.offers.offer import LinkFields, Wanted
 
 SELECTED_BY: Final = "app.kubernetes.io/name"
 
@@ -39,23 +39,25 @@ class KubernetesWorkload(ObjectComponent, WorkloadSource):
 
     image: str = parameter(description="Image of its container.", min_length=1, examples=["nginx:1.29"])
     replicas: int = parameter(
-        1, ge=0, description="How many of it run. Leave it to an autoscaler with ignoreDrift: [replicas]."
+        default=1, ge=0, description="How many of it run. Leave it to an autoscaler with ignoreDrift: [replicas]."
     )
-    container_port: Port | None = parameter(None, description="The port it listens on.")
+    container_port: Port | None = parameter(default=None, description="The port it listens on.")
     env: dict[EnvironmentName, str] | None = parameter(
-        None,
+        default=None,
         lines=True,
         description="Its environment, whole: another plain value is drift, values from secrets and links are not.",
     )
-    cpu: Quantity | None = parameter(None, compare="quantity", description="CPU it asks for, such as 500m or 2.")
+    cpu: Quantity | None = parameter(
+        default=None, compare="quantity", description="CPU it asks for, such as 500m or 2."
+    )
     memory: Quantity | None = parameter(
-        None, compare="quantity", description="Memory it asks for, such as 512Mi or 1Gi."
+        default=None, compare="quantity", description="Memory it asks for, such as 512Mi or 1Gi."
     )
     command: list[str] | None = parameter(
-        None, lines=True, description="What it runs instead of the image's entry point."
+        default=None, lines=True, description="What it runs instead of the image's entry point."
     )
     linked_env: dict[str, str] | None = parameter(
-        None, linked=True, description="Environment variables that its links bring; nobody declares them."
+        default=None, linked=True, description="Environment variables that its links bring; nobody declares them."
     )
 
     _check_name = field_validator("name")(label_name)
@@ -149,7 +151,7 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
         if LINKED in names:
             put_linked(item, entries_of(declared.linked_env or {}))
 
-    def wire(self, links: Sequence[Wired]) -> Mapping[str, Any]:
+    def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """What its links published, as environment variables."""
         return {LINKED: env_of_links(links)}
 

@@ -14,12 +14,12 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict, Denied, NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.items import read_each, text_at
+from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import OciComponent, OciOffer, name_of
 from fractal_cloud.offers.oci.kinds import Region, bucket_name
 from fractal_cloud.offers.oci.tags import WARNING, glass, protocol_of, rewritten, warning
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.offer import Query, Wanted
 
 _SETTINGS = ("publicAccessType", "storageTier", "versioning", "objectEventsEnabled", "autoTiering", "kmsKeyId")
 _CHANGED = tuple(name for name in _SETTINGS if name != "storageTier")
@@ -32,22 +32,28 @@ class OciBucket(OciComponent):
 
     region: Region = parameter(immutable=True, description="Region it lies in.")
     storage_tier: Literal["Standard", "Archive"] | None = parameter(
-        None, immutable=True, swept=True, description="Where its objects are kept; OCI starts with Standard."
+        default=None, immutable=True, swept=True, description="Where its objects are kept; OCI starts with Standard."
     )
     public_access_type: Literal["NoPublicAccess", "ObjectRead", "ObjectReadWithoutList"] | None = parameter(
-        None, swept=True, description="Whether everybody may read its objects; OCI starts with NoPublicAccess."
+        default=None, swept=True, description="Whether everybody may read its objects; OCI starts with NoPublicAccess."
     )
     versioning: Literal["Enabled", "Suspended", "Disabled"] | None = parameter(
-        None, swept=True, description="Whether it keeps old versions of objects. Once enabled it can only be suspended."
+        default=None,
+        swept=True,
+        description="Whether it keeps old versions of objects. Once enabled it can only be suspended.",
     )
     object_events_enabled: bool | None = parameter(
-        None, swept=True, description="Whether changes of its objects are told as events; OCI starts with false."
+        default=None,
+        swept=True,
+        description="Whether changes of its objects are told as events; OCI starts with false.",
     )
     auto_tiering: Literal["Disabled", "InfrequentAccess"] | None = parameter(
-        None, swept=True, description="Whether objects that are seldom used move to a cheaper tier."
+        default=None, swept=True, description="Whether objects that are seldom used move to a cheaper tier."
     )
     kms_key_id: str | None = parameter(
-        None, swept=True, description="OCID of the key its objects are encrypted with; Oracle's own if not given."
+        default=None,
+        swept=True,
+        description="OCID of the key its objects are encrypted with; Oracle's own if not given.",
     )
 
     @field_validator("name")
@@ -73,10 +79,10 @@ class OciBucketOffer(OciOffer[OciBucket]):
     }
     glass = glass("os bucket", "--namespace-name {namespace} --bucket-name", "{bucketName}")
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Oci, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All buckets of the compartment, a thousand a call, with their tags."""
-        del look
-        yield from read_each(
+        del query
+        yield from parse_each(
             cloud.list(self.service, cloud.buckets(), fields="tags"),
             lambda item: self._sighting(cloud, item),
             lambda item: (text_at(item, "name"), text_at(item, "name")),

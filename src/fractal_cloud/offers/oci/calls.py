@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from fractal_cloud.model.errors import Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.oci.faults import HIDDEN
+from fractal_cloud.offers.oci.errors import HIDDEN
 from fractal_cloud.offers.offer import Cloud
-from fractal_cloud.offers.rest import Answer, Door
+from fractal_cloud.offers.rest import Answer, RestClient
 
 LIMIT: Final = 1000
 CORE: Final = "/20160918"
@@ -35,12 +35,12 @@ class Subscription:
     is_home: bool
 
 
-class Doors(Protocol):
+class Clients(Protocol):
     """A session, as far as a compartment needs it."""
 
     vnics: dict[str, Vnic]
 
-    def door(self, service: str, region: str) -> Door:
+    def client(self, service: str, region: str) -> RestClient:
         """The way to one service in one region."""
 
     def namespace(self, region: str) -> str:
@@ -66,36 +66,36 @@ def next_page(query: Mapping[str, str], path: str = "") -> Callable[[Answer], tu
 class Oci(Cloud):
     """One compartment in one region."""
 
-    def __init__(self, doors: Doors, scope: Scope) -> None:
+    def __init__(self, clients: Clients, scope: Scope) -> None:
         self.scope = scope
         self.region = scope.place
         self.compartment = scope.realm
-        self._doors = doors
+        self._clients = clients
 
     @property
     def vnics(self) -> dict[str, Vnic]:
         """The primary network interfaces known so far, by the ids of their instances."""
-        return self._doors.vnics
+        return self._clients.vnics
 
     def buckets(self, name: str = "") -> str:
         """Where buckets are."""
-        path = f"/n/{quote(self._doors.namespace(self.region), safe='')}/b"
+        path = f"/n/{quote(self._clients.namespace(self.region), safe='')}/b"
         return f"{path}/{quote(name, safe='')}" if name else path
 
     @property
     def namespace(self) -> str:
         """The tenancy's namespace of buckets."""
-        return self._doors.namespace(self.region)
+        return self._clients.namespace(self.region)
 
     @property
     def tenancy(self) -> str:
         """The OCID of the tenancy, where users and groups are."""
-        return self._doors.tenancy()
+        return self._clients.tenancy()
 
     @property
     def region_key(self) -> str:
         """What policies call this region: three letters."""
-        found = self._doors.subscribed().get(self.region)
+        found = self._clients.subscribed().get(self.region)
         if found is None:
             raise Invalid(f"the tenancy is not subscribed to {self.region!r}: subscribe it, or declare another region")
         return found.key
@@ -104,7 +104,7 @@ class Oci(Cloud):
         """Everything of one collection in this compartment, a thousand a call. Raises rather than end early."""
         asked = {"compartmentId": self.compartment, "limit": str(LIMIT), **query}
         try:
-            for page in self._door(service).pages(path, asked, next_page(asked)):
+            for page in self._client(service).pages(path, asked, next_page(asked)):
                 items = page.body()
                 if not isinstance(items, list):
                     raise Unreadable(f"the answer to {page.call} is no list: {page.content[:80]!r}")
@@ -115,21 +115,21 @@ class Oci(Cloud):
 
     def whole(self, service: str, path: str) -> Sequence[Item]:
         """A list that OCI tells in one piece, of something inside something else; raises where that is not there."""
-        items = self._door(service).read(path).body()
+        items = self._client(service).read(path).body()
         if not isinstance(items, Sequence):
             raise Unreadable(f"the answer to {path} is no list")
         return items
 
     def find(self, service: str, path: str) -> tuple[Item, str] | None:
         """One resource and its etag; None where it is not there, or may not be seen: OCI says the same of both."""
-        answer = self._door(service).find(path)
+        answer = self._client(service).find(path)
         return None if answer is None else (answer.item(), answer.headers.get("etag", ""))
 
     def create(self, service: str, path: str, body: Item, token: str = "") -> tuple[Item, str]:
         """Make something; the same token never makes a second one, within a day."""
         headers = {"opc-retry-token": token[:64]} if token else {}
         try:
-            answer = self._door(service).write("POST", path, body, headers=headers)
+            answer = self._client(service).write("POST", path, body, headers=headers)
         except Denied as refusal:
             if refusal.code not in HIDDEN:
                 raise
@@ -143,20 +143,20 @@ class Oci(Cloud):
         """Change or delete something as it was last read, and not otherwise."""
         if not revision:
             raise Unreadable(f"{path} was read without an etag: nothing is written without a precondition")
-        self._door(service).write(method, path, body, query, {"if-match": revision})
+        self._client(service).write(method, path, body, query, {"if-match": revision})
 
     def drop(self, service: str, path: str) -> None:
         """Delete something that has no etag and that nobody can change; gone already is success."""
         try:
-            self._door(service).write("DELETE", path)
+            self._client(service).write("DELETE", path)
         except Denied as refusal:
             if refusal.code not in HIDDEN:
                 raise
 
-    def _door(self, service: str) -> Door:
-        return self._doors.door(service, self._home() if service == "identity" else self.region)
+    def _client(self, service: str) -> RestClient:
+        return self._clients.client(service, self._home() if service == "identity" else self.region)
 
     def _home(self) -> str:
         """Where identities are written: OCI takes them in the tenancy's home region alone."""
-        regions = self._doors.subscribed()
+        regions = self._clients.subscribed()
         return next((name for name, one in regions.items() if one.is_home), self.region)

@@ -15,9 +15,9 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.oci import credentials, regions
 from fractal_cloud.offers.oci.calls import CORE, LIMIT, Oci, Subscription, Vnic, next_page
 from fractal_cloud.offers.oci.credentials import Caller
-from fractal_cloud.offers.oci.faults import OciDialect
+from fractal_cloud.offers.oci.errors import OciDialect
 from fractal_cloud.offers.offer import Session
-from fractal_cloud.offers.rest import Door
+from fractal_cloud.offers.rest import RestClient
 
 COMPARTMENTS: Final = "FRACTAL_OCI_COMPARTMENTS"
 
@@ -35,7 +35,7 @@ class OciSession(Session):
         del cryptography
         self._lock = threading.RLock()
         self._known_caller: Caller | None = None
-        self._doors: dict[str, Door] = {}
+        self._clients: dict[str, RestClient] = {}
         self._namespace = ""
         self._subscribed: Mapping[str, Subscription] = {}
         self._dialect = OciDialect(self.caller)
@@ -48,13 +48,13 @@ class OciSession(Session):
                 self._known_caller = credentials.find()
             return self._known_caller
 
-    def door(self, service: str, region: str) -> Door:
+    def client(self, service: str, region: str) -> RestClient:
         """The way to one service in one region."""
         base = regions.address(service, region)
         with self._lock:
-            if base not in self._doors:
-                self._doors[base] = Door(base, self._dialect)
-            return self._doors[base]
+            if base not in self._clients:
+                self._clients[base] = RestClient(base, self._dialect)
+            return self._clients[base]
 
     def realms(self) -> Mapping[str, str]:
         """The compartments reached, by their ids and by their paths of names; the empty name is the one meant."""
@@ -81,14 +81,14 @@ class OciSession(Session):
             "lifecycleState": "ACTIVE",
             "limit": str(LIMIT),
         }
-        pages = self.door("identity", caller.region).pages("/20160918/compartments", query, next_page(query))
+        pages = self.client("identity", caller.region).pages("/20160918/compartments", query, next_page(query))
         items: dict[str, dict[str, Any]] = {one["id"]: one for page in pages for one in page.body() or ()}
         paths = {one: _path(items, one) for one in items}
         return {caller.tenancy: caller.tenancy, **{one: one for one in items}, **{paths[one]: one for one in items}}
 
     def realm_now(self, scope: Scope) -> str:
         """The compartment, as Oracle itself calls the one that every call of the scope names."""
-        told = self.door("identity", self.caller().region).read(f"{CORE}/compartments/{scope.realm}").item()
+        told = self.client("identity", self.caller().region).read(f"{CORE}/compartments/{scope.realm}").item()
         return str(told["id"])
 
     def at(self, scope: Scope) -> Oci:
@@ -104,7 +104,7 @@ class OciSession(Session):
     def namespace(self, region: str) -> str:
         """The name under which Object Storage keeps the tenancy's buckets; it never changes."""
         if not self._namespace:
-            told = self.door("objectstorage", region).read("/n").body()
+            told = self.client("objectstorage", region).read("/n").body()
             if not isinstance(told, str) or not told:
                 raise Unreadable("Object Storage does not tell the namespace of the tenancy")
             self._namespace = told
@@ -119,7 +119,7 @@ class OciSession(Session):
         if not self._subscribed:
             caller = self.caller()
             path = f"{CORE}/tenancies/{caller.tenancy}/regionSubscriptions"
-            told = self.door("identity", caller.region).read(path).body() or ()
+            told = self.client("identity", caller.region).read(path).body() or ()
             self._subscribed = {
                 str(one["regionName"]): Subscription(str(one["regionKey"]), bool(one.get("isHomeRegion")))
                 for one in told

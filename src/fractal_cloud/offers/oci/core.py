@@ -10,11 +10,11 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.items import read_each, text_at
+from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.kinds import Compartment, Region
 from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten, warning
-from fractal_cloud.offers.offer import C, Look, Offer, Recognition, Wanted
+from fractal_cloud.offers.offer import C, Offer, Query, Recognition, Wanted
 
 STATES: Mapping[str, Condition] = {
     "PROVISIONING": Condition.CREATING,
@@ -33,10 +33,10 @@ class OciComponent(Component):
     provider = "oci"
 
     region: Region | None = parameter(
-        None, immutable=True, description="Region it lies in; that of what it refers to where none is given."
+        default=None, immutable=True, description="Region it lies in; that of what it refers to where none is given."
     )
     compartment: Compartment | None = parameter(
-        None,
+        default=None,
         immutable=True,
         description="Compartment it lies in: its OCID, or its path of names from below the root. That of what it "
         "refers to where none is given, else the one the agent is set to: the tenancy's root if nothing is said.",
@@ -93,10 +93,10 @@ class CoreOffer(OciOffer[C]):
 
     # --- what is the same for all
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Oci, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All living resources of the kind in the compartment, a thousand a call."""
-        del look
-        yield from read_each(
+        del query
+        yield from parse_each(
             cloud.list(self.service, f"{CORE}/{self.collection}"),
             lambda item: self.sighting(cloud, item) if item["lifecycleState"] != DEAD else None,
             lambda item: (text_at(item, "id"), text_at(item, "displayName")),

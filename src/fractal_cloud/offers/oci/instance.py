@@ -18,7 +18,7 @@ from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
 from fractal_cloud.offers.oci.subnet import OciSubnet
 from fractal_cloud.offers.oci.tags import WARNING, glass
-from fractal_cloud.offers.offer import Look, Wanted
+from fractal_cloud.offers.offer import Query, Wanted
 
 KEYS, SCRIPT = "ssh_authorized_keys", "user_data"
 # The vendor's state: our run state, and whether OCI is at work.
@@ -50,7 +50,7 @@ class OciInstance(OciComponent):
 
     type = "NetworkAndCompute.IaaS.OciInstance"
 
-    subnet: Reference = parameter(
+    subnet: Reference[OciSubnet] = parameter(
         immutable=True,
         reference=(OciSubnet.type, "subnetId"),
         description="The subnet of its first network interface; the machine lies in its region, and in its compartment "
@@ -60,40 +60,51 @@ class OciInstance(OciComponent):
         immutable=True, description="Availability domain it runs in.", examples=["Uocm:EU-FRANKFURT-1-AD-1"]
     )
     fault_domain: str | None = parameter(
-        None, description="Fault domain it runs in. Changing it reboots the machine.", examples=["FAULT-DOMAIN-1"]
+        default=None,
+        description="Fault domain it runs in. Changing it reboots the machine.",
+        examples=["FAULT-DOMAIN-1"],
     )
     image_id: str = parameter(
         immutable=True, description="OCID of the image it starts from.", pattern=r"^ocid1\.image\."
     )
     boot_volume_size_in_gbs: int | None = parameter(
-        None, alias="bootVolumeSizeInGBs", immutable=True, ge=50, description="Size of its boot volume, in GB."
+        default=None,
+        declared_as="bootVolumeSizeInGBs",
+        immutable=True,
+        ge=50,
+        description="Size of its boot volume, in GB.",
     )
     shape: str = parameter(
         description="Its shape. Changing it reboots the machine.", examples=["VM.Standard.E5.Flex"], min_length=1
     )
     ocpus: float | None = parameter(
-        None, gt=0, description="Its OCPUs, where the shape is flexible. Changing them reboots the machine."
+        default=None, gt=0, description="Its OCPUs, where the shape is flexible. Changing them reboots the machine."
     )
     memory_in_gbs: float | None = parameter(
-        None,
-        alias="memoryInGBs",
+        default=None,
+        declared_as="memoryInGBs",
         gt=0,
         description="Its memory in GB, where the shape is flexible. Changing it reboots the machine.",
     )
     assign_public_ip: bool | None = parameter(
-        None, immutable=True, swept=True, description="Whether its first network interface has a public address."
+        default=None,
+        immutable=True,
+        swept=True,
+        description="Whether its first network interface has a public address.",
     )
     ssh_authorized_keys: str | None = parameter(
-        None, immutable=True, lines=True, description="Public keys of its first user, one a line."
+        default=None, immutable=True, lines=True, description="Public keys of its first user, one a line."
     )
     user_data: str | None = parameter(
-        None, immutable=True, lines=True, max_length=16_384, description="Text handed to its first start."
+        default=None, immutable=True, lines=True, max_length=16_384, description="Text handed to its first start."
     )
     metadata: dict[str, str] | None = parameter(
-        None, description="What the machine can ask its metadata service for, beside keys and user data."
+        default=None, description="What the machine can ask its metadata service for, beside keys and user data."
     )
     state: Literal["running", "stopped"] = parameter(
-        "running", enforced=True, description="Whether it runs. It is stopped by asking its operating system first."
+        default="running",
+        enforced=True,
+        description="Whether it runs. It is stopped by asking its operating system first.",
     )
 
 
@@ -119,12 +130,12 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
     }
     glass = glass("compute instance", "--instance-id")
 
-    def sightings(self, cloud: Oci, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Oci, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All living instances of the compartment, a thousand a call; new ones with their network interfaces."""
-        found = list(super().sightings(cloud, look))
+        found = list(super().sightings(cloud, query))
         seen = [one for one in found if isinstance(one, Sighting)]
-        named = [one.resource_id for one in seen if not look.names or one.name in look.names]
-        vnics.learn(cloud, named, with_addresses=bool(look.names))
+        named = [one.resource_id for one in seen if not query.names or one.name in query.names]
+        vnics.learn(cloud, named, with_addresses=bool(query.names))
         for one in found:
             yield _with_vnic(cloud, one) if isinstance(one, Sighting) else one
 

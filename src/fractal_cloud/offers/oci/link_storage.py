@@ -19,7 +19,7 @@ from fractal_cloud.offers.oci.bucket import OciBucket
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.regions import s3_address
 from fractal_cloud.offers.secret import Secret
-from fractal_cloud.offers.storage_links import Keys, bucket_of, hand_over_key, identity_name
+from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, transfer_key
 
 EMAIL: Final = "FRACTAL_OCI_LINK_EMAIL"
 LINK_TAG: Final = "fractal-cloud-link"
@@ -51,7 +51,7 @@ def grant_bucket(link: Link) -> Published | None:
         "access": link.settings.access,
         "user": name,
         "rights": rights,
-        **hand_over_key(link, _keys(link, user["id"])),
+        **transfer_key(link, _keys(link, user["id"])),
     }
 
 

@@ -27,7 +27,7 @@ class OciSubnet(OciComponent):
 
     type = "NetworkAndCompute.IaaS.OciSubnet"
 
-    vcn: Reference = parameter(
+    vcn: Reference[OciVcn] = parameter(
         immutable=True,
         reference=(OciVcn.type, "vcnId"),
         description="The VCN it is a part of; it lies in its region and compartment.",
@@ -38,22 +38,28 @@ class OciSubnet(OciComponent):
         "addresses in use.",
     )
     availability_domain: str | None = parameter(
-        None, immutable=True, description="Availability domain it lies in; the whole region where none is given."
+        default=None,
+        immutable=True,
+        description="Availability domain it lies in; the whole region where none is given.",
     )
-    dns_label: DnsLabel | None = parameter(None, immutable=True, description="Its part of the names of what is in it.")
+    dns_label: DnsLabel | None = parameter(
+        default=None, immutable=True, description="Its part of the names of what is in it."
+    )
     prohibit_public_ip_on_vnic: bool | None = parameter(
-        None, immutable=True, description="Whether nothing in it may have a public address: a private subnet."
+        default=None, immutable=True, description="Whether nothing in it may have a public address: a private subnet."
     )
     route_table_id: str | None = parameter(
-        None,
+        default=None,
         description="OCID of its route table; the VCN's default one if not given.",
         pattern=r"^ocid1\.routetable\.",
     )
     security_list_ids: list[SecurityListId] | None = parameter(
-        None, compare="unordered", description="OCIDs of its security lists; the VCN's default one if not given."
+        default=None,
+        compare="unordered",
+        description="OCIDs of its security lists; the VCN's default one if not given.",
     )
     dhcp_options_id: str | None = parameter(
-        None,
+        default=None,
         description="OCID of its DHCP options; the VCN's default ones if not given.",
         pattern=r"^ocid1\.dhcpoptions\.",
     )

@@ -29,9 +29,13 @@ class OciVcn(OciComponent):
         description="Its IPv4 blocks, between /16 and /30. They are added and taken away one by one.",
     )
     dns_label: DnsLabel | None = parameter(
-        None, immutable=True, description="Its part of the names of what is in it; without it, it has no DNS names."
+        default=None,
+        immutable=True,
+        description="Its part of the names of what is in it; without it, it has no DNS names.",
     )
-    is_ipv6_enabled: bool | None = parameter(None, immutable=True, description="Whether Oracle gave it an IPv6 block.")
+    is_ipv6_enabled: bool | None = parameter(
+        default=None, immutable=True, description="Whether Oracle gave it an IPv6 block."
+    )
 
 
 class OciVcnOffer(CoreOffer[OciVcn]):

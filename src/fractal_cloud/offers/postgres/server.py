@@ -15,7 +15,7 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 from fractal_cloud.offers.postgres.cloud import PostgresCloud
 
 NAME: Final = "postgres"
@@ -34,14 +34,15 @@ class PostgresServer(Component):
     provider = "postgres"
 
     name: Literal["postgres"] = parameter(
-        NAME, enforced=True, description="Always `postgres`: host and port find a server."
+        default=NAME, enforced=True, description="Always `postgres`: host and port find a server."
     )
     host: Host = parameter(immutable=True, description="Host name or address, as the agent and the sources reach it.")
     port: Annotated[int, Field(ge=1, le=65_535)] = parameter(
-        5432, immutable=True, enforced=True, description="Port it listens on."
+        default=5432, immutable=True, enforced=True, description="Port it listens on."
     )
     sslmode: SslMode | None = parameter(
-        None, description="How the agent secures its own connection; as its connection string says if not given."
+        default=None,
+        description="How the agent secures its own connection; as its connection string says if not given.",
     )
 
 
@@ -67,9 +68,9 @@ class PostgresServerOffer(Offer[PostgresServer, PostgresCloud]):
     guard = "none is needed: the server itself is never written to"
     ids_return = True
 
-    def sightings(self, cloud: PostgresCloud, look: Look) -> Iterator[Sighting]:
+    def sightings(self, cloud: PostgresCloud, query: Query) -> Iterator[Sighting]:
         """The one server of the scope, if it answers; one that does not is unreadable, never absent (S0)."""
-        del look
+        del query
         cloud.ping()
         yield _sighting(cloud)
 

@@ -21,17 +21,17 @@ from xml.parsers.expat import ExpatError
 
 from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Unreadable
 from fractal_cloud.offers import rest
-from fractal_cloud.offers.acting import note_request, purpose
+from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.vsphere.credentials import Credentials
-from fractal_cloud.offers.vsphere.faults import failure, fault
+from fractal_cloud.offers.vsphere.errors import failure, fault
 from fractal_cloud.offers.vsphere.machines import Machine, Making
 from fractal_cloud.offers.vsphere.specs import (
     KILO_PER_GIGA,
     asking,
     asking_upwards,
     devices_of,
-    told_machine,
-    told_path,
+    machine_from,
+    path_from,
 )
 
 PAGE: Final = 500
@@ -49,7 +49,7 @@ class _Signature(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         if name != "User-Agent":
             raise KeyError(name)
-        return purpose()
+        return user_agent()
 
     def __iter__(self) -> Iterator[str]:
         return iter(("User-Agent",))
@@ -125,7 +125,7 @@ class Soap:
             lambda content: content.propertyCollector.RetrievePropertiesEx([asking(where)], options),
         )
         while page is not None:
-            yield from (told_machine(item) for item in page.objects)
+            yield from (machine_from(item) for item in page.objects)
             token = page.token
             if not token:
                 return
@@ -160,7 +160,7 @@ class Soap:
             return None
         if page is None or not page.objects:
             raise Unreadable(f"machine {moref} was asked for, and nothing was answered")
-        return told_machine(page.objects[0])
+        return machine_from(page.objects[0])
 
     def lies_in(self, moref: str, folder: str) -> bool:
         """Whether a folder's managed object id is that of a path; a path that leads nowhere is no folder's."""
@@ -179,7 +179,7 @@ class Soap:
                 [asking_upwards(moref, self._stub)], vim.PropertyCollector.RetrieveOptions()
             ),
         )
-        return told_path(moref, page.objects if page is not None else ()) or moref
+        return path_from(moref, page.objects if page is not None else ()) or moref
 
     def _folder(self, path: str) -> Any:
         found = self._at(path)

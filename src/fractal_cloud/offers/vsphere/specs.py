@@ -47,7 +47,7 @@ def asking_upwards(moref: str, stub: Any) -> Any:
     return collector.FilterSpec(objectSet=[where], propSet=[what])
 
 
-def told_path(moref: str, items: Iterable[Any]) -> str:
+def path_from(moref: str, items: Iterable[Any]) -> str:
     """The inventory path of a folder, from what was answered of it and of what it lies in; without the root's name."""
     known = {item.obj._moId: {one.name: one.val for one in item.propSet} for item in items}  # noqa: SLF001
     names: list[str] = []
@@ -60,7 +60,7 @@ def told_path(moref: str, items: Iterable[Any]) -> str:
     return "/".join(names)
 
 
-def told_machine(item: Any) -> Machine:
+def machine_from(item: Any) -> Machine:
     """A machine from what the property collector answered; raises where something of it may not be read (S0)."""
     if item.missingSet:
         what = ", ".join(one.path for one in item.missingSet)

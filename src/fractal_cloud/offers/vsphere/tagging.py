@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Conflict, Denied, Invalid, NotFound, Transient, Unreadable
-from fractal_cloud.offers.acting import Act, acting, current_act
-from fractal_cloud.offers.rest import CONNECTIONS, Answer, Call, Door
+from fractal_cloud.offers.call_context import CallContext, calling_as, current_context
+from fractal_cloud.offers.rest import CONNECTIONS, Answer, Call, RestClient
 from fractal_cloud.offers.vsphere.credentials import Credentials
-from fractal_cloud.offers.vsphere.faults import VsphereDialect
+from fractal_cloud.offers.vsphere.errors import VsphereDialect
 from fractal_cloud.offers.vsphere.tags import CATEGORY, told
 
 CHUNK: Final = 500
@@ -21,7 +21,7 @@ _NEW: Final = "/api/cis"
 _MACHINE: Final = "VirtualMachine"
 
 
-class Tagging(Door):
+class Tagging(RestClient):
     """Tags of one vCenter. A session that ran out is opened again, once: the call was refused, so it did nothing."""
 
     def __init__(self, found: Credentials) -> None:
@@ -81,8 +81,8 @@ class Tagging(Door):
         """
         if all(self._is_known(name) for name in names):
             return
-        act = current_act()
-        with acting(Act(act.live_system_id if act else "", "tags", "vocabulary")):
+        act = current_context()
+        with calling_as(CallContext(act.live_system_id if act else "", "tags", "vocabulary")):
             category = self._category()
             present = self._tags_of(category)
             for name in names:

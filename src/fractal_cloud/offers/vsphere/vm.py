@@ -14,8 +14,8 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
-from fractal_cloud.offers.items import read_each
-from fractal_cloud.offers.offer import Look, Offer, Wanted
+from fractal_cloud.offers.items import parse_each
+from fractal_cloud.offers.offer import Offer, Query, Wanted
 from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
 from fractal_cloud.offers.vsphere.machines import Machine, Making
 from fractal_cloud.offers.vsphere.tags import GUARD, glass, name_of, names_of
@@ -43,7 +43,7 @@ class VsphereVm(Component):
         description="Name of the datastore that holds it. Used at creation only.", examples=["LocalDS_0"]
     )
     network: str | None = parameter(
-        None,
+        default=None,
         description="The inventory path of the network of its card; no card without. Used at creation only.",
         examples=["DC0/network/VM Network"],
     )
@@ -58,14 +58,14 @@ class VsphereVm(Component):
     )
     disk_gb: int = parameter(description="The size of its disk in GB; it can grow and never shrink.", ge=1, le=63_488)
     guest_id: str = parameter(
-        "otherGuest64",
+        default="otherGuest64",
         immutable=True,
         description="Which system it is made for, in vSphere's words.",
         examples=["debian12_64Guest"],
     )
-    annotation: str | None = parameter(None, lines=True, description="A note that people see with it.")
+    annotation: str | None = parameter(default=None, lines=True, description="A note that people see with it.")
     state: Literal["running", "stopped"] = parameter(
-        "running",
+        default="running",
         enforced=True,
         description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
@@ -91,11 +91,11 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     }
     glass = glass()
 
-    def sightings(self, cloud: Vsphere, look: Look) -> Iterator[Sighting | UnreadItem]:
+    def sightings(self, cloud: Vsphere, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All machines of the folder."""
-        del look
+        del query
         shown = lambda one: (one.machine.instance or None, one.machine.name or None)  # noqa: E731
-        yield from read_each(cloud.machines(), lambda one: self._sighting(cloud, one), shown)
+        yield from parse_each(cloud.machines(), lambda one: self._sighting(cloud, one), shown)
 
     def read(self, cloud: Vsphere, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One by its id."""
@@ -106,7 +106,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     def create(self, cloud: Vsphere, wanted: Wanted[VsphereVm], tags: ProtocolTags) -> Sighting:
         """Create it, stopped, with its tags where they can go along; it is started by ``update``."""
         component = wanted.component
-        making = _making(component, self.mark(wanted.token or f"{wanted.live_system_id}/{component.id}"))
+        making = _making(component, self.predicted_id(wanted.token or f"{wanted.live_system_id}/{component.id}"))
         moref = cloud.create(making, wanted.live_system_id, names_of(tags))
         found = cloud.find(making.instance) if moref else None
         if found is not None:
@@ -126,7 +126,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         """Below API 9.1."""
         return cloud.tags_follow
 
-    def mark(self, token: str) -> str:
+    def predicted_id(self, token: str) -> str:
         """The instance UUID, which travels in the create call and is certain before the task is over."""
         return str(uuid5(_OURS, token))
 

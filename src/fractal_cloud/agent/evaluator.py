@@ -1,0 +1,462 @@
+"""One scope at one moment: every component beside what the last look showed of it, ready to be judged.
+
+The cycle, the plan and the guard all ask the same outlook. It reads nothing and writes nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import structlog
+
+from fractal_cloud.agent.isolation import isolated
+from fractal_cloud.agent.reading import Snapshot
+from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.agent.watchdog import Watchdog
+from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
+from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.situation import Presence, Trace
+from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tags import NO_TAGS
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.offer import AnyOffer, LinkFields, Recognition
+from fractal_cloud.offers.refusals import describe_unexpected
+from fractal_cloud.rules import words
+from fractal_cloud.rules.drift import ComparedType
+from fractal_cloud.rules.judge import Circumstances, Judgement, judge
+from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere, pick
+
+log = structlog.get_logger()
+
+_USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTERNALLY_MANAGED, Status.MUTATING})
+
+
+class OfferFacts:
+    """What an outlook must know of one offer, drawn once. ``offer``: its verbs always end, and raise ``CloudError``.
+
+    ``own``: the offer itself, for the session of its provider.
+    """
+
+    def __init__(self, offer: AnyOffer, watchdog: Watchdog) -> None:
+        facts = offer.facts()
+        self.own = offer
+        self.offer = isolated(offer, watchdog)
+        self.compared = ComparedType(facts)
+        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen)
+        self.references = facts.references()
+        self.is_wired = bool(facts.linked())
+        self.parent = offer.parent
+        self.parent_output = self.references[offer.parent][1] if offer.parent else ""
+
+
+class Evaluator:
+    """Judges the components of one scope against one picture of it."""
+
+    def __init__(
+        self,
+        held: HeldScope,
+        snapshot: Snapshot,
+        offers: Mapping[str, OfferFacts],
+        settings: AgentSettings,
+        now: datetime,
+    ) -> None:
+        self.held = held
+        self.snapshot = snapshot
+        self.now = now
+        self._offers = offers
+        self._settings = settings
+        self._limits = settings.limits
+        self._views: dict[str, View] = {}
+        self._orphans: dict[tuple[str, str], Sighting | None] | None = None
+        self.rivals: dict[str, str] = {}
+        self.traces: dict[str, View] = {}
+        self.failed_views: dict[str, CloudError] = {}
+        self.left: set[str] = set()
+        self.finished: set[str] = set()
+
+    @property
+    def cycle(self) -> timedelta:
+        """One settled cycle."""
+        return self._settings.cycle
+
+    @property
+    def sweep_budget(self) -> int:
+        """How many calls of one kind a cycle may make for what a cloud tells only one by one (S23)."""
+        return self._settings.sweep_budget
+
+    # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, str], Tracked]:
+        return {(tracked.live_system_id, tracked.component_id): tracked for tracked in self.held.tracked.values()}
+
+    @cached_property
+    def _by_identity(self) -> dict[tuple[str, str, str, str], Tracked]:
+        return {
+            (tracked.live_system_id, tracked.type, tracked.identity.parent, tracked.identity.name): tracked
+            for tracked in self.held.tracked.values()
+        }
+
+    @cached_property
+    def _declarers(self) -> dict[str, frozenset[str]]:
+        return _declarers(self.held.tracked.values())
+
+    @cached_property
+    def _dependents(self) -> dict[tuple[str, str], list[Tracked]]:
+        return _dependents(self.held.tracked.values())
+
+    def refresh(self, now: datetime) -> None:
+        """Something was looked at again: every view is drawn anew."""
+        self.now = now
+        self._views.clear()
+        self._orphans = None
+
+    # --- what was seen of a component
+
+    def view(self, tracked: Tracked) -> View:
+        """What the picture says of one component."""
+        view = self._views.get(tracked.uid)
+        if view is None:
+            try:
+                view = self._observed(tracked)
+                if view.sighting is not None:
+                    seen = self.as_declared(tracked, view.sighting)
+                    view = view if seen is view.sighting else replace(view, sighting=seen)
+            except Exception as error:  # noqa: BLE001  # one component's trouble stays its own (S24)
+                failed = self.failed_views[tracked.uid] = Unreadable(f"its offer failed: {describe_unexpected(error)}")
+                view = View(error=failed)
+            self._views[tracked.uid] = view
+        return view
+
+    def as_declared(self, tracked: Tracked, sighting: Sighting) -> Sighting:
+        """What was sighted, in the light of what this component declares of it."""
+        offer = self._offers[tracked.type].offer
+        return offer.as_declared(sighting, tracked.parameters, tracked.memory.output_fields)
+
+    def _observed(self, tracked: Tracked) -> View:
+        error = self.snapshot.error_of(tracked)
+        if error is not None:
+            return View(error=error)
+        if tracked.identity is not tracked.declared_identity and tracked.memory.resource_id is not None:
+            sighting = self.snapshot.sightings.get(tracked.type, {}).get(tracked.memory.resource_id)
+            return View(sighting=sighting) if sighting is not None else self._absent(tracked)
+        facts = self._offers[tracked.type]
+        parent_id: str | None = None
+        if facts.parent is not None:
+            found = self._parent_id(tracked, facts)
+            if isinstance(found, View):
+                return found
+            parent_id = found
+        found_here = pick(tracked.live_system_id, self.snapshot.fitting(tracked.type, parent_id, tracked.identity.name))
+        return self._absent(tracked) if found_here is ABSENT else found_here
+
+    def _absent(self, tracked: Tracked) -> View:
+        """What is known of the resource of a component whose name finds nothing (S19, O17)."""
+        traced = self.traces.get(tracked.uid)
+        if traced is not None:
+            return traced
+        resource_id = self.id_to_confirm(tracked)
+        if resource_id is None:
+            return NEVER
+        renamed = self.snapshot.sightings.get(tracked.type, {}).get(resource_id)
+        return found_elsewhere(renamed) if renamed is not None else ABSENT
+
+    def id_to_confirm(self, tracked: Tracked) -> str | None:
+        """The id by which a direct read finds what is not found by its name."""
+        memory = tracked.memory
+        if memory.intent is not None:
+            return memory.intent.resource_id or self._offers[tracked.type].offer.predicted_id(memory.intent.id)
+        return tracked.bound.resource_id if tracked.bound is not None else memory.resource_id
+
+    def parent_id(self, tracked: Tracked) -> str | None:
+        """The cloud's id of the resource in whose scope the component's name is unique."""
+        facts = self._offers[tracked.type]
+        found = self._parent_id(tracked, facts) if facts.parent is not None else None
+        return found if isinstance(found, str) else None
+
+    def _parent_id(self, tracked: Tracked, facts: OfferFacts) -> str | View:
+        """The parent's id, or the view that follows for its child where there is none."""
+        parent_name = str(tracked.parameters.get(facts.parent or "", ""))
+        parent = self.parent(tracked)
+        if parent is None:
+            return self._outside_parent(tracked, parent_name, facts)
+        view = self.view(parent)
+        if view.error is not None:
+            kind = AwaitsPerson if view.error.needs_person else Unreadable
+            return View(error=kind(f"{parent_name!r}, which it is in, cannot be read: {view.error.message}"))
+        if view.fitting:
+            return View(error=AwaitsPerson(f"several resources are named like {parent_name!r}, which it is in"))
+        found = view.sighting or view.elsewhere
+        if found is not None:
+            return str(found.outputs.get(facts.parent_output, found.resource_id))
+        if view.trace is Trace.GONE and facts.offer.read_needs_parent:
+            return GONE
+        if view.trace in (Trace.NEVER, Trace.GONE) and self._is_window_over(parent):
+            return self._absent(tracked)
+        return View(error=Unreadable(f"{parent_name!r}, which it is in, is not listed, and not proven to be gone"))
+
+    def _outside_parent(self, tracked: Tracked, parent_name: str, facts: OfferFacts) -> str | View:
+        """The id of a parent that is not in this scope; its own agent says whether it is there."""
+        output = self._outside_output(tracked, parent_name, facts.parent_output)
+        if isinstance(output, str):
+            return output
+        outside = self.held.outside.get((tracked.live_system_id, parent_name))
+        if outside is not None and outside.never_created:
+            return self._absent(tracked)
+        if outside is not None and outside.moved and self.id_to_confirm(tracked) is None:
+            return self._absent(tracked)  # its parent stands elsewhere: nothing of it was ever made here (S18)
+        return View(error=Unreadable(f"{parent_name!r}, which it is in, is not known to be there or to be gone"))
+
+    def parent(self, tracked: Tracked) -> Tracked | None:
+        """The component in whose resource a component's name is unique, where it is in this scope.
+
+        Found by its id, or by its identity where it was handed over to another id since (O16).
+        """
+        facts = self._offers[tracked.type]
+        if facts.parent is None:
+            return None
+        by_id = self._by_id.get((tracked.live_system_id, str(tracked.parameters.get(facts.parent, ""))))
+        if by_id is not None:
+            return by_id
+        path, _, name = tracked.identity.parent.rpartition("/")
+        return self._by_identity.get((tracked.live_system_id, facts.references[facts.parent][0], path, name))
+
+    def without_answer(self, tracked: Tracked) -> View:
+        """What follows where a direct read says that a resource does not exist (O17).
+
+        Where that may mean «not authorised», it is believed only after the window of complete lists without it; where
+        a rename changes the id, only if nothing of this LiveSystem's lies about that no component names.
+        """
+        offer = self._offers[tracked.type].offer
+        if offer.denial_looks_absent and not self._is_unseen_long_enough(tracked):
+            return ABSENT
+        renamed = self._renamed(tracked) if offer.rename_changes_id else None
+        return GONE if renamed is None else found_elsewhere(renamed)
+
+    @cached_property
+    def parents(self) -> frozenset[str]:
+        """The uids of components that others in this scope are in."""
+        return frozenset(p.uid for p in map(self.parent, self.held.tracked.values()) if p is not None)
+
+    def is_wired_here(self, tracked: Tracked) -> bool:
+        """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.
+
+        One that says ``importOnly`` wants nothing of it touched, and nothing made inside.
+        """
+        return self._offers[tracked.type].offer.wired_by_declarer and not tracked.import_only
+
+    # --- what a component needs of others
+
+    def _outside_output(self, tracked: Tracked, component_id: str, output: str) -> Any:
+        outside = self.held.outside.get((tracked.live_system_id, component_id))
+        if outside is None or outside.status not in _USABLE_OUTSIDE:
+            return None
+        return outside.output_fields.get(output)
+
+    def _output_of(self, tracked: Tracked, component_id: str, output: str) -> Any:
+        other = self._by_id.get((tracked.live_system_id, component_id))
+        if other is None:
+            return self._outside_output(tracked, component_id, output)
+        view = self.view(other)
+        found = view.sighting or view.elsewhere
+        return found.outputs.get(output) if found is not None else None
+
+    def declared(self, tracked: Tracked) -> Mapping[str, Any]:
+        """The declared parameters with references resolved, and those that links set.
+
+        What cannot be resolved yet is left out.
+        """
+        facts = self._offers[tracked.type]
+        references = facts.references
+        if not references and not facts.is_wired:
+            return tracked.parameters
+        resolved: dict[str, Any] = dict(facts.offer.linked_parameters(_wired(tracked))) if facts.is_wired else {}
+        for name, value in tracked.parameters.items():
+            if name not in references:
+                resolved[name] = value
+                continue
+            output = references[name][1]
+            ids = value if isinstance(value, list) else [value]
+            found = [self._output_of(tracked, component_id, output) for component_id in ids]
+            if all(item is not None for item in found):
+                resolved[name] = found if isinstance(value, list) else found[0]
+        return resolved
+
+    def waits_for(self, tracked: Tracked) -> tuple[str, ...]:
+        """The dependencies that are not there yet."""
+        return tuple(name for name in tracked.dependencies if not self._is_ready(tracked, name))
+
+    def _renamed_dependencies(self, tracked: Tracked) -> dict[str, Sighting]:
+        """The dependencies that were found by their ids under another name."""
+        others = ((name, self._by_id.get((tracked.live_system_id, name))) for name in tracked.dependencies)
+        views = ((name, self.view(other)) for name, other in others if other is not None)
+        return {name: view.elsewhere for name, view in views if view.elsewhere is not None}
+
+    def _is_ready(self, tracked: Tracked, component_id: str) -> bool:
+        other = self._by_id.get((tracked.live_system_id, component_id))
+        if other is None:
+            outside = self.held.outside.get((tracked.live_system_id, component_id))
+            return outside is not None and outside.status in _USABLE_OUTSIDE and not outside.moved
+        sighting = self.view(other).sighting
+        return (
+            sighting is not None
+            and not other.deleting
+            and other.identity == other.declared_identity  # what cannot move has nothing new put into it (S18)
+            and sighting.condition not in (Condition.CREATING, Condition.DYING)
+        )
+
+    # --- judging
+
+    def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
+        """What follows for one component, from the picture or from a fresher view of it."""
+        try:
+            view = view if view is not None else self.view(tracked)
+            judgement = judge(tracked, view, self.circumstances(tracked, view))
+        except Exception as error:  # one component's trouble stays its own (S24)
+            log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
+            return unjudged(tracked, error)
+        unswept = self.held.unswept.get(tracked.uid)
+        if unswept is None or view.sighting is None or tracked.deleting:
+            return judgement
+        return replace(judgement, message=f"{judgement.message}; {unswept}")
+
+    def circumstances(self, tracked: Tracked, view: View) -> Circumstances:
+        """Everything the judgement of one component depends on."""
+        facts = self._offers[tracked.type]
+        identity = tracked.identity.key
+        known = self.held.known.get(identity)
+        absent = view.presence is Presence.ABSENT
+        return Circumstances(
+            compared=facts.compared,
+            traits=facts.traits,
+            claims=Claims(self._declarers.get(identity, frozenset()), known.owner if known else None),
+            now=self.now,
+            cycle=self._settings.cycle,
+            declared=self.declared(tracked),
+            waits_for=self.waits_for(tracked) if absent or view.error is not None else (),
+            renamed=self._renamed_dependencies(tracked) if absent else {},
+            dependents=self._living_dependents(tracked) if tracked.deleting else (),
+            hosted=tuple(self.held.hosted.get(tracked.uid, ())) if tracked.deleting else (),
+            left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
+            orphan=self._orphan(tracked) if absent else None,
+            rival=self.rivals.get(tracked.uid),
+            window_over=self._is_window_over(tracked),
+            is_own_creation=self._is_own_creation(tracked, view),
+            limits=self._limits,
+        )
+
+    def _is_own_creation(self, tracked: Tracked, view: View) -> bool | None:
+        """Whether what was seen is what the component's open creation made; None while that does not show (S17)."""
+        intent, sighting = tracked.memory.intent, view.sighting
+        if intent is None or sighting is None or tracked.memory.stance is not Stance.MANAGED:
+            return False
+        predicted = self._offers[tracked.type].offer.predicted_id(intent.id)
+        is_hidden = sighting.condition is Condition.CREATING and sighting.protocol == NO_TAGS
+        if predicted is None or sighting.resource_id == predicted:
+            return predicted is not None
+        return None if is_hidden else False
+
+    def dependents_here(self, tracked: Tracked) -> Sequence[Tracked]:
+        """The components of its LiveSystem, in this scope, that depend on a component."""
+        return self._dependents.get((tracked.live_system_id, tracked.component_id), ())
+
+    def dependencies_here(self, tracked: Tracked) -> list[Tracked]:
+        """The components of its LiveSystem, in this scope, that a component depends on."""
+        named = ((tracked.live_system_id, name) for name in tracked.dependencies)
+        return [self._by_id[key] for key in named if key in self._by_id]
+
+    def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
+        here = self.dependents_here(tracked)
+        living = [other.component_id for other in here if other.uid not in self.finished]
+        return tuple(sorted({*living, *self.held.held_by.get(tracked.uid, ())}))
+
+    def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
+        here = self.dependents_here(tracked)
+        left = {other.component_id for other in here if other.uid in self.left}
+        return tuple(sorted({*left, *tracked.left_dependents, *self.held.left_inside.get(tracked.uid, ())}))
+
+    def _is_window_over(self, tracked: Tracked) -> bool:
+        intent = tracked.memory.intent
+        if intent is None:
+            return True
+        recognised = self._offers[tracked.type].offer.recognition is not Recognition.WINDOW
+        if recognised and intent.resource_id is None and not tracked.deleting:
+            return True
+        return self._is_unseen_long_enough(tracked)
+
+    def _is_unseen_long_enough(self, tracked: Tracked) -> bool:
+        """Whether S17's window is over, counted from the first list without it: the call may have taken longer."""
+        reads = self.held.absent_reads.get(tracked.uid)
+        return reads is not None and reads.count >= 2 and reads.span >= self._settings.visibility
+
+    def _orphan(self, tracked: Tracked) -> Sighting | None:
+        """A resource of this type that the LiveSystem owns and that none of its components names any more (S15)."""
+        if self._orphans is None:
+            self._orphans = self._find_orphans()
+        return self._orphans.get((tracked.live_system_id, tracked.type))
+
+    def _renamed(self, tracked: Tracked) -> Sighting | None:
+        """What this LiveSystem owns, no component names, and may be the component's resource under a new id (O17)."""
+        incarnation = tracked.bound.incarnation if tracked.bound is not None else tracked.memory.incarnation
+        for orphan in self._unnamed():
+            is_of_it = (orphan.protocol.owner, orphan.type) == (tracked.live_system_id, tracked.type)
+            if is_of_it and not (incarnation and orphan.incarnation and incarnation != orphan.incarnation):
+                return orphan
+        return None
+
+    def _find_orphans(self) -> dict[tuple[str, str], Sighting | None]:
+        orphans: dict[tuple[str, str], Sighting | None] = {}
+        for sighting in self._unnamed():
+            orphans.setdefault((sighting.protocol.owner or "", sighting.type), sighting)
+        return orphans
+
+    def _unnamed(self) -> Iterator[Sighting]:
+        """What LiveSystems with components here own, that none of these names, and that was not left on purpose."""
+        tracked = list(self.held.tracked.values())
+        named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
+        named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
+        named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
+        named |= {known.resource_id or "" for known in self.held.known.values() if known.left_by is not None}
+        live_systems = {component.live_system_id for component in tracked}
+        for of_type in self.snapshot.sightings.values():
+            for sighting in of_type.values():
+                if sighting.protocol.owner in live_systems and sighting.resource_id not in named:
+                    yield sighting
+
+
+def unjudged(tracked: Tracked, error: Exception) -> Judgement:
+    """What follows for a component that could not be judged: it fails alone, and nothing of it is written (S24)."""
+    stance = tracked.memory.stance
+    status = None if stance.hands_off else Status.FAILED
+    return Judgement("S24", status, stance, words.unjudged(describe_unexpected(error)))
+
+
+def _wired(tracked: Tracked) -> list[LinkFields]:
+    outbound = tracked.memory.links.outbound
+    return [LinkFields(state.link_type, other, state.fields) for other, state in outbound.items() if state.fields]
+
+
+def _declarers(components: Iterable[Tracked]) -> dict[str, frozenset[str]]:
+    """Per identity, the LiveSystems that could claim the resource: importOnly and deleted components count as none."""
+    alone: dict[str, frozenset[str]] = {}
+    found: dict[str, frozenset[str]] = {}
+    for tracked in components:
+        if not tracked.deleting and not tracked.import_only:
+            one = alone.setdefault(tracked.live_system_id, frozenset({tracked.live_system_id}))
+            identity = tracked.identity.key
+            found[identity] = found[identity] | one if identity in found else one
+    return found
+
+
+def _dependents(components: Collection[Tracked]) -> dict[tuple[str, str], list[Tracked]]:
+    found: dict[tuple[str, str], list[Tracked]] = defaultdict(list)
+    for tracked in components:
+        for name in tracked.dependencies:
+            found[tracked.live_system_id, name].append(tracked)
+    return found

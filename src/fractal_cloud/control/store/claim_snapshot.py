@@ -1,0 +1,220 @@
+"""What an agent's claim asks of the database, at one glance: where nothing is new, nothing else is asked.
+
+One statement of one text, with the agent's id as all it is given: PostgreSQL plans it once. Nothing is locked: what is
+found here is a reason to write, or not to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic_core import from_json
+from sqlalchemy import (
+    BigInteger,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+    union_all,
+)
+
+from fractal_cloud.control.store import agents, balancing, hosts, incarnations, plans, scopes
+from fractal_cloud.control.store.agents import Agent
+from fractal_cloud.control.store.balancing import Pool, Realm
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import Now, has_clock
+from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.schema import agent_reaches, departures
+from fractal_cloud.control.store.schema import agents as agent_table
+from fractal_cloud.control.store.schema import plans as plan_table
+from fractal_cloud.control.store.schema import scopes as scope_table
+from fractal_cloud.control.store.scopes import ScopeRow
+from fractal_cloud.model.wire import LastSeen
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSnapshot:
+    """An agent, and all that concerns it.
+
+    ``pools``: what it may have a share of, while it is alive. ``wake``: as ``scopes.wake_number``; ``hosts``: as
+    ``hosts.number``. ``departures``: the oldest version in which somebody left, by scope it holds. ``is_noted``:
+    whether it is found by the realms it reaches. ``last_seen``: what the agent is to keep, as ``LastSeen`` spells it.
+    """
+
+    agent: Agent
+    held: Mapping[str, ScopeRow]
+    pools: list[Pool]
+    wake: int
+    hosts: int
+    departures: Mapping[str, int]
+    is_plan_waiting: bool
+    is_noted: bool
+    last_seen: Json
+
+    def has_heard(self, versions: Mapping[str, int]) -> bool:
+        """Whether departures are kept of which the agent, who has these versions, knows already."""
+        return any(oldest <= versions[key] for key, oldest in self.departures.items() if key in versions)
+
+
+def glance(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -> ClaimSnapshot:
+    """Look once; refused as ``agents.get`` and ``incarnations.check`` refuse."""
+    now = None if tx.clock is None and has_clock(tx.connection) else tx.now
+    asked = {"agent": agent_id, "now": now, incarnations.SEEN: seen.event}
+    found: dict[str, list[Any]] = {kind: [] for kind in _PARTS}
+    for row in _GLANCE.rows(tx.connection, asked):
+        found[row.kind].append(row)
+    own = agents.only_own(found["agent"], agent_id, token_id)
+    incarnations.check(own, seen)
+    tx.is_told(own.now)
+    agent = agents.agent_of(own, from_json(own.reaches))
+    realms = {(row.provider, row.realm): row for row in found["realm"]}
+    rooms = {(provider, "") for provider in agent.hosted}
+    return ClaimSnapshot(
+        agent,
+        held={row.id: _held(row, agent) for row in found["held"]},
+        pools=_pools(found) if agent.deadline > tx.now else [],
+        wake=sum(int(row.number) for row in realms.values()),
+        hosts=sum(int(realms[room].version) for room in rooms)
+        if rooms <= realms.keys()
+        else hosts.number(tx, agent.environment, agent.hosted),
+        departures={row.id: row.oldest for row in found["held"] if row.oldest is not None},
+        is_plan_waiting=any(plans.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
+        is_noted=realms.keys() == agent.reaches,
+        last_seen=incarnations.told(own, tx),
+    )
+
+
+def _held(row: Any, agent: Agent) -> ScopeRow:
+    return ScopeRow(
+        key=row.id,
+        provider=row.provider,
+        realm=row.realm,
+        holder=agent.id,
+        token=row.number,
+        version=row.version,
+        public_key=row.public_key,
+        holder_token_id=agent.token_id,
+        deadline=agent.deadline,
+    )
+
+
+def _pools(found: Mapping[str, list[Any]]) -> list[Pool]:
+    """The pools in the realms it reaches: what there is, how many of the living reach it, and who holds how much."""
+    reaching: Counter[frozenset[Realm]] = Counter()
+    for row in found["reach"]:
+        reaching[scopes.reached(row.reaches)] += row.number
+    return balancing.pools(reaching, [((row.provider, row.realm), row.id, row.number) for row in found["pool"]])
+
+
+# --- the statement
+
+_mine = agent_reaches.alias("mine")
+_others = agent_reaches.alias("others")
+_IS_MINE: Final = _mine.c.agent_id == bindparam("agent")
+_IN_MINE: Final = and_(scope_table.c.provider == _mine.c.provider, scope_table.c.realm == _mine.c.realm)
+_REACHES: Final = cast(agent_table.c.reaches, Text)
+# The time of whoever has one to give, else the database's.
+_IS_ALIVE: Final = agent_table.c.deadline > func.coalesce(bindparam("now", type_=agent_table.c.deadline.type), Now())
+_COLUMNS: Final = (
+    *("id", "provider", "realm", "environment", "token_id", "public_key", "reaches", "cycle_seconds"),
+    *("number", "version", "oldest", "deadline", "last_seen", "created_at", "handed_at", "now"),
+    *incarnations.COLUMNS,
+)
+
+
+def _part(kind: str, **given: Any) -> Select[Any]:
+    """One part of the statement: rows of a kind, with NULL in every column that they do not have."""
+    columns = [given[name].label(name) if name in given else null().label(name) for name in _COLUMNS]
+    return select(literal_column(f"'{kind}'", Text).label("kind"), *columns)
+
+
+def _agent() -> Select[Any]:
+    c = agent_table.c
+    none = {name: cast(null(), BigInteger) for name in ("number", "version", "oldest")}
+    texts = {name: cast(null(), Text) for name in ("provider", "realm")}
+    times = {name: cast(null(), c.deadline.type) for name in ("created_at", "handed_at")}
+    own = {name: c[name] for name in ("id", "environment", "token_id", "public_key", "cycle_seconds", "deadline")}
+    more = {"last_seen": c.last_seen, "reaches": _REACHES, "now": Now(), **incarnations.columns()}
+    return _part("agent", **none, **texts, **times, **own, **more).where(c.id == bindparam("agent"))
+
+
+def _scopes_held() -> Select[Any]:
+    c = scope_table.c
+    oldest = select(func.min(departures.c.version)).where(departures.c.scope_key == c.key).scalar_subquery()
+    own = {"id": c.key, "provider": c.provider, "realm": c.realm, "public_key": c.public_key}
+    return _part("held", **own, number=c.token, version=c.version, oldest=oldest).where(c.holder == bindparam("agent"))
+
+
+def _realms() -> Select[Any]:
+    """The realms it reaches; of one without a name, the version of the environment's hosts."""
+    c = scope_table.c
+    is_room = and_(c.realm == "", c.place == agent_table.c.environment)
+    return (
+        _part(
+            "realm",
+            provider=_mine.c.provider,
+            realm=_mine.c.realm,
+            number=cast(func.coalesce(func.sum(c.wake_seq), 0), BigInteger),
+            version=cast(func.coalesce(func.sum(case((is_room, c.version), else_=0)), 0), BigInteger),
+        )
+        .select_from(_mine)
+        .join(agent_table, agent_table.c.id == _mine.c.agent_id)
+        .outerjoin(scope_table, _IN_MINE)
+        .where(_IS_MINE)
+        .group_by(_mine.c.provider, _mine.c.realm)
+    )
+
+
+def _with_work() -> Select[Any]:
+    """Scopes with work in these realms, by who of the living holds them."""
+    c = scope_table.c
+    return (
+        _part("pool", provider=c.provider, realm=c.realm, id=agent_table.c.id, number=func.count())
+        .select_from(_mine)
+        .join(scope_table, _IN_MINE)
+        .outerjoin(agent_table, and_(agent_table.c.id == c.holder, _IS_ALIVE))
+        .where(_IS_MINE, scopes.has_components())
+        .group_by(c.provider, c.realm, agent_table.c.id)
+    )
+
+
+def _reaching() -> Select[Any]:
+    """What those of the living reach who reach one of these realms; not the nameless one, in which nothing ever is."""
+    theirs = and_(_others.c.provider == _mine.c.provider, _others.c.realm == _mine.c.realm)
+    ids = select(_others.c.agent_id).join(_mine, theirs).where(_IS_MINE, _mine.c.realm != "")
+    return (
+        _part("reach", reaches=_REACHES, number=func.count())
+        .select_from(agent_table)
+        .where(_IS_ALIVE, agent_table.c.id.in_(ids))
+        .group_by(_REACHES)
+    )
+
+
+def _plans() -> Select[Any]:
+    c = plan_table.c
+    return (
+        _part("plan", created_at=c.created_at, handed_at=c.handed_at)
+        .join(_mine, and_(c.provider == _mine.c.provider, c.realm == _mine.c.realm))
+        .where(_IS_MINE, c.result.is_(None))
+    )
+
+
+_PARTS: Final[Mapping[str, Select[Any]]] = {
+    "agent": _agent(),
+    "held": _scopes_held(),
+    "realm": _realms(),
+    "pool": _with_work(),
+    "reach": _reaching(),
+    "plan": _plans(),
+}
+_GLANCE: Final = PreparedStatement(union_all(*_PARTS.values()))

@@ -1,0 +1,65 @@
+"""What a report speaks of, as it stands: held first, then read in one statement with all that judging it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import select
+
+from fractal_cloud.control.store.bulk import among
+from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.dialect import Now
+from fractal_cloud.control.store.placement import lock_live_systems_of
+from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
+from fractal_cloud.control.store.schema import components, live_systems, scopes, types
+
+
+@dataclass(slots=True)
+class Standing:
+    """Components by uid, and the versions their scopes' work had when read.
+
+    ``linked``: of their types, the parameters that only links set, as the agents that have them told.
+    ``in_recovery``: those of whose LiveSystem nothing may be written (C9).
+    """
+
+    records: dict[str, ComponentRecord] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    linked: dict[str, list[str]] = field(default_factory=dict)
+    in_recovery: set[str] = field(default_factory=set)
+
+
+# The time is told here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
+# Looked up row by row: joined, PostgreSQL reads all scopes for the few that are asked for.
+_STANDING: Final = PreparedStatement(
+    select_records()
+    .add_columns(
+        Now().label("now"),
+        select(scopes.c.version).where(scopes.c.key == components.c.scope_key).scalar_subquery().label("scope_version"),
+        select(live_systems.c.in_recovery)
+        .where(live_systems.c.id == components.c.live_system_id)
+        .scalar_subquery()
+        .label("in_recovery"),
+        select(types.c.linked).where(types.c.type == components.c.type).scalar_subquery().label("linked"),
+    )
+    .where(among(components.c.uid, "uids"))
+)
+
+
+def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
+    """Hold the LiveSystems of components, and read these; none of them changes any more until the transaction ends."""
+    found = Standing()
+    held = lock_live_systems_of(tx, uids)
+    for row in _STANDING.rows(tx.connection, {"uids": uids}):
+        if row.live_system_id not in held:
+            continue  # deployed since the others were held
+        tx.is_told(row.now)
+        record = found.records[row.uid] = to_record(row)
+        if record.scope_key is not None:
+            found.versions[record.scope_key] = row.scope_version
+        found.linked[record.type] = row.linked or []
+        if row.in_recovery:
+            found.in_recovery.add(row.uid)
+    return found

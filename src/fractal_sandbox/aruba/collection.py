@@ -1,0 +1,220 @@
+"""The collections of Aruba's API: list, get, create, write again as a whole, delete.
+
+What is peculiar to a kind stands beside it; here is the order in which every call is handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from fractal_sandbox.aruba import forms
+from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
+
+__all__ = ["PROJECT", "Collection", "existing", "find_by_uri"]
+
+PROJECT: Final = forms.plain("project", unjudged="there from the start: no call here writes one")
+Make: TypeAlias = Callable[[Draft, Body], Body]
+Linked: TypeAlias = Callable[[Draft, Body], list[str]]
+Change: TypeAlias = Callable[[Body, Body], None]
+Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
+
+
+def existing(draft: Draft, kind: str, resource_id: str, what: str = "resource") -> Body:
+    """A resource that a request refers to; raises where there is none."""
+    found = draft.peek(kind, resource_id)
+    if found is None:
+        raise forms.not_found(what)
+    return found
+
+
+def find_by_uri(draft: Draft, kind: Kind, given: Any, named: str) -> Body:
+    """A resource that a request names by its address (`{"uri": ...}`); raises where there is none."""
+    uri = given.get("uri") if isinstance(given, dict) else None
+    found = draft.peek(kind.name, str(uri).rpartition("/")[2])
+    if found is None or found["uri"] != uri:
+        raise forms.invalid(named, f"{uri!r} was not found")
+    return found
+
+
+def _nothing_linked(draft: Draft, body: Body) -> list[str]:
+    del draft, body
+    return []
+
+
+def _as_wished(before: Body, after: Body) -> None:
+    del before, after
+
+
+def _just_gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+    del draft, body, query
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One kind of resource. `path`: where it is below a project's providers. `parent`: the kind it lies in.
+
+    `make` completes the properties of a new one, and raises where they are wrong. `changed`: the properties a write may
+    change, checked by `change`. `answered`: what answers call a property otherwise than requests. `linked`: the
+    addresses of what needs it. `gone`: what goes with a deletion.
+    """
+
+    kind: Kind
+    path: str
+    service: str
+    noun: str
+    make: Make
+    parent: Kind | None = None
+    changed: tuple[str, ...] = ()
+    change: Change = _as_wished
+    answered: Mapping[str, str] = field(default_factory=dict)
+    linked: Linked = _nothing_linked
+    gone: Gone = _just_gone
+    rests: str = "Active"
+    put_status: int = 200
+
+    def routes(self, knobs: Knobs) -> list[Route]:
+        """Everything it answers."""
+        many = f"/projects/{{project}}/providers/{self.path}"
+        one = f"{many}/{{id}}"
+
+        def listing(request: Request, draft: Draft) -> Reply:
+            return self._list(request, draft, knobs)
+
+        return [
+            Route("GET", many, self.service, f"list{self.noun}s", listing),
+            Route("POST", many, self.service, f"create{self.noun}", self._create, kind=self.kind.name),
+            Route("GET", one, self.service, f"get{self.noun}", self._get, "id"),
+            Route("PUT", one, self.service, f"update{self.noun}", self._update, "id", kind=self.kind.name),
+            Route("DELETE", one, self.service, f"delete{self.noun}", self._delete, "id", kind=self.kind.name),
+        ]
+
+    def shown(self, draft: Draft, body: Body) -> Body:
+        """A resource as a client sees it."""
+        links = [{"uri": uri, "strictCorrelation": True} for uri in self.linked(draft, body)]
+        provider, _, typology = self.path.partition("/")
+        return {
+            "metadata": {
+                "id": body["id"],
+                "uri": body["uri"],
+                "name": body["name"],
+                "location": {"value": body["location"]},
+                "project": {"id": body["project"]},
+                "tags": body["tags"],
+                "category": {"provider": provider, "typology": {"id": typology.rpartition("/")[2]}},
+            },
+            "status": {"state": body["state"]},
+            "properties": {**body["properties"], "linkedResources": links},
+        }
+
+    def _inside(self, request: Request, draft: Draft) -> str:
+        """The address of the collection; raises where its project or its parent is not there."""
+        existing(draft, PROJECT.name, request.words["project"], "project")
+        if self.parent is not None:
+            parent = existing(draft, self.parent.name, request.words["parent"], self.parent.name)
+            if not request.path.startswith(f"{parent['uri']}/"):
+                raise forms.not_found()
+        return request.path if "id" not in request.words else request.path.rpartition("/")[0]
+
+    def _list(self, request: Request, draft: Draft, knobs: Knobs) -> Reply:
+        below = f"{self._inside(request, draft)}/"
+        found = [body for _, body in draft.all(self.kind.name) if body["uri"].startswith(below)]
+        return forms.page(
+            request,
+            knobs,
+            found,
+            lambda body: self.shown(draft, body),
+            lambda body: draft.shows(self.kind.name, body["id"]),
+        )
+
+    def _get(self, request: Request, draft: Draft) -> Reply:
+        self._inside(request, draft)
+        body = draft.find(self.kind.name, request.words["id"])
+        if body is None or body["uri"] != request.path:
+            raise forms.not_found()
+        return Reply(200, self.shown(draft, body))
+
+    def _create(self, request: Request, draft: Draft) -> Reply:
+        below = self._inside(request, draft)
+        given, metadata = _read(request)
+        project, resource_id = request.words["project"], forms.new_id()
+        parent = request.words.get("parent", "")
+        if parent and self.parent is not None and draft.phase(self.parent.name, parent) is not None:
+            raise forms.in_use(f"The {self.parent.name} is not ready.")
+        tags = forms.checked_tags(project, metadata.get("tags"))
+        location = _location(metadata)
+        body = {
+            "id": resource_id,
+            "uri": f"{below}/{resource_id}",
+            "name": forms.checked_name(metadata.get("name")),
+            "scope": parent or f"{project}/{location}",
+            "location": location,
+            "project": project,
+            "tags": tags,
+            forms.OWNERS: forms.known_owners(request, tags, {}),
+            "state": self.rests,
+            "properties": given.get("properties") or {},
+        }
+        made = self.make(draft, body)
+        body["properties"] = {self.answered.get(name, name): value for name, value in made.items()}
+        return Reply(201, self.shown(draft, draft.put(self.kind.name, resource_id, body)))
+
+    def standing(self, request: Request, draft: Draft) -> Body:
+        """What a write is about; raises while the cloud is at work on it."""
+        self._inside(request, draft)
+        body = existing(draft, self.kind.name, request.words["id"])
+        phase = draft.phase(self.kind.name, body["id"])
+        if phase is not None:
+            raise forms.in_use(f"The resource is {self.kind.looks(body, phase)['state']}.")
+        return body
+
+    def _update(self, request: Request, draft: Draft) -> Reply:
+        body = self.standing(request, draft)
+        given, metadata = _read(request)
+        if _location(metadata) != body["location"]:
+            raise forms.invalid("Location", "cannot be changed")
+        tags = forms.checked_tags(body["project"], metadata.get("tags"))
+        after = {
+            **body,
+            "name": forms.checked_name(metadata.get("name")),
+            "tags": tags,
+            forms.OWNERS: forms.known_owners(request, tags, body[forms.OWNERS]),
+            "properties": self._changed(body["properties"], given.get("properties") or {}),
+        }
+        return Reply(self.put_status, self.shown(draft, draft.put(self.kind.name, body["id"], after)))
+
+    def _changed(self, before: Body, given: Body) -> Body:
+        after = dict(before)
+        for name, value in given.items():
+            stored = self.answered.get(name, name)
+            if name == "linkedResources" or before.get(stored) == value:
+                continue
+            if stored not in self.changed:
+                raise forms.invalid(name, "cannot be changed")
+            after[stored] = value
+        self.change(before, after)
+        return after
+
+    def _delete(self, request: Request, draft: Draft) -> Reply:
+        body = self.standing(request, draft)
+        if self.linked(draft, body):
+            raise forms.in_use(f"The {self.kind.name} is in use by linked resources.")
+        self.gone(draft, body, request.query)
+        draft.remove(self.kind.name, body["id"])
+        return Reply(202)
+
+
+def _read(request: Request) -> tuple[Body, Body]:
+    given = request.json()
+    if not isinstance(given, dict) or not isinstance(given.get("metadata"), dict):
+        raise forms.invalid("Metadata", "is required")
+    return given, given["metadata"]
+
+
+def _location(metadata: Body) -> str:
+    found = metadata.get("location")
+    if not isinstance(found, dict) or not found.get("value"):
+        raise forms.invalid("Location", "is required")
+    return str(found["value"])

@@ -1,0 +1,184 @@
+"""AWS on this machine: one WSGI application, in front of moto's, through which every call to the sandbox's AWS goes.
+
+A call is parsed, delayed or failed as the knobs say, checked by the monitor, carried out by moto (with
+fixes where moto differs from AWS), and recorded. Checking and carrying out happen under one lock. What each step does
+is in its own file; the order of the steps is here.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterable
+from dataclasses import replace
+from http import HTTPStatus
+
+from moto.moto_api._internal.models import moto_api_backend
+
+from fractal_sandbox.aws import answer as answers
+from fractal_sandbox.aws import effects
+from fractal_sandbox.aws.answer import Answer, AwsError
+from fractal_sandbox.aws.lifecycle import Lifecycle
+from fractal_sandbox.aws.moto_fixes import FixContext
+from fractal_sandbox.aws.paging import Pages
+from fractal_sandbox.aws.request import AwsRequest, parse
+from fractal_sandbox.aws.resources import Ref, all_tagged
+from fractal_sandbox.aws.showing import Showing
+from fractal_sandbox.aws.speed import Moto, hurry
+from fractal_sandbox.aws.watching import Watching
+from fractal_sandbox.aws.writing import Writing
+from fractal_sandbox.calls import Call, CallLog, RecordedCall
+from fractal_sandbox.knobs import Interference, Knobs
+from fractal_sandbox.monitor import Monitor
+from fractal_sandbox.owned import Owned, owned
+from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse
+
+__all__ = ["AwsCloud"]
+
+
+class AwsCloud:
+    """The AWS API, with its knobs, its monitor and the record of its calls.
+
+    moto keeps its resources per process: two of these in one process show the same resources.
+    """
+
+    name = "aws"
+
+    def __init__(self) -> None:
+        hurry()
+        self.knobs = Knobs()
+        self.calls = CallLog()
+        self.monitor = Monitor()
+        self._lock = threading.RLock()
+        self._moto = Moto()
+        self._pages = Pages()
+        self._lifecycle = Lifecycle(self.knobs, self._dispatch)
+        self._fix_context = FixContext(self._dispatch, self._lifecycle)
+        self._watching = Watching(self.monitor, self.knobs, self._fix_context)
+        self._writing = Writing(self._fix_context, self._lifecycle)
+        self._showing = Showing(self._fix_context, self._lifecycle, self._pages)
+
+    def reset(self) -> None:
+        """Remove all resources, calls, judgements, knobs and hooks."""
+        with self._lock:
+            moto_api_backend.reset()
+            self.knobs.reset()
+            self.calls.clear()
+            self.monitor.reset()
+            self._pages.reset()
+            self._lifecycle.reset()
+            self._fix_context.memory.clear()
+
+    def owned_resources(self) -> list[Owned]:
+        """Every resource in every region that carries an owner tag at this instant, and is no dead remain."""
+        with self._lock:
+            self._lifecycle.settle()
+            return [
+                one
+                for ref, tags in all_tagged()
+                for one in owned(self.name, ref.kind, ref.id, tags.get("Name", ref.id.rsplit("/", 1)[-1]), tags)
+            ]
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        request = parse(environ)
+        if request.call is None:
+            if request.unread is not None:
+                self.monitor.unclassified(request.unread, "the vendor's models do not know the call")
+            answer = self._dispatch(request)
+        else:
+            ids = tuple(ref.id for ref in effects.named(request.call))
+            call = replace(request.call, resource_ids=ids, page=self._pages.number(request.call))
+            answer = self._answer(replace(request, call=call), call)
+        start_response(f"{answer.status} {_phrase(answer.status)}", list(answer.headers))
+        return [answer.body]
+
+    def _answer(self, request: AwsRequest, call: Call) -> Answer:
+        self.knobs.wait(call)
+        self.knobs.run_before_hooks(call)
+        interference = self.knobs.before(call)
+        if interference is not None:
+            return self._interfere(request, call, interference, effect=False)
+        answer, call, interference = self._carry_out(request, call)
+        if interference is not None:
+            return self._interfere(request, call, interference, effect=answer.is_success)
+        self._record(request, call, answer, effect=answer.is_success)
+        return replace(answer, body=self.knobs.rewritten(call, answer.body)) if answer.is_success else answer
+
+    def _carry_out(self, request: AwsRequest, call: Call) -> tuple[Answer, Call, Interference | None]:
+        """Check a call and carry it out, under one lock.
+
+        Return also the call with the ids of what it created, and what is to happen instead of the answer: an answer
+        that gets lost has shown the agent nothing.
+        """
+        with self._lock:
+            self._lifecycle.settle()
+            made: list[Ref] = []
+            try:
+                if call.is_write:
+                    answer, made = self._write(request, call)
+                else:
+                    answer = self._showing.answer(request, call, self.knobs.page_size)
+            except AwsError as refused:
+                answer = answers.error(request, refused.code, refused.message, refused.status)
+            except Exception as fault:  # noqa: BLE001
+                # Most often something moto does not have. The client must see it in a form it can read.
+                traceback.print_exc()
+                answer = answers.error(request, "InternalFailure", f"the sandbox failed: {fault!r}", 500)
+            call = replace(call, resource_ids=(*call.resource_ids, *(ref.id for ref in made)))
+            interference = self.knobs.after(call)
+            if interference is None:
+                self._watching.note(request, call, answer, made)
+            return answer, call, interference
+
+    def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, list[Ref]]:
+        lost_races = self._watching.check(call)
+        denial = self._watching.denial(call)
+        if denial is not None:
+            return answers.denied(request, denial), []
+        answer, made = self._writing.carry_out(request, call)
+        if answer.is_success:
+            self.monitor.confirm(lost_races)
+        return answer, made
+
+    def _dispatch(self, request: AwsRequest) -> Answer:
+        """Let moto answer."""
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(status: str, headers: list[tuple[str, str]], _: object = None) -> None:
+            started.append((status, headers))
+
+        with self._lock:
+            body = b"".join(self._moto(request.replay(), start_response))
+        status, headers = started[-1]
+        return Answer(int(status.split()[0]), tuple(headers), body)
+
+    def _interfere(self, request: AwsRequest, call: Call, interference: Interference, *, effect: bool) -> Answer:
+        if interference.cut:
+            self._finish(RecordedCall(call, 0, "", effect))
+            self.knobs.hold(interference)
+            raise ConnectionCut
+        if interference.kind == "answer":
+            answer = Answer(interference.status, (("Content-Type", interference.content_type),), interference.body)
+            self._finish(RecordedCall(call, answer.status, "", effect))
+            return answer
+        if interference.kind == "throttle":
+            answer = answers.throttled(request)
+        else:
+            answer = answers.error(request, interference.code, interference.message, interference.status)
+        self._record(request, call, answer, effect=effect)
+        return answer
+
+    def _record(self, request: AwsRequest, call: Call, answer: Answer, *, effect: bool) -> None:
+        error = "" if answer.is_success else answers.error_code(request, answer)
+        self._finish(RecordedCall(call, answer.status, error, effect))
+
+    def _finish(self, recorded: RecordedCall) -> None:
+        self.calls.append(recorded)
+        self.knobs.run_after_hooks(recorded)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Unknown"

@@ -1,0 +1,118 @@
+"""Between AWS calls and the safety monitor: which resources a call touches and shows, and their tags at that instant.
+
+Also the cloud's own access control, which reads the same tags at the same instant. Runs under the cloud's lock.
+What is forbidden is decided in `monitor_rules.py`; what is remembered, in `monitor.py`.
+"""
+
+from __future__ import annotations
+
+from fractal_sandbox.aws import answer as answers
+from fractal_sandbox.aws.answer import Answer
+from fractal_sandbox.aws.effects import (
+    LISTINGS,
+    changes,
+    creation,
+    named,
+    shows_tags_of_named,
+    unclassified,
+)
+from fractal_sandbox.aws.link_effects import LinkEffect, link_effect
+from fractal_sandbox.aws.moto_fixes import FixContext
+from fractal_sandbox.aws.request import AwsRequest
+from fractal_sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
+from fractal_sandbox.calls import Call
+from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
+from fractal_sandbox.monitor_rules import MANAGED_BY, OURS, PROTOCOL_KEYS
+
+__all__ = ["Watching"]
+
+# Kinds of which AWS lets several bear one name.
+_NAMED_BY_TAG = ("vpc", "subnet", "instance")
+
+
+class Watching:
+    """Reports the agent's calls to the monitor."""
+
+    def __init__(self, monitor: Monitor, knobs: Knobs, context: FixContext) -> None:
+        self._monitor = monitor
+        self._knobs = knobs
+        self._fix_context = context
+        self._lifecycle = context.lifecycle
+
+    def check(self, call: Call) -> list[Finding]:
+        """Check a writing call right before it is carried out; return the races it would lose."""
+        if call.actor != "agent":
+            return []
+        made_by_links = link_effect(call)
+        if made_by_links is not None:
+            return self._check_by_mark(call, made_by_links)
+        why = unclassified(call)
+        if why is not None:
+            self._monitor.unclassified(call, why)
+            return self._monitor.judge(call, [])
+        touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
+        return self._monitor.judge(call, touches, self._creation(call))
+
+    def _check_by_mark(self, call: Call, effect: LinkEffect) -> list[Finding]:
+        if effect.change is None:
+            name = (effect.id, "")
+            creation = Creation(effect.kind, call.region, name, effect.marks or {}, by_mark=True)
+            return self._monitor.judge(call, [], creation)
+        if effect.marks is None:
+            return self._monitor.judge(call, [])  # nothing is there that it could change
+        touch = Touch(str(effect), effect.change, effect.marks, by_mark=True)
+        return self._monitor.judge(call, [touch])
+
+    def denial(self, call: Call) -> str | None:
+        """Say why the access control refuses a call of the agent; None if it does not.
+
+        The condition that `aws:ResourceTag/managed-by` puts on changing and deleting, and `aws:TagKeys` on tagging.
+        """
+        if call.actor != "agent" or not self._knobs.enforce_tag_condition:
+            return None
+        for ref, change in changes(call):
+            if change.kind == "tag":
+                if change.removes_all or {*change.added, *change.removed} - PROTOCOL_KEYS:
+                    return f"{call.operation} on {ref.id} touches tag keys that the policy does not allow."
+            elif exists(ref) and (tags_of(ref) or {}).get(MANAGED_BY) != OURS:
+                return f"{call.operation} on {ref.id} needs aws:ResourceTag/{MANAGED_BY} = {OURS}."
+        return None
+
+    def note(self, request: AwsRequest, call: Call, answer: Answer, made: list[Ref]) -> None:
+        """Remember the tags that an answer shows the agent, and what it could have found in a listing."""
+        if call.actor != "agent":
+            return
+        self._note_tags(call, made)
+        if not answer.is_success:
+            if call.operation == "GetBucketTagging" and answers.error_code(request, answer) == "NoSuchTagSet":
+                self._note_tags(call, named(call))  # S3's way of saying that there are none
+            return
+        if shows_tags_of_named(call):
+            self._note_tags(call, named(call))
+        listing = LISTINGS.get((call.service, call.operation))
+        if listing is None:
+            return
+        if listing.shows_tags(call):
+            self._note_tags(call, listing.refs(call, answers.read(request, answer)))
+        if listing.kind in _NAMED_BY_TAG and not any(ref.kind == listing.kind for ref in named(call)):
+            visible = [ref for ref in live(listing.kind, call.region) if not self._lifecycle.is_hidden(ref)]
+            names = {str(ref): name_of(ref, tags_shown(ref)) for ref in visible}
+            self._monitor.listed(call, listing.kind, names)
+
+    def _note_tags(self, call: Call, refs: list[Ref]) -> None:
+        for ref in refs:
+            self._monitor.saw(call, str(ref), tags_shown(ref))
+
+    def _creation(self, call: Call) -> Creation | None:
+        wanted = creation(call)
+        if wanted is None or self._fix_context.is_repeat(call):
+            return None
+        kind, tags = wanted
+        name = (tags.get("Name", ""), call.parameters.get("VpcId", "") if kind == "subnet" else "")
+        return Creation(kind, call.region, name, tags, self._twins(call, kind, name))
+
+    def _twins(self, call: Call, kind: str, name: tuple[str, str]) -> tuple[str, ...]:
+        if kind not in _NAMED_BY_TAG or not name[0]:
+            return ()
+        return tuple(str(ref) for ref in live(kind, call.region) if name_of(ref, tags_shown(ref)) == name)
