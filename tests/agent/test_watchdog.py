@@ -201,11 +201,11 @@ def test_a_crew_can_be_shut_down_again_and_again() -> None:
 
 HANGS = """
 import threading
-from fractal_cloud.agent.watchdog import Crew, Watchdog
+from fractal_cloud.agent.watchdog import DaemonPool, Watchdog
 begun = [threading.Event(), threading.Event()]
-crew, watchdog = Crew(2, "crew"), Watchdog(600)
-crew.submit(lambda: (begun[0].set(), threading.Event().wait()))
-crew.submit(lambda: watchdog.call("type", lambda beat: (begun[1].set(), threading.Event().wait())))
+pool, watchdog = DaemonPool(2, "pool"), Watchdog(600)
+pool.submit(lambda: (begun[0].set(), threading.Event().wait()))
+pool.submit(lambda: watchdog.call("type", lambda beat: (begun[1].set(), threading.Event().wait())))
 for one in begun:
     one.wait()
 """

@@ -111,7 +111,7 @@ class Queue(Component):
 
     type = "Third.Queue"
     provider = "east"
-    depth: int = parameter(1)
+    depth: int = parameter(default=1)
 
 
 class QueueOffer(ToyOffer[Queue]):
