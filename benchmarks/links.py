@@ -88,10 +88,10 @@ def count(workloads: int, folder: Path) -> Counted:
         reports.clear()
         stores = (made.east, made.west)
         for store in stores:
-            store.halves.clear()
+            store.handler_runs.clear()
             store.calls.clear()
         made.cycle()
-        runs = {name: n for store in stores for name, n in store.halves.items()}
+        runs = {name: n for store in stores for name, n in store.handler_runs.items()}
         calls = {name: n for store in stores for name, n in store.calls.items()}
         steady = len(reports)
         made.deploy("ls-a", *_declared(workloads, size=9))

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fractal_sandbox import Sandbox
-from tests import house, proofs, quick
-from tests.at_rest import nobody_missed
+from tests import library_caches, rule_coverage
+from tests.change_detection import collect_missed_components
+from tests.housekeeping_interval import OFTEN, RARELY, housekeeping_every
 from tests.offers.kubernetes.real import over_a_real_server
 from tests.world import World
 from tests.world import world as make_world
@@ -24,7 +25,7 @@ COUNTED = ("crash points", "processes killed", "faults of real processes")
 SOAK = os.environ.get("FRACTAL_SOAK") == "1"
 PROOFS = os.environ.get("FRACTAL_PROOFS", "")
 
-# No deadline: on a busy machine a slow example is no fault of the code; pytest-timeout catches what hangs.
+# No deadline: on a busy machine a slow example is no error of the code; pytest-timeout catches what hangs.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile(
     "soak", parent=settings.get_profile("default"), max_examples=5_000, suppress_health_check=[HealthCheck.too_slow]
@@ -33,8 +34,8 @@ settings.load_profile("soak" if SOAK else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note the rules that each test proves; give every test an hour in `make soak`."""
-    proofs.note(items)
+    """Record the rules that each test proves; give every test an hour in `make soak`."""
+    rule_coverage.record_rules(items)
     if SOAK:
         for item in items:
             item.add_marker(pytest.mark.timeout(3_600))
@@ -56,7 +57,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was imported and collected stays until the end: nobody needs to look through it for garbage again."""
+    """Freeze what was imported and collected: it lives until the end, and the garbage collector need not scan it."""
     if session.config.getoption("loadgroup", default=False):
         grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
         assert all("@" in name for name in grouped), "pytest-xdist keeps no groups together with this pytest"
@@ -65,10 +66,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how often the agent was made to fail: tests tell it as properties, from whatever worker they ran on."""
+    """Print how often the agent was made to fail: tests report it as properties, whichever worker they ran on."""
     counts: Counter[str] = Counter()
     if PROOFS:
-        proofs.write(Path(PROOFS), terminalreporter.getreports("passed"))
+        rule_coverage.write_matrix(Path(PROOFS), terminalreporter.getreports("passed"))
     for report in terminalreporter.getreports("passed"):
         counts.update({name: value for name, value in report.user_properties if name in COUNTED})
     if counts:
@@ -77,38 +78,39 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What vendors' libraries make slowly is made once."""
-    with quick.botocore(), quick.fastapi(), quick.sqlalchemy(tmp_path_factory.mktemp("quick")):
+def cached_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Cache what vendors' libraries build slowly, for all tests of a process."""
+    folder = tmp_path_factory.mktemp("library-caches")
+    with library_caches.botocore(), library_caches.fastapi(), library_caches.sqlalchemy(folder):
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Agents that run as processes keep what they remember in a folder of the tests' own."""
+    """Agents that run as processes keep their state in a folder of the tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FRACTAL_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quiet_house() -> Iterator[None]:
-    """Keep house once a second at most: cycles are so short here that it would be five times, in every test."""
-    with house.kept(house.RARELY):
+def rare_housekeeping() -> Iterator[None]:
+    """Run housekeeping once a second at most: with cycles this short it would run five times as often."""
+    with housekeeping_every(RARELY):
         yield
 
 
 @pytest.fixture
-def busy_house() -> Iterator[None]:
-    """Keep house often: for tests of what comes of it, and of what must not."""
-    with house.kept(house.OFTEN):
+def frequent_housekeeping() -> Iterator[None]:
+    """Run housekeeping often, for tests that wait for its effects or prove that there are none."""
+    with housekeeping_every(OFTEN):
         yield
 
 
 @pytest.fixture(autouse=True)
-def everybody_judged() -> Iterator[None]:
-    """Whatever a test does: who is left out of a cycle would have been judged just as before (S20)."""
-    with nobody_missed() as missed:
+def change_detection_misses_nothing() -> Iterator[None]:
+    """In every test, a component that a cycle skipped would have been judged as before (S20)."""
+    with collect_missed_components() as missed:
         yield
     assert not missed, "\n".join(missed)
 

@@ -27,7 +27,7 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
-from tests import quick
+from tests import library_caches
 
 ADMIN_TOKEN = "test-admin-token"
 CYCLE = 0.05
@@ -45,7 +45,7 @@ class Person:
 
     def client(self, service: str) -> Any:
         """A boto3 client for one service."""
-        return quick.client(service, self.region, self.url, PERSON_ACCESS_KEY, SECRET_KEY)
+        return library_caches.client(service, self.region, self.url, PERSON_ACCESS_KEY, SECRET_KEY)
 
     @property
     def ec2(self) -> Any:
@@ -125,7 +125,7 @@ class World:
         """Start a control plane on a database file of the world's folder."""
         self._database = self._folder / name
         self._settings = ControlSettings(
-            database_url=self.shared or quick.database(self._database),
+            database_url=self.shared or library_caches.database(self._database),
             admin_token=ADMIN_TOKEN,
             cycle_seconds=self.cycle_seconds,
         )
@@ -269,7 +269,7 @@ def world(sandbox: Sandbox, folder: Path, monkeypatch: Any, **settings: Any) -> 
     sandbox.aws.reset()
     for name, value in agent_env(sandbox.url).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(AwsSession, "__init__", quick.connect_once)
+    monkeypatch.setattr(AwsSession, "__init__", library_caches.connect_once)
     made = World(sandbox, folder, **settings)
     try:
         yield made

@@ -25,7 +25,7 @@ from fractal_cloud.model.errors import (
 )
 from fractal_cloud.offers.aws.vpc import AwsVpcOffer
 from fractal_sandbox import Sandbox
-from tests.moments import Moments
+from tests.manual_clock import ManualClock
 from tests.world import ADMIN_TOKEN, World, vpc
 from tests.world import world as make_world
 
@@ -35,18 +35,18 @@ QUOTA: dict[str, Any] = {"code": "VpcLimitExceeded", "status": 400, "actor": "ag
 
 
 @pytest.fixture
-def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """Time passes when the test says so."""
-    return Moments(monkeypatch)
+    return ManualClock(monkeypatch)
 
 
 @pytest.fixture
 def world(
-    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: Moments
+    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> Iterator[World]:
     """A world with a cycle of a minute."""
     with make_world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=MINUTE) as made:
-        moments.rule(made)
+        clock.drive(made)
         yield made
 
 
@@ -59,18 +59,18 @@ def _journal(world: World, component: str = "net") -> list[dict[str, Any]]:
     return items
 
 
-def _wake(world: World, moments: Moments, times: int, seconds: float = 1.0) -> None:
+def _wake(world: World, clock: ManualClock, times: int, seconds: float = 1.0) -> None:
     """Something else changes again and again, and wakes the agent."""
     for _ in range(times):
-        moments.pass_by(seconds)
+        clock.advance(seconds)
         world.agent.run_once()
 
 
 @pytest.mark.rule("S21")
-def test_a_quota_error_is_not_repeated_at_the_pace_of_wakes(world: World, moments: Moments) -> None:
+def test_a_quota_error_is_not_repeated_at_the_pace_of_wakes(world: World, clock: ManualClock) -> None:
     world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **QUOTA)
     world.deploy("ls-a", vpc())
-    _wake(world, moments, 25)
+    _wake(world, clock, 25)
     assert world.status("ls-a", "net") == "Failed"
     assert _tries(world) == 1, "the next try is after a cycle"
     assert len(_journal(world)) == 1
@@ -78,20 +78,20 @@ def test_a_quota_error_is_not_repeated_at_the_pace_of_wakes(world: World, moment
 
 @pytest.mark.rule("S21", "C7")
 def test_what_is_denied_is_tried_after_one_cycle_then_two_then_four_and_the_message_says_when(
-    world: World, moments: Moments
+    world: World, clock: ManualClock
 ) -> None:
     world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
     world.deploy("ls-a", vpc())
-    begun = moments.now
+    begun = clock.now
     tried_at = []
     for _ in range(44):
         before = _tries(world)
         world.agent.run_once()
         if _tries(world) > before:
-            tried_at.append((moments.now - begun).total_seconds())
+            tried_at.append((clock.now - begun).total_seconds())
             due = begun + timedelta(seconds=tried_at[-1] + MINUTE * 2 ** (len(tried_at) - 1))
             assert f"next try at {due:%H:%M:%S} UTC" in world.component("ls-a", "net")["message"]
-        moments.pass_by(10)
+        clock.advance(10)
     assert tried_at == [0, 60, 180, 420]
     (entry,) = _journal(world)
     assert (entry["outcome"], entry["count"]) == ("failed", 4)
@@ -105,15 +105,15 @@ def test_what_is_denied_is_tried_after_one_cycle_then_two_then_four_and_the_mess
 
 
 @pytest.mark.rule("S21")
-def test_an_agent_that_takes_over_does_not_begin_again_at_once(world: World, moments: Moments) -> None:
+def test_an_agent_that_takes_over_does_not_begin_again_at_once(world: World, clock: ManualClock) -> None:
     world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
     world.deploy("ls-a", vpc())
     world.agent.run_once()
     for _ in range(3):
         world.restart_agent()
-        _wake(world, moments, 2)
+        _wake(world, clock, 2)
     assert _tries(world) == 1
-    moments.pass_by(MINUTE)
+    clock.advance(MINUTE)
     world.agent.run_once()
     assert _tries(world) == 2
     assert _journal(world)[0]["count"] == 2
@@ -122,20 +122,20 @@ def test_an_agent_that_takes_over_does_not_begin_again_at_once(world: World, mom
 
 
 @pytest.mark.rule("S21", "O6")
-def test_a_deletion_that_something_blocks_is_tried_after_1_2_and_4_seconds(world: World, moments: Moments) -> None:
+def test_a_deletion_that_something_blocks_is_tried_after_1_2_and_4_seconds(world: World, clock: ManualClock) -> None:
     world.deploy("ls-a", vpc())
     world.agent.run_once()
     vpc_id = world.output("ls-a", "net", "vpcId")
     subnet = world.person.ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.0.1.0/24")["Subnet"]["SubnetId"]
-    moments.pass_by(1)
+    clock.advance(1)
     world.delete("ls-a")
-    begun, tried_at = moments.now, []
+    begun, tried_at = clock.now, []
     for _ in range(70):
         before = _tries(world, "DeleteVpc")
         world.agent.run_once()
         if _tries(world, "DeleteVpc") > before:
-            tried_at.append((moments.now - begun).total_seconds())
-        moments.pass_by(1)
+            tried_at.append((clock.now - begun).total_seconds())
+        clock.advance(1)
     assert tried_at == [0, 1, 3, 7, 15, 31, 63]
     assert _journal(world)[0]["count"] == len(tried_at)
     world.person.ec2.delete_subnet(SubnetId=subnet)
@@ -145,24 +145,24 @@ def test_a_deletion_that_something_blocks_is_tried_after_1_2_and_4_seconds(world
 
 
 @pytest.mark.rule("S21", "O15", "C7")
-def test_a_deletion_that_protection_refuses_is_one_entry_with_a_count(world: World, moments: Moments) -> None:
+def test_a_deletion_that_protection_refuses_is_one_entry_with_a_count(world: World, clock: ManualClock) -> None:
     parameters = {"region": "eu-west-1", "dbInstanceClass": "db.t4g.medium", "allocatedStorage": 20}
     kind = {"id": "orders", "type": "Storage.PaaS.AwsRdsPostgres"}
     database = {**kind, "parameters": {**parameters, "deletionProtection": True}}
     world.deploy("ls-a", database)
-    _wake(world, moments, 3)
+    _wake(world, clock, 3)
     assert world.status("ls-a", "orders") == "Active"
     world.delete("ls-a")
     world.agent.run_once()
     assert world.status("ls-a", "orders") == "Failed"
     assert "deletionProtection" in world.component("ls-a", "orders")["message"]
-    _wake(world, moments, 25)
+    _wake(world, clock, 25)
     (entry,) = [one for one in _journal(world, "orders") if one["verb"] == "delete"]
     assert (entry["outcome"], entry.get("count", 1)) == ("failed", 1), "no try at the pace of wakes"
     for _ in range(3):
-        moments.pass_by(8 * MINUTE)
+        clock.advance(8 * MINUTE)
         world.agent.run_once()
-        _wake(world, moments, 3)
+        _wake(world, clock, 3)
     (entry,) = [one for one in _journal(world, "orders") if one["verb"] == "delete"]
     assert (entry["outcome"], entry["count"]) == ("failed", 4)
     assert _tries(world, "DeleteDBInstance") == 0
@@ -170,13 +170,13 @@ def test_a_deletion_that_protection_refuses_is_one_entry_with_a_count(world: Wor
         DBInstanceIdentifier="orders", DeletionProtection=False, ApplyImmediately=True
     )
     world.delete("ls-a")
-    _wake(world, moments, 5)
+    _wake(world, clock, 5)
     assert _tries(world, "DeleteDBInstance") == 1, "asked for once more, it is tried at once"
 
 
 @pytest.mark.rule("S21", "T6", "S9")
 def test_a_failed_write_of_a_handshake_shows_failed_with_the_reason_and_the_tag_stays(
-    world: World, moments: Moments
+    world: World, clock: ManualClock
 ) -> None:
     world.deploy("ls-a", vpc(enableDnsHostnames=True))
     world.agent.run_once()
@@ -187,15 +187,15 @@ def test_a_failed_write_of_a_handshake_shows_failed_with_the_reason_and_the_tag_
     world.sandbox.aws.calls.clear()
     refused = world.sandbox.aws.knobs.fail(operation="ModifyVpcAttribute", times=None, **DENIED)
     world.person.hand_back(vpc_id)
-    _wake(world, moments, 3)
+    _wake(world, clock, 3)
     told = world.component("ls-a", "net")
     assert told["status"] == "Failed"
     assert "UnauthorizedOperation" in told["message"]
     assert world.person.tags(vpc_id)["fractal-cloud"] == "reconcile"
     assert _tries(world, "ModifyVpcAttribute") == 1
     world.sandbox.aws.knobs.remove(refused)
-    moments.pass_by(MINUTE)
-    _wake(world, moments, 2)
+    clock.advance(MINUTE)
+    _wake(world, clock, 2)
     assert world.status("ls-a", "net") == "Active"
     assert "fractal-cloud" not in world.person.tags(vpc_id)
 
@@ -223,7 +223,7 @@ def test_a_denied_write_to_what_lost_managed_by_meanwhile_is_an_override(
 
 
 @pytest.mark.rule("S21", "G10")
-def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(world: World, moments: Moments) -> None:
+def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(world: World, clock: ManualClock) -> None:
     world.deploy("ls-a", vpc())
     world.agent.run_once()
     vpc_id = str(world.output("ls-a", "net", "vpcId"))
@@ -234,7 +234,7 @@ def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(wor
     with pytest.raises(ClientError, match="TagLimitExceeded"):
         world.person.tag(vpc_id, one_more="x")
     assert world.force_push("ls-a", "net").status_code == 202
-    _wake(world, moments, 3)
+    _wake(world, clock, 3)
     told = world.component("ls-a", "net")
     assert told["status"] == "ManualOverride", "hands are off, as before"
     assert told["message"].startswith("Force Push failed and is used up")
@@ -245,7 +245,7 @@ def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(wor
     assert "TagLimitExceeded" in event["message"]
     world.person.untag(vpc_id, "note-0", "note-1")
     assert world.force_push("ls-a", "net").status_code == 202
-    _wake(world, moments, 2)
+    _wake(world, clock, 2)
     assert world.status("ls-a", "net") == "Active"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.sharing.looking import has_dns, is_there, vpcs
+from tests.sharing.aws_state import has_dns, is_there, vpcs
 from tests.world import World, vpc
 
 

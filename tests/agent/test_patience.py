@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.sharing.looking import has_dns, is_there, vpcs
+from tests.sharing.aws_state import has_dns, is_there, vpcs
 from tests.world import World, vpc
 from tests.world import world as make_world
 
@@ -180,7 +180,7 @@ def test_after_a_denied_write_the_tag_decides_whether_it_is_a_failure(world: Wor
 
 
 @pytest.mark.rule("S21")
-@pytest.mark.usefixtures("busy_house")
+@pytest.mark.usefixtures("frequent_housekeeping")
 def test_what_no_agent_serves_is_said_so_within_two_cycles_and_goes_on_once_one_does(world: World) -> None:
     world.agent.run_once()
     world.agent.close()
@@ -204,7 +204,7 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
 
 
 @pytest.mark.rule("S21", "C8")
-@pytest.mark.usefixtures("busy_house")
+@pytest.mark.usefixtures("frequent_housekeeping")
 def test_a_deploy_before_the_first_agent_waits_and_completes_once_it_comes(world: World) -> None:
     mutation = world.deploy("ls-a", vpc())
     _wait_until(lambda: world.component("ls-a", "net")["message"].startswith("waits for an agent: none has registered"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sharing.looking import has_dns
+from tests.sharing.aws_state import has_dns
 from tests.world import World, vpc
 
 
@@ -211,7 +211,7 @@ def test_glass_to_be_broken_comes_before_a_deletion(world: World) -> None:
 
 
 @pytest.mark.rule("G13", "G5")
-@pytest.mark.usefixtures("busy_house")
+@pytest.mark.usefixtures("frequent_housekeeping")
 def test_a_date_that_passes_raises_one_event_and_never_re_adopts(world: World) -> None:
     world.deploy("ls-a", vpc())
     world.settle()

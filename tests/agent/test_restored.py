@@ -14,7 +14,7 @@ from fractal_cloud.agent.client import ControlPlaneRefuses, LeaseLost
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.model.wire import LastSeen
 from fractal_sandbox import Sandbox
-from tests.sharing.looking import has_dns, is_there
+from tests.sharing.aws_state import has_dns, is_there
 from tests.world import ADMIN_TOKEN, World, subnet, vpc
 from tests.world import world as make_world
 

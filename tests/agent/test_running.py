@@ -23,7 +23,7 @@ from fractal_cloud.offers.aws.vpc import AwsVpc, AwsVpcOffer
 from fractal_cloud.offers.offer import Provider
 from fractal_cloud.offers.registry import Registry
 from fractal_sandbox import Sandbox
-from tests.sharing.looking import vpcs
+from tests.sharing.aws_state import vpcs
 from tests.world import ADMIN_TOKEN, World, security_group, subnet, vpc
 from tests.world import world as make_world
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.moments import Moments
-from tests.sharing.looking import has_dns
+from tests.manual_clock import ManualClock
+from tests.sharing.aws_state import has_dns
 from tests.world import World, vpc
 from tests.world import world as make_world
 
@@ -18,24 +18,24 @@ MINUTE = 60.0
 
 
 @pytest.fixture
-def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """Time passes when the test says so."""
-    return Moments(monkeypatch)
+    return ManualClock(monkeypatch)
 
 
 @pytest.fixture
 def world(
-    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: Moments
+    session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> Iterator[World]:
     """A world with a cycle of a minute."""
     with make_world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=MINUTE) as made:
-        moments.rule(made)
+        clock.drive(made)
         yield made
 
 
-def _cycles(world: World, moments: Moments, many: int) -> None:
+def _cycles(world: World, clock: ManualClock, many: int) -> None:
     for _ in range(many):
-        moments.pass_by(MINUTE)
+        clock.advance(MINUTE)
         world.agent.run_once()
 
 
@@ -51,19 +51,19 @@ def _script(world: World, vpc_id: str) -> None:
     world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
 
 
-def _fight(world: World, moments: Moments, vpc_id: str, cycles: int = 8) -> None:
+def _fight(world: World, clock: ManualClock, vpc_id: str, cycles: int = 8) -> None:
     for _ in range(cycles):
         _script(world, vpc_id)
-        _cycles(world, moments, 1)
+        _cycles(world, clock, 1)
 
 
 def _corrections(world: World) -> int:
     return int(world.sandbox.aws.calls.count(operation="ModifyVpcAttribute", actor="agent"))
 
 
-def test_a_script_that_sets_a_value_back_is_given_up_after_three_corrections(world: World, moments: Moments) -> None:
+def test_a_script_that_sets_a_value_back_is_given_up_after_three_corrections(world: World, clock: ManualClock) -> None:
     vpc_id = _owned(world)
-    _fight(world, moments, vpc_id)
+    _fight(world, clock, vpc_id)
     told = world.component("ls-a", "net")
     assert told["status"] == "Failed"
     assert "enableDnsHostnames was set back" in told["message"]
@@ -72,33 +72,33 @@ def test_a_script_that_sets_a_value_back_is_given_up_after_three_corrections(wor
     assert _corrections(world) <= 3
     before = _corrections(world)
     world.restart_agent()
-    _fight(world, moments, vpc_id, cycles=15)
+    _fight(world, clock, vpc_id, cycles=15)
     assert _corrections(world) == before
     world.person.tag(vpc_id, note="x")
-    _cycles(world, moments, 1)
+    _cycles(world, clock, 1)
     assert world.status("ls-a", "net") == "Failed"
     world.assert_safe()
 
 
-def test_it_ends_when_the_value_has_stood_for_ten_cycles(world: World, moments: Moments) -> None:
+def test_it_ends_when_the_value_has_stood_for_ten_cycles(world: World, clock: ManualClock) -> None:
     vpc_id = _owned(world)
-    _fight(world, moments, vpc_id)
+    _fight(world, clock, vpc_id)
     world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
-    _cycles(world, moments, 9)
+    _cycles(world, clock, 9)
     told = world.component("ls-a", "net")
     assert told["status"] == "Failed"
     assert "it has been as declared since" in told["message"]
-    _cycles(world, moments, 2)
+    _cycles(world, clock, 2)
     assert world.status("ls-a", "net") == "Active"
     _script(world, vpc_id)
-    _cycles(world, moments, 1)
+    _cycles(world, clock, 1)
     assert has_dns(world, vpc_id), "corrected again"
 
 
 @pytest.mark.parametrize("way", ["deploy", "handshake", "force push"])
-def test_it_ends_with_a_new_declaration_a_handshake_or_a_force_push(world: World, moments: Moments, way: str) -> None:
+def test_it_ends_with_a_new_declaration_a_handshake_or_a_force_push(world: World, clock: ManualClock, way: str) -> None:
     vpc_id = _owned(world)
-    _fight(world, moments, vpc_id)
+    _fight(world, clock, vpc_id)
     assert world.status("ls-a", "net") == "Failed"
     match way:
         case "deploy":
@@ -107,15 +107,15 @@ def test_it_ends_with_a_new_declaration_a_handshake_or_a_force_push(world: World
             world.person.hand_back(vpc_id)
         case _:
             assert world.force_push("ls-a", "net").status_code == 202
-    _cycles(world, moments, 1)
+    _cycles(world, clock, 1)
     assert has_dns(world, vpc_id)
     assert world.status("ls-a", "net") == "Active"
 
 
-def test_breaking_the_glass_ends_it_too_and_the_drift_shows(world: World, moments: Moments) -> None:
+def test_breaking_the_glass_ends_it_too_and_the_drift_shows(world: World, clock: ManualClock) -> None:
     vpc_id = _owned(world)
-    _fight(world, moments, vpc_id)
+    _fight(world, clock, vpc_id)
     world.person.break_glass(vpc_id)
-    _cycles(world, moments, 1)
+    _cycles(world, clock, 1)
     assert world.status("ls-a", "net") == "ManualOverride"
     assert world.drift("ls-a", "net") == {"enableDnsHostnames": {"declared": True, "actual": False}}

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from tests.seen import told
+from tests.last_seen import last_seen_json
 
 Json = dict[str, Any]
 TOKEN = "the-admin-token"
@@ -63,7 +63,7 @@ class Api:
 
     def claim(self, agent_id: str = "a1") -> Json:
         """Claim everything, and take in the work."""
-        answer = self.client.post("/agent/claim", json={"agentId": agent_id, "lastSeen": told(self.client)})
+        answer = self.client.post("/agent/claim", json={"agentId": agent_id, "lastSeen": last_seen_json(self.client)})
         assert answer.status_code == 200, answer.text
         claimed: Json = answer.json()
         self.wake = claimed["wake"]
@@ -95,7 +95,7 @@ class Api:
             "resources": resources,
         }
         return self.client.post(
-            "/agent/report", json={"agentId": "a1", "lastSeen": told(self.client), "scopes": [scope]}
+            "/agent/report", json={"agentId": "a1", "lastSeen": last_seen_json(self.client), "scopes": [scope]}
         )
 
     def settle(self, *ids: tuple[str, str]) -> None:

@@ -22,9 +22,9 @@ from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store, realms
 from fractal_cloud.control.store.schema import live_systems, plans
-from tests import quick
+from tests import library_caches
 from tests.api.conftest import TOKEN, Api, vpc
-from tests.seen import told
+from tests.last_seen import last_seen_json
 
 Json = dict[str, Any]
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -119,7 +119,7 @@ class Stage:
         }
         scope = {"scope": lease["scope"], "token": lease["token"], "version": lease["work"]["version"]}
         agent = "a1" if api.client.headers["authorization"].endswith(self.tokens[AGENT]) else "admins"
-        body = {"agentId": agent, "lastSeen": told(api.client), "scopes": [{**scope, "changes": [change]}]}
+        body = {"agentId": agent, "lastSeen": last_seen_json(api.client), "scopes": [{**scope, "changes": [change]}]}
         answer = api.client.post("/agent/report", json=body)
         assert answer.status_code == 200, answer.text
         return name
@@ -183,7 +183,7 @@ def _body(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
 
 def _said(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
     """The same, with what the agent has seen last."""
-    return lambda stage, kind: _body(path, lastSeen=told(stage.admin), **more)(stage, kind)
+    return lambda stage, kind: _body(path, lastSeen=last_seen_json(stage.admin), **more)(stage, kind)
 
 
 def _register(stage: Stage, kind: str) -> Sent:
@@ -352,7 +352,7 @@ def _routes(routes: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """The control plane that all rows are tried on; its long polls end at once."""
     path: Path = tmp_path_factory.mktemp("access") / "access.db"
-    settings = ControlSettings(database_url=quick.database(path), admin_token=TOKEN, cycle_seconds=600.0)
+    settings = ControlSettings(database_url=library_caches.database(path), admin_token=TOKEN, cycle_seconds=600.0)
     made = Stage(create_app(settings), {ADMIN: TOKEN, UNKNOWN: "nobody-has-this-token"})
     made.app.state.store.signals.close()
     wanted: dict[str, Json] = {

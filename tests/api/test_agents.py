@@ -11,7 +11,7 @@ import pytest
 
 from fractal_cloud.model.wire import Claimed
 from tests.api.conftest import Api, subnet, vpc
-from tests.seen import told
+from tests.last_seen import last_seen_json
 
 SCOPE = "aws/123456789012/eu-west-1"
 
@@ -36,7 +36,7 @@ def test_a_report_under_a_lost_lease_is_a_conflict(api: Api) -> None:
 
 def test_an_unknown_agent_is_not_found(api: Api) -> None:
     for route in ("claim", "heartbeat", "wait", "release"):
-        more = {"wait": {"wake": 0}, "release": {}}.get(route, {"lastSeen": told(api.client)})
+        more = {"wait": {"wake": 0}, "release": {}}.get(route, {"lastSeen": last_seen_json(api.client)})
         body: dict[str, Any] = {"agentId": "nobody", **more}
         answer = api.client.post(f"/agent/{route}", json=body)
         assert answer.status_code == 404, route
@@ -131,7 +131,9 @@ def test_a_plan_is_answered_by_the_scopes_agent(api: Api) -> None:
 
 def _plan_task(api: Api) -> dict[str, Any]:
     for _ in range(100):
-        plans = api.client.post("/agent/claim", json={"agentId": "a1", "lastSeen": told(api.client)}).json()["plans"]
+        plans = api.client.post("/agent/claim", json={"agentId": "a1", "lastSeen": last_seen_json(api.client)}).json()[
+            "plans"
+        ]
         if plans:
             task: dict[str, Any] = plans[0]
             return task
@@ -191,10 +193,10 @@ def test_what_the_database_cannot_hold_is_refused(api: Api, change: dict[str, An
 
 
 def test_the_character_nul_is_refused_everywhere(api: Api) -> None:
-    answer = api.client.post("/agent/claim", json={"agentId": "a\0", "lastSeen": told(api.client)})
+    answer = api.client.post("/agent/claim", json={"agentId": "a\0", "lastSeen": last_seen_json(api.client)})
     assert answer.status_code == 422
     assert "NUL" in answer.text
-    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000", "lastSeen": told(api.client)})
+    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000", "lastSeen": last_seen_json(api.client)})
     assert spelled.status_code == 404
 
 

@@ -21,7 +21,7 @@ from fractal_cloud.control.store.limits import Limits
 from fractal_cloud.control.store.listening import PostgresSignals
 from tests import postgres
 from tests.api.conftest import TOKEN, vpc
-from tests.serving import served
+from tests.http_server import served
 
 pytestmark = [
     pytest.mark.postgres,

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from fractal_cloud.control.store.retention import FORGOTTEN
 from fractal_cloud.control.store.schema import counters
 from tests.api.conftest import TOKEN, Api, make_client, subnet, vpc
-from tests.seen import told
+from tests.last_seen import last_seen_json
 
 OVERRIDE = {"stance": "override", "status": "ManualOverride", "overridden": True, "message": "managed-by is absent"}
 
@@ -265,7 +265,9 @@ def test_an_agents_token_speaks_only_for_its_own_providers_and_its_own_agent(api
     assert refused.status_code == 403
     assert "'aws'" in refused.json()["detail"]
     api.register("a1")
-    assert narrow.post("/agent/claim", json={"agentId": "a1", "lastSeen": told(api.client)}).status_code == 403
+    assert (
+        narrow.post("/agent/claim", json={"agentId": "a1", "lastSeen": last_seen_json(api.client)}).status_code == 403
+    )
 
 
 def test_agents_and_scopes_show_who_works_where(api: Api) -> None:
@@ -274,7 +276,9 @@ def test_agents_and_scopes_show_who_works_where(api: Api) -> None:
     api.claim()
     at = datetime.now(UTC).isoformat()
     scope = "aws/123456789012/eu-west-1"
-    api.client.post("/agent/heartbeat", json={"agentId": "a1", "lastSeen": told(api.client), "readAt": {scope: at}})
+    api.client.post(
+        "/agent/heartbeat", json={"agentId": "a1", "lastSeen": last_seen_json(api.client), "readAt": {scope: at}}
+    )
     (agent,) = api.get("/agents")["items"]
     assert (agent["id"], agent["alive"]) == ("a1", True)
     (found,) = api.get("/scopes")["items"]

@@ -9,7 +9,7 @@ import pytest
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from tests.api.conftest import TOKEN, Api, vpc
-from tests.seen import told
+from tests.last_seen import last_seen_json
 
 MANY = 4
 BY = {
@@ -55,7 +55,7 @@ def _written(api: Api) -> None:
     for n in range(MANY):
         entry = {"id": f"write-{n}", "uid": part["uid"], "generation": 1, "verb": "update", "reason": "drift"}
         scope = {key: lease[key] for key in ("scope", "token")} | {"version": lease["work"]["version"]}
-        body = {"agentId": "a1", "lastSeen": told(api.client), "scopes": [{**scope, "journal": [entry]}]}
+        body = {"agentId": "a1", "lastSeen": last_seen_json(api.client), "scopes": [{**scope, "journal": [entry]}]}
         assert api.client.post("/agent/report", json=body).status_code == 200
 
 

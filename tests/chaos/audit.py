@@ -17,7 +17,7 @@ import httpx2 as httpx
 from tests.chaos.declared import Seen
 from tests.chaos.people import GUEST, Owner, People, Thing
 from tests.chaos.stage import CYCLE, Stage
-from tests.orphaned import orphans
+from tests.orphans import orphans
 
 AT_MOST: Final = 90
 """Cycles of any scope, as the cloud counts them: on a busy machine they are longer than the second they should take.

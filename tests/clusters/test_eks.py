@@ -14,7 +14,7 @@ import pytest
 
 from fractal_sandbox import Sandbox, sandbox_env
 from tests.clusters.worlds import WithClusters, eks, network, web, with_clusters
-from tests.glass.printed import commands, terminal
+from tests.glass.printed_commands import commands, terminal
 from tests.offers.kubernetes.declaring import service
 from tests.world import vpc
 

@@ -19,7 +19,7 @@ from fractal_sandbox import Sandbox, sandbox_env
 from fractal_sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
 from fractal_sandbox.aws.eks_tokens import caller
 from tests.clusters.worlds import ROLE, OnAruba, OnAzure, OnGoogle, web, with_clusters
-from tests.glass.printed import commands, terminal
+from tests.glass.printed_commands import commands, terminal
 from tests.offers.aruba.examples import POOL, SUBNET, VPC
 from tests.offers.azure.person import AzurePerson
 from tests.world import Declaration

@@ -13,7 +13,7 @@ from typing import Any
 
 from fractal_sandbox import Sandbox
 from fractal_sandbox.kubernetes.cloud import KubernetesCloud
-from tests import house
+from tests.housekeeping_interval import OFTEN, housekeeping_every
 from tests.linking.two_clouds import TwoClouds, two_clouds
 from tests.offers.kubernetes.declaring import workload
 from tests.world import REGION, Declaration, subnet, vpc
@@ -83,7 +83,7 @@ def with_clusters(
     """A world of such agents over a sandbox in which there is nothing."""
     sandbox.reset()
     # It is housekeeping that tells what the end of a cluster means for those in it.
-    with house.kept(house.OFTEN), two_clouds(sandbox, folder, made_of, **settings) as made:
+    with housekeeping_every(OFTEN), two_clouds(sandbox, folder, made_of, **settings) as made:
         yield made
 
 

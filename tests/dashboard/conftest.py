@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from tests import quick
+from tests import library_caches
 from tests.world import ADMIN_TOKEN, World
 
 PATIENCE_MS = 20_000
@@ -62,7 +62,9 @@ class Visitor:
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[FastAPI]:
     """A control plane without any agent."""
-    made = create_app(ControlSettings(database_url=quick.database(tmp_path / "pages.db"), admin_token=ADMIN_TOKEN))
+    made = create_app(
+        ControlSettings(database_url=library_caches.database(tmp_path / "pages.db"), admin_token=ADMIN_TOKEN)
+    )
     with TestClient(made):
         yield made
 

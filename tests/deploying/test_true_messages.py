@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sharing.looking import is_there
+from tests.sharing.aws_state import is_there
 from tests.world import World, subnet, vpc
 
 

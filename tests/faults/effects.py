@@ -16,7 +16,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.offers.aws.cloud import AwsSession, is_read
 from fractal_sandbox.knobs import Knobs
-from tests import quick
+from tests import library_caches
 
 
 class Fault(StrEnum):
@@ -136,4 +136,4 @@ def gate(patch: pytest.MonkeyPatch, effects: Effects) -> None:
         return effects.write(f"{service}:{operation}", lambda: _call(session, region, service, operation, **parameters))
 
     patch.setattr(AwsSession, "call", call)
-    patch.setattr(AwsSession, "__init__", quick.connect_once)
+    patch.setattr(AwsSession, "__init__", library_caches.connect_once)

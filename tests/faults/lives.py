@@ -18,7 +18,7 @@ from fractal_cloud.rules.drift import ComparedType, find_drift
 from fractal_cloud.testing import Found, OfferExample
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
-from tests.orphaned import assert_nothing_is_orphaned
+from tests.orphans import assert_nothing_is_orphaned
 
 LIVE_SYSTEM = "ls-a"
 OTHERS = {"cost center": "a=b/c", "note": ""}

@@ -28,7 +28,7 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.calls import Call, RecordedCall
-from tests import quick
+from tests import library_caches
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
 from tests.world import ADMIN_TOKEN, Person
@@ -181,7 +181,7 @@ class KilledWorld(FaultyWorld):
 
     def open_control_plane(self, name: str = "control.db") -> None:
         settings = ControlSettings(
-            database_url=quick.database(self._folder / name), admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE
+            database_url=library_caches.database(self._folder / name), admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE
         )
         self._app = create_app(settings)
         listener = socket.create_server(("127.0.0.1", 0))

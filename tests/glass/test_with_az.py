@@ -12,8 +12,8 @@ import pytest
 
 from fractal_cloud.offers.azure.vnet import AzureVnet
 from fractal_sandbox import Sandbox, sandbox_env
-from tests.glass.night import Night, not_ours, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
 from tests.offers.azure.operator_actions import CASES
 from tests.offers.azure.worlds import AzureWorld

@@ -14,8 +14,8 @@ from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.tags import mapping
 from fractal_sandbox import Sandbox
-from tests.glass.night import Night, not_ours, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.aruba.examples import EXAMPLES, LOCATION, OUT, PING, VPC, WEB, Example
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world

@@ -17,11 +17,11 @@ import pytest
 from fractal_cloud.control.app import create_app
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_sandbox import Sandbox
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.printed_commands import Run, commands, terminal
+from tests.http_server import served
 from tests.offers.aruba.examples import EXAMPLES
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
-from tests.serving import served
 from tests.world import ADMIN_TOKEN
 
 PROVIDER = "aruba"

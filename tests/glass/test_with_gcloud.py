@@ -15,8 +15,8 @@ from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_sandbox import Sandbox, sandbox_env
-from tests.glass.night import Night, not_ours, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.operator_actions import CASES, GcpActions
 from tests.offers.gcp.person import ZONE, GcpPerson

@@ -12,8 +12,8 @@ import pytest
 from fractal_sandbox import Sandbox
 from fractal_sandbox.vsphere.simulator import govc as built
 from fractal_sandbox.vsphere.simulator import why_not
-from tests.glass.night import Night, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.vsphere.examples import DATASTORE, POOL, declaration
 from tests.offers.vsphere.worlds import VsphereWorld, vsphere_world
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.night import Night, not_ours, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.hetzner.examples import EXAMPLES, Example, server
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
 

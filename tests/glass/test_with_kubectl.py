@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.night import Night, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.night import Night, not_ours, spend
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.oci.declaring import vcn
 from tests.offers.oci.examples import EXAMPLES, Example
 from tests.offers.oci.person import COMPARTMENT, CORE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import sandbox_env
-from tests.glass.printed import Run, commands, terminal
+from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.aws.examples import EXAMPLES, Example
 from tests.world import World, vpc
 

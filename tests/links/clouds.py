@@ -51,7 +51,7 @@ class Store:
     things: dict[str, Thing] = field(default_factory=dict)
     secrets: dict[str, tuple[str, str]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
-    halves: Counter[str] = field(default_factory=Counter)
+    handler_runs: Counter[str] = field(default_factory=Counter)
     acts: list[CallContext] = field(default_factory=list)
     before: list[Callable[[str], None]] = field(default_factory=list)
     failing: dict[str, CloudError] = field(default_factory=dict)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractal_cloud.offers.link import inbound, outbound
 from fractal_cloud.offers.offer import Provider
-from tests.links import clouds, halves
+from tests.links import clouds
+from tests.links import link_handlers as handlers
 from tests.links.offers import Database, Gateway, ToyOffer, Workload, WorkloadOffer
 
 east = Provider("east", "East", lambda: clouds.ToySession(clouds.STORES["east"]))
@@ -52,30 +53,32 @@ class EastGatewayOffer(ToyOffer[EastGateway]):
     title = "Gateway"
 
 
-grant = inbound(source="*", target=EastDatabase, link_type="databaseLink", settings=halves.DatabaseLink)(halves.grant)
-grant.revokes(halves.withdraw)
-grant.verifies(halves.granted)
+grant = inbound(source="*", target=EastDatabase, link_type="databaseLink", settings=handlers.DatabaseLink)(
+    handlers.grant
+)
+grant.revokes(handlers.withdraw)
+grant.verifies(handlers.granted)
 
 use_east = outbound(
-    source=EastWorkload, target="Toy.EastDatabase", link_type="databaseLink", settings=halves.DatabaseLink
-)(halves.use)
+    source=EastWorkload, target="Toy.EastDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
+)(handlers.use)
 use_west = outbound(
-    source=EastWorkload, target="Toy.WestDatabase", link_type="databaseLink", settings=halves.DatabaseLink
-)(halves.use)
+    source=EastWorkload, target="Toy.WestDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
+)(handlers.use)
 for use in (use_east, use_west):
-    use.revokes(halves.stop_using)
-    use.verifies(halves.used)
+    use.revokes(handlers.stop_using)
+    use.verifies(handlers.used)
 
-open_route = inbound(source="*", target=EastGateway, link_type="routeLink", settings=halves.RouteLink)(
-    halves.open_route
+open_route = inbound(source="*", target=EastGateway, link_type="routeLink", settings=handlers.RouteLink)(
+    handlers.open_route
 )
-open_route.revokes(halves.close_route)
-open_route.verifies(halves.routes_open)
+open_route.revokes(handlers.close_route)
+open_route.verifies(handlers.routes_open)
 know_route_east = outbound(
-    source=EastWorkload, target="Toy.EastGateway", link_type="routeLink", settings=halves.RouteLink
-)(halves.know_route)
+    source=EastWorkload, target="Toy.EastGateway", link_type="routeLink", settings=handlers.RouteLink
+)(handlers.know_route)
 know_route_west = outbound(
-    source=EastWorkload, target="Toy.WestGateway", link_type="routeLink", settings=halves.RouteLink
-)(halves.know_route)
+    source=EastWorkload, target="Toy.WestGateway", link_type="routeLink", settings=handlers.RouteLink
+)(handlers.know_route)
 
-greet = outbound(source=EastWorkload, target="*", link_type="greetLink", settings=halves.Anything)(halves.greet)
+greet = outbound(source=EastWorkload, target="*", link_type="greetLink", settings=handlers.Anything)(handlers.greet)

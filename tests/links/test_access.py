@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.last_seen import last_seen_json
 from tests.links.world import World, database, link, workload
-from tests.seen import told
 
 COMPONENTS = (
     database(),
@@ -34,7 +34,7 @@ READABLE = (
 def _claimed(links: World, provider: str) -> dict[str, Any]:
     """Everything an agent is told, as it stands on the wire."""
     agent = links.agents[provider]
-    body = {"agentId": agent.settings.agent_id, "lastSeen": told(links.api)}
+    body = {"agentId": agent.settings.agent_id, "lastSeen": last_seen_json(links.api)}
     response = links.as_agent(provider, "/agent/claim", body)
     assert response.status_code == 200, response.text
     claimed: dict[str, Any] = response.json()
@@ -72,10 +72,10 @@ def test_a_token_of_an_agent_speaks_for_no_other_provider_and_no_other_agent(lin
     links.settle()
     east = links.agents["east"].settings.agent_id
     for path, more in (
-        ("claim", {"lastSeen": told(links.api)}),
+        ("claim", {"lastSeen": last_seen_json(links.api)}),
         ("wait", {"wake": 0, "seconds": 0.1}),
-        ("heartbeat", {"lastSeen": told(links.api)}),
-        ("report", {"lastSeen": told(links.api), "scopes": []}),
+        ("heartbeat", {"lastSeen": last_seen_json(links.api)}),
+        ("report", {"lastSeen": last_seen_json(links.api), "scopes": []}),
     ):
         assert links.as_agent("west", f"/agent/{path}", {"agentId": east, **more}).status_code == 403
     body = {
@@ -97,6 +97,8 @@ def test_an_agent_cannot_report_on_what_is_not_in_its_scopes(links: World) -> No
     change = {"uid": foreign["uid"], "stance": "managed", "status": "Active", "outputFields": {"endpoint": "mine"}}
     scope = {"scope": lease["scope"], "token": lease["token"], "version": 10**6, "changes": [change]}
     agent = links.agents["west"].settings.agent_id
-    links.as_agent("west", "/agent/report", {"agentId": agent, "lastSeen": told(links.api), "scopes": [scope]})
+    links.as_agent(
+        "west", "/agent/report", {"agentId": agent, "lastSeen": last_seen_json(links.api), "scopes": [scope]}
+    )
     component = foreign["declaration"]["id"]
     assert links.component("ls-a", component)["outputFields"].get("endpoint") != "mine"

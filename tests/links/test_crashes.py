@@ -68,7 +68,7 @@ def test_an_agent_that_dies_around_a_half_leaves_nothing_double_and_nothing_behi
         links.cycle("east")
     links.restart_agent(provider, _dies_after(reports))
     links.cycle(provider)
-    ran = links.east.halves["grant"] if provider == "east" else links.west.halves["use"]
+    ran = links.east.handler_runs["grant"] if provider == "east" else links.west.handler_runs["use"]
     assert ran == (reports if provider == "east" else min(reports, ran))
     links.restart_agent(provider)
     if stays:
@@ -123,7 +123,7 @@ def test_a_tag_removed_between_the_look_and_the_write_stops_the_half(links: Worl
     links.deploy("ls-a", database(), APP)
     links.cycle("east")
     links.east.before.clear()
-    assert not links.east.halves["grant"]
+    assert not links.east.handler_runs["grant"]
     (entry,) = links.journal("ls-a", "db")
     assert entry["outcome"] == "abandoned"
     assert "managed-by" not in entry["tags"], "the tags are those seen right before it"
@@ -154,7 +154,7 @@ def test_the_guard_of_a_revoke_sees_what_people_did_a_moment_before(links: World
     links.deploy("ls-a", database(), workload("app"))
     links.cycle("east")
     links.east.before.clear()
-    assert not links.east.halves["withdraw"]
+    assert not links.east.handler_runs["withdraw"]
 
 
 @pytest.mark.rule("C7")

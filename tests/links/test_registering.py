@@ -12,7 +12,7 @@ from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.offers.link import Handler, Handlers, InboundLink, Published, inbound, outbound
 from fractal_cloud.offers.registry import ENTRY_POINTS, Registry, _other_modules
 from tests.links import east, west
-from tests.links.halves import Anything
+from tests.links.link_handlers import Anything
 from tests.links.world import World, link, workload
 from tests.links.world import world as make_world
 

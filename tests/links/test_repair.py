@@ -50,11 +50,11 @@ def test_only_what_is_damaged_is_repaired_and_it_is_journalled(links: World) -> 
     links.deploy("ls-a", database(), *many)
     links.settle()
     links.cycle()
-    links.east.halves.clear()
+    links.east.handler_runs.clear()
     before = len(links.journal("ls-a", "db"))
     del links.east.named("db").roles["app-3@x"]
     links.cycle("east")
-    assert links.east.halves["grant"] == 1
+    assert links.east.handler_runs["grant"] == 1
     entries = links.journal("ls-a", "db")
     assert len(entries) == before + 1
     assert entries[0]["outcome"] == "done"
@@ -63,10 +63,10 @@ def test_only_what_is_damaged_is_repaired_and_it_is_journalled(links: World) -> 
 @pytest.mark.rule("L14", "S0")
 def test_what_cannot_be_checked_is_not_taken_for_gone(links: World) -> None:
     _deployed(links)
-    links.east.halves.clear()
+    links.east.handler_runs.clear()
     links.east.failing["list roles"] = Unreadable("no answer")
     results = links.cycle("east")
-    assert links.east.halves["grant"] == 0
+    assert links.east.handler_runs["grant"] == 0
     assert not any(result.writes for result in results)
 
 

@@ -14,7 +14,7 @@ from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.offers.secret import SealingKey, Secret, is_sealed, seal, without_secrets
 from tests.links import east, west
-from tests.links.halves import Anything
+from tests.links.link_handlers import Anything
 from tests.links.world import World, database, link, workload
 from tests.links.world import world as make_world
 
@@ -152,11 +152,11 @@ def test_a_new_key_of_an_agent_changes_nothing_once_the_secret_has_arrived(links
     password = links.east.named("db").roles["app@x"].password
     assert "linkedCredentials.app.sealed" not in before, "what has arrived is not left lying about"
     links.restart_agent("west")
-    links.east.halves.clear()
+    links.east.handler_runs.clear()
     links.settle()
     assert links.fields("ls-a", "db") == before
     assert links.east.named("db").roles["app@x"].password == password
-    assert not links.east.halves["grant"]
+    assert not links.east.handler_runs["grant"]
 
 
 @pytest.mark.rule("L9")

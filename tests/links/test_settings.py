@@ -13,7 +13,7 @@ from fractal_cloud.model.errors import LinkSettingsError
 from fractal_cloud.model.link import LinkSettings, LinkSettingsValidator
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.registry import Registry
-from tests.links import east, halves, west
+from tests.links import east, link_handlers, west
 from tests.links.world import World, database, gateway, link, workload
 from tests.links.world import world as make_world
 
@@ -157,11 +157,11 @@ def test_a_handler_says_whether_a_target_that_published_nothing_means_failure(tm
         source=west.WestWorkload,
         target=east.EastDatabase,
         link_type="databaseLink",
-        settings=halves.DatabaseLink,
+        settings=link_handlers.DatabaseLink,
         if_missing="fail",
-    )(halves.use)
-    eager.revokes(halves.stop_using)
-    eager.verifies(halves.used)
+    )(link_handlers.use)
+    eager.revokes(link_handlers.stop_using)
+    eager.verifies(link_handlers.used)
     registry.handlers._by_claim["outbound", "Toy.WestWorkload", "Toy.EastDatabase"] = eager
     assert eager.contract().if_missing == "fail"
     with make_world(tmp_path, registry) as world:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractal_cloud.offers.link import inbound, outbound
 from fractal_cloud.offers.offer import Provider
-from tests.links import clouds, halves
+from tests.links import clouds
+from tests.links import link_handlers as handlers
 from tests.links.offers import Database, Gateway, ToyOffer, Workload, WorkloadOffer
 
 west = Provider("west", "West", lambda: clouds.ToySession(clouds.STORES["west"]))
@@ -52,30 +53,32 @@ class WestGatewayOffer(ToyOffer[WestGateway]):
     title = "Gateway"
 
 
-grant = inbound(source="*", target=WestDatabase, link_type="databaseLink", settings=halves.DatabaseLink)(halves.grant)
-grant.revokes(halves.withdraw)
-grant.verifies(halves.granted)
+grant = inbound(source="*", target=WestDatabase, link_type="databaseLink", settings=handlers.DatabaseLink)(
+    handlers.grant
+)
+grant.revokes(handlers.withdraw)
+grant.verifies(handlers.granted)
 
 use_east = outbound(
-    source=WestWorkload, target="Toy.EastDatabase", link_type="databaseLink", settings=halves.DatabaseLink
-)(halves.use)
+    source=WestWorkload, target="Toy.EastDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
+)(handlers.use)
 use_west = outbound(
-    source=WestWorkload, target="Toy.WestDatabase", link_type="databaseLink", settings=halves.DatabaseLink
-)(halves.use)
+    source=WestWorkload, target="Toy.WestDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
+)(handlers.use)
 for use in (use_east, use_west):
-    use.revokes(halves.stop_using)
-    use.verifies(halves.used)
+    use.revokes(handlers.stop_using)
+    use.verifies(handlers.used)
 
-open_route = inbound(source="*", target=WestGateway, link_type="routeLink", settings=halves.RouteLink)(
-    halves.open_route
+open_route = inbound(source="*", target=WestGateway, link_type="routeLink", settings=handlers.RouteLink)(
+    handlers.open_route
 )
-open_route.revokes(halves.close_route)
-open_route.verifies(halves.routes_open)
+open_route.revokes(handlers.close_route)
+open_route.verifies(handlers.routes_open)
 know_route_east = outbound(
-    source=WestWorkload, target="Toy.EastGateway", link_type="routeLink", settings=halves.RouteLink
-)(halves.know_route)
+    source=WestWorkload, target="Toy.EastGateway", link_type="routeLink", settings=handlers.RouteLink
+)(handlers.know_route)
 know_route_west = outbound(
-    source=WestWorkload, target="Toy.WestGateway", link_type="routeLink", settings=halves.RouteLink
-)(halves.know_route)
+    source=WestWorkload, target="Toy.WestGateway", link_type="routeLink", settings=handlers.RouteLink
+)(handlers.know_route)
 
-greet = outbound(source=WestWorkload, target="*", link_type="greetLink", settings=halves.Anything)(halves.greet)
+greet = outbound(source=WestWorkload, target="*", link_type="greetLink", settings=handlers.Anything)(handlers.greet)

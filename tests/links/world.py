@@ -21,7 +21,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.registry import Registry
-from tests import quick
+from tests import library_caches
 from tests.links import clouds, east, west
 from tests.links.clouds import Store
 
@@ -54,7 +54,9 @@ class World:
     def open_control_plane(self, name: str = "control.db") -> None:
         """Start a control plane on a database file, and the agents with it."""
         settings = ControlSettings(
-            database_url=quick.database(self.folder / name), admin_token=ADMIN_TOKEN, cycle_seconds=self.cycle_seconds
+            database_url=library_caches.database(self.folder / name),
+            admin_token=ADMIN_TOKEN,
+            cycle_seconds=self.cycle_seconds,
         )
         self.app = create_app(settings)
         self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})

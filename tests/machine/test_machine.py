@@ -37,7 +37,7 @@ from tests.machine.deeds import Deed, Interruption, anything, deployments, inter
 from tests.machine.hanging import CALL_SECONDS, HANGS, Hanging
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
-from tests.orphaned import assert_nothing_is_orphaned
+from tests.orphans import assert_nothing_is_orphaned
 from tests.world import Person, World
 from tests.world import world as make_world
 

@@ -31,7 +31,7 @@ from tests.faults.effects import Fault, Killed
 from tests.machine.deeds import Deed, Interruption
 from tests.machine.rest import assert_fits, come_to_rest, components, line
 from tests.offers.suites import MakesAnew, Stage, Suite, suites
-from tests.orphaned import assert_nothing_is_orphaned
+from tests.orphans import assert_nothing_is_orphaned
 
 LIVE_SYSTEMS = ("ls-a", "ls-b")
 NAMES = ("shared", "own-a", "own-b")

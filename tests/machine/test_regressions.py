@@ -10,7 +10,7 @@ import pytest
 from fractal_sandbox import Sandbox
 from tests.machine import rest
 from tests.offers.suites import suites
-from tests.sharing.looking import is_there
+from tests.sharing.aws_state import is_there
 from tests.world import World, subnet, vpc
 
 

@@ -13,7 +13,7 @@ from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
 from tests.offers.suites import Stage, Suite, kinds
 from tests.offers.test_identity import next_second
-from tests.orphaned import assert_nothing_is_orphaned
+from tests.orphans import assert_nothing_is_orphaned
 
 PLATFORM, TEAM = "ls-platform", "ls-team"
 

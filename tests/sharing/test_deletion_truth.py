@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.sharing.looking import is_there, writes
+from tests.sharing.aws_state import is_there, writes
 from tests.world import World, security_group, subnet, vpc
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sharing.looking import is_there
+from tests.sharing.aws_state import is_there
 from tests.world import World, security_group, subnet, vpc
 
 ONE_BY_ONE = (

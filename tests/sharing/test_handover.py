@@ -10,7 +10,7 @@ import pytest
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
-from tests.sharing.looking import is_there, vpcs, writes
+from tests.sharing.aws_state import is_there, vpcs, writes
 from tests.world import ADMIN_TOKEN, World, subnet, vpc
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sharing.looking import kinds, vpcs, writes
+from tests.sharing.aws_state import kinds, vpcs, writes
 from tests.world import World, security_group, subnet, vpc
 
 

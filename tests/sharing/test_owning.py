@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sharing.looking import has_dns, is_there
+from tests.sharing.aws_state import has_dns, is_there
 from tests.world import World, vpc
 
 

@@ -28,7 +28,7 @@ from fractal_cloud.model.wire import (
 )
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.rules.identify import identities
-from tests.seen import last_seen
+from tests.last_seen import last_seen
 
 Json = dict[str, Any]
 TOKEN = "admin"

@@ -18,7 +18,7 @@ from fractal_cloud.control.store.schema import agent_reaches
 from fractal_cloud.control.store.work import empty_work
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Claim, Claimed, Heartbeat, Reach, Registration
-from tests.seen import last_seen
+from tests.last_seen import last_seen
 from tests.store.playing import CATALOG, TOKEN, Clock, World, net
 
 

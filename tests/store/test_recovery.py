@@ -15,7 +15,7 @@ from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.control.store.schema import events
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import Intent, JournalEntry, LastSeen, RequestKind
-from tests.seen import last_seen
+from tests.last_seen import last_seen
 from tests.store.playing import CATALOG, Player, World, net
 
 SAYS: dict[str, Callable[[Player], object]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from tests.faults.worlds import FaultyWorld
-from tests.glass.printed import Run, commands
+from tests.glass.printed_commands import Run, commands
 
 NAME = "mine"
 Lines = Callable[[str], Sequence[str]]

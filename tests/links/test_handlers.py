@@ -9,7 +9,7 @@ import pytest
 
 from fractal_cloud.model.wire import Wait
 from fractal_cloud.offers.link import InboundLink
-from tests.links.halves import Anything
+from tests.links.link_handlers import Anything
 from tests.links.world import World, database, gateway, link, workload
 
 APP = workload("app", link("db", database="orders"))
@@ -62,7 +62,7 @@ def test_a_link_never_orders_creation_and_a_mutation_completes_although_it_waits
     assert "link to 'db': 'db' has published nothing for it yet" in links.message("ls-a", "app")
     links.start_agent("east")
     links.cycle("east")
-    links.east.halves.clear()
+    links.east.handler_runs.clear()
     links.kill_agent("west")
     links.cycle("east")
     waiting = links.mutation("ls-a", mutation)
@@ -80,12 +80,12 @@ def test_settled_links_run_no_half_write_nothing_and_report_nothing(links: World
     links.settle()
     links.cycle()
     for store in (links.east, links.west):
-        store.halves.clear()
+        store.handler_runs.clear()
         store.calls.clear()
     results = links.cycle()
     assert not any(result.changes or result.writes for result in results)
-    assert links.east.halves == {"granted": 1, "routes_open": 1}
-    assert links.west.halves == {"used": 1}
+    assert links.east.handler_runs == {"granted": 1, "routes_open": 1}
+    assert links.west.handler_runs == {"used": 1}
     assert set(links.west.calls) == {"list Toy.WestWorkload", "list secrets"}
 
 
@@ -172,7 +172,7 @@ def test_a_plan_runs_no_half_and_writes_nothing(links: World) -> None:
     links.deploy("ls-a", database(), workload("app"))
     links.settle()
     for store in (links.east, links.west):
-        store.halves.clear()
+        store.handler_runs.clear()
         store.calls.clear()
     answers: list[dict[str, object]] = []
     body = {"id": "ls-a", "components": [database(), APP]}
@@ -182,6 +182,6 @@ def test_a_plan_runs_no_half_and_writes_nothing(links: World) -> None:
         links.cycle()
     asking.join()
     assert answers
-    assert not links.east.halves["grant"]
-    assert not links.west.halves["use"]
+    assert not links.east.handler_runs["grant"]
+    assert not links.west.handler_runs["use"]
     assert not {"update", "put_role", "put_secret", "tag"} & (set(links.east.calls) | set(links.west.calls))

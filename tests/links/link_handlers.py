@@ -48,7 +48,7 @@ def role_name(link: InboundLink[DatabaseLink]) -> str:
 def grant(link: InboundLink[DatabaseLink]) -> Published | None:
     """Make a role for the source. Its password stays in the database, in a secret of this cloud, or travels sealed."""
     store = _store(link)
-    store.halves["grant"] += 1
+    store.handler_runs["grant"] += 1
     if link.previous is not None and link.previous.database != link.settings.database:
         store.drop_role(link.there.resource_id, f"{link.source_id}@{link.previous.database}")
     name = role_name(link)
@@ -76,7 +76,7 @@ def grant(link: InboundLink[DatabaseLink]) -> Published | None:
 def withdraw(link: InboundLink[DatabaseLink]) -> None:
     """Drop the role, and the secret of this cloud."""
     store = _store(link)
-    store.halves["withdraw"] += 1
+    store.handler_runs["withdraw"] += 1
     if link.sighting is not None:
         store.drop_role(link.sighting.resource_id, role_name(link))
     store.drop_secret(f"toy-{store.name}:{link.mark}")
@@ -85,7 +85,7 @@ def withdraw(link: InboundLink[DatabaseLink]) -> None:
 def granted(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[DatabaseLink]]:
     """Those whose role is still there: one call for all."""
     store = _store(links[0])
-    store.halves["granted"] += 1
+    store.handler_runs["granted"] += 1
     store.call("list roles")
     for link in links:
         role = store.things[link.there.resource_id].roles.get(str(link.fields["user"]))
@@ -100,7 +100,7 @@ def granted(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[
 def use(link: OutboundLink[DatabaseLink]) -> Published | None:
     """Tell the workload where the database is; a password that came sealed goes into a secret of this cloud."""
     store = _store(link)
-    store.halves["use"] += 1
+    store.handler_runs["use"] += 1
     told = link.published
     if "user" not in told:
         return None
@@ -119,14 +119,14 @@ def use(link: OutboundLink[DatabaseLink]) -> Published | None:
 def stop_using(link: OutboundLink[DatabaseLink]) -> None:
     """Forget the secret."""
     store = _store(link)
-    store.halves["stop_using"] += 1
+    store.handler_runs["stop_using"] += 1
     store.drop_secret(f"toy-{store.name}:{link.mark}")
 
 
 def used(links: Sequence[OutboundLink[DatabaseLink]]) -> Iterator[OutboundLink[DatabaseLink]]:
     """Those whose secret is still kept."""
     store = _store(links[0])
-    store.halves["used"] += 1
+    store.handler_runs["used"] += 1
     store.call("list secrets")
     for link in links:
         name = str(link.fields["secretName"])
@@ -140,7 +140,7 @@ def used(links: Sequence[OutboundLink[DatabaseLink]]) -> Iterator[OutboundLink[D
 def open_route(link: InboundLink[RouteLink]) -> Published:
     """Put a route into the gateway, under the link's mark."""
     store: Store = link.cloud.store
-    store.halves["open_route"] += 1
+    store.handler_runs["open_route"] += 1
     store.call("put_route")
     route = f"{link.settings.prefix}:{link.settings.port}"
     store.things[link.there.resource_id].routes[link.mark] = route
@@ -150,7 +150,7 @@ def open_route(link: InboundLink[RouteLink]) -> Published:
 def close_route(link: InboundLink[RouteLink]) -> None:
     """Take the route out."""
     store: Store = link.cloud.store
-    store.halves["close_route"] += 1
+    store.handler_runs["close_route"] += 1
     store.call("drop_route")
     if link.sighting is not None and link.sighting.resource_id in store.things:
         store.things[link.sighting.resource_id].routes.pop(link.mark, None)
@@ -159,7 +159,7 @@ def close_route(link: InboundLink[RouteLink]) -> None:
 def routes_open(links: Sequence[InboundLink[RouteLink]]) -> Iterator[InboundLink[RouteLink]]:
     """Those whose route stands."""
     store: Store = links[0].cloud.store
-    store.halves["routes_open"] += 1
+    store.handler_runs["routes_open"] += 1
     for link in links:
         wanted = f"{link.settings.prefix}:{link.settings.port}"
         if store.things[link.there.resource_id].routes.get(link.mark) == wanted:
@@ -169,7 +169,7 @@ def routes_open(links: Sequence[InboundLink[RouteLink]]) -> Iterator[InboundLink
 def know_route(link: OutboundLink[RouteLink]) -> Published | None:
     """Tell the workload under which address it is seen: nothing is made, so there is nothing to take back."""
     store: Store = link.cloud.store
-    store.halves["know_route"] += 1
+    store.handler_runs["know_route"] += 1
     return {"url": link.published["url"]} if "url" in link.published else None
 
 
@@ -179,5 +179,5 @@ def know_route(link: OutboundLink[RouteLink]) -> Published | None:
 def greet(link: OutboundLink[Anything]) -> Published:
     """Know another thing by its endpoint: needs nothing of the other half."""
     store: Store = link.cloud.store
-    store.halves["greet"] += 1
+    store.handler_runs["greet"] += 1
     return {"endpoint": str(link.outputs.get("endpoint", "")), "cross": link.is_cross_cloud()}

@@ -1,4 +1,4 @@
-"""What an agent that has just registered remembers of a control plane, for tests that speak in an agent's place."""
+"""The last event that a newly registered agent has seen, for tests that call the agent's API themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def last_seen(store: Store) -> LastSeen:
         return incarnations.newest(tx)
 
 
-def told(client: TestClient) -> dict[str, Any]:
-    """The same, as it stands on the wire, of the control plane that a client speaks to."""
+def last_seen_json(client: TestClient) -> dict[str, Any]:
+    """The same as JSON, of the control plane that a client speaks to."""
     app: Any = client.app
     return last_seen(app.state.store).to_json()

@@ -1,4 +1,7 @@
-"""Which rules were proven on which cloud, by tests that passed: told by a run, for the matrix of docs/providers.md."""
+"""Records which rules passing tests proved on which cloud, for the matrix of docs/providers.md.
+
+The rules are those of the tests' `rule` marks; `scripts/matrix.py` turns the written file into the matrix.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ HOME = "aws"
 GLASS = "/glass/test_with_"
 
 
-def note(items: Iterable[pytest.Item]) -> None:
-    """Have every test say which rules it proves, and where."""
+def record_rules(items: Iterable[pytest.Item]) -> None:
+    """Add to every test the rules that it proves and the provider, as properties of its report."""
     for item in items:
         rules = sorted({rule for mark in item.iter_markers("rule") for rule in mark.args})
         if rules:
@@ -26,7 +29,7 @@ def note(items: Iterable[pytest.Item]) -> None:
 
 
 def provider_of(item: pytest.Item) -> str:
-    """The provider a test is about: by its parameters, by its file's own word for it, or by its folder."""
+    """The provider a test is about: by its parameters, its module's PROVIDER, or its folder."""
     values = [value for value in getattr(getattr(item, "callspec", None), "params", {}).values() if _is_name(value)]
     for value in values:
         if value in suites():
@@ -43,15 +46,15 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str)
 
 
-def write(path: Path, reports: Iterable[Any]) -> None:
+def write_matrix(path: Path, reports: Iterable[Any]) -> None:
     """Count what passed: tests by provider and rule, and by provider and command line."""
     rules: dict[str, Counter[str]] = defaultdict(Counter)
     clis: dict[str, Counter[str]] = defaultdict(Counter)
     for report in reports:
-        told = dict(report.user_properties)
-        if report.when != "call" or "rules" not in told:
+        properties = dict(report.user_properties)
+        if report.when != "call" or "rules" not in properties:
             continue
-        rules[told["provider"]].update(told["rules"].split())
+        rules[properties["provider"]].update(properties["rules"].split())
         if GLASS in report.nodeid:
-            clis[told["provider"]][report.nodeid.partition(GLASS)[2].partition(".py")[0]] += 1
+            clis[properties["provider"]][report.nodeid.partition(GLASS)[2].partition(".py")[0]] += 1
     path.write_text(json.dumps({"rules": rules, "commandLines": clis}, indent=2, sort_keys=True) + "\n")

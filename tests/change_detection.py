@@ -1,6 +1,6 @@
-"""Checks every cycle that judges only some: whoever was left out would have been judged just as before.
+"""Checks the agent's change detection: a component that a cycle skipped would have been judged as before.
 
-What is left out is the agent's own idea of what may concern whom (``agent/stirring.py``); here everybody is judged.
+Which components a cycle judges is decided by ``agent/change_detection.py``; here all others are judged as well.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from fractal_cloud.rules.remember import remember
 
 
 @contextmanager
-def nobody_missed() -> Iterator[list[str]]:
-    """Collect everybody who was left out of a cycle, and should not have been."""
+def collect_missed_components() -> Iterator[list[str]]:
+    """Collect every component that a cycle skipped although its judgement had changed."""
     missed: list[str] = []
     judge_affected = Cycle._judge_affected
 
     def checked(cycle: Cycle) -> dict[str, Judgement] | None:
         judgements = judge_affected(cycle)
         evaluator, held = cycle._evaluator, cycle._held
-        left_out = [] if judgements is None else [t for t in held.tracked.values() if t.uid not in judgements]
-        for tracked in left_out:
+        skipped = [] if judgements is None else [t for t in held.tracked.values() if t.uid not in judgements]
+        for tracked in skipped:
             view = evaluator.view(tracked)
             judgement = judge(tracked, view, evaluator.circumstances(tracked, view))
             memory = remember(tracked, view, judgement)

@@ -1,7 +1,7 @@
-"""What tests make again and again, and vendors' libraries make slowly: made once for all tests of a process.
+"""Caches what vendors' libraries build slowly and tests need again and again, once for all tests of a process.
 
-Nothing of ours is replaced here, and nothing that a test could change is shared: descriptions of services, clients
-that know an address and a key, compiled statements, what a route expects, and the file of an empty database.
+No code of the product is replaced here, and nothing that a test could change is shared: descriptions of services,
+clients that know an address and a key, compiled statements, what a route expects, and the file of an empty database.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def client(service: str, region: str, url: str, access_key: str, secret_key: str
 
 
 def connect_once(session: AwsSession) -> None:
-    """Take the clients of a former session with the same settings: making them takes longer than most tests."""
+    """Reuse the clients of a former session with the same settings: making them is slower than most tests."""
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
     key = (os.getpid(), cloud.READ_ATTEMPTS, *settings)  # a forked process must not write to its parent's connections
     if key not in _sessions:
