@@ -26,7 +26,7 @@ from fractal_cloud.model.catalog import TypeFacts  # noqa: E402
 from fractal_cloud.model.link import ANY_TYPE, LinkContract  # noqa: E402
 from fractal_cloud.model.wording import FACTS, describe, resolve  # noqa: E402
 from fractal_cloud.offers.link_types import WorkloadSource  # noqa: E402
-from fractal_cloud.offers.linking import HALVES  # noqa: E402
+from fractal_cloud.offers.link_validation import DIRECTIONS  # noqa: E402
 from fractal_cloud.offers.offer import AnyOffer, Recognition  # noqa: E402
 from fractal_cloud.offers.registry import installed  # noqa: E402
 
@@ -399,7 +399,7 @@ def _proof(offer: AnyOffer) -> str:
     needed = ["a direct read by its id"]
     if offer.read_needs_parent:
         needed[0] += ", or its parent being gone"
-    if offer.denial_looks_absent:
+    if offer.not_found_may_mean_denied:
         needed.append("a complete list in the same cycle, because «not found» may mean «not authorised»")
     if offer.rename_changes_id:
         needed.append("a list without an unknown resource of the same owner, because renaming or moving changes its id")
@@ -490,7 +490,7 @@ def matrix(offers: Sequence[AnyOffer], sdk: Sdk) -> str:
         return f"[{offer.title}]({offer.provider}/{sdk.slug(offer)}.md)"
 
     def cell(source: AnyOffer, target: AnyOffer) -> str:
-        inbound, outbound = (handlers.find(half, source.type, target.type) for half in HALVES)
+        inbound, outbound = (handlers.find(half, source.type, target.type) for half in DIRECTIONS)
         found = inbound or outbound
         if found is None:
             return ""

@@ -360,7 +360,7 @@ def test_what_nobody_foresaw_in_a_direct_read_is_unreadable(stage: Stage, monkey
 class Denying(ItemOffer):
     """Whose «not found» may mean «not authorised»."""
 
-    denial_looks_absent = True
+    not_found_may_mean_denied = True
 
 
 @pytest.mark.rule("O17")

@@ -9,7 +9,7 @@ import pytest
 from fractal_cloud import storage
 from fractal_cloud.custom_workloads import kubernetes
 from fractal_cloud.model.declaration import LiveSystemDeclaration
-from fractal_cloud.offers.linking import LinkChecks
+from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.registry import installed
 from scripts.reference import FOLDER, pages
 

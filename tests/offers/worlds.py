@@ -55,7 +55,7 @@ def through_the_door(patch: pytest.MonkeyPatch, effects: Effects) -> None:
         return answer
 
     patch.setattr(RestClient, "send", send)
-    patch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
+    patch.setattr(rest, "READ_BACKOFF", (0.0, 0.0))
 
 
 @contextmanager

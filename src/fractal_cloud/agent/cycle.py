@@ -201,7 +201,7 @@ class Cycle:
         for tracked in self._held.tracked.values():
             if tracked.given_up and self._evaluator.view(tracked).error is None:
                 self._held.reads_since.setdefault(tracked.uid, AbsentReads()).count_one(at)
-            is_counted = tracked.memory.intent is not None or self._offer(tracked).denial_looks_absent
+            is_counted = tracked.memory.intent is not None or self._offer(tracked).not_found_may_mean_denied
             if is_counted and self._evaluator.view(tracked).presence is Presence.ABSENT:
                 counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
             elif counts:

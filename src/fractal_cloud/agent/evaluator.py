@@ -234,7 +234,7 @@ class Evaluator:
         a rename changes the id, only if nothing of this LiveSystem's lies about that no component names.
         """
         offer = self._offers[tracked.type].offer
-        if offer.denial_looks_absent and not self._is_unseen_long_enough(tracked):
+        if offer.not_found_may_mean_denied and not self._is_unseen_long_enough(tracked):
             return ABSENT
         renamed = self._renamed(tracked) if offer.rename_changes_id else None
         return GONE if renamed is None else found_elsewhere(renamed)

@@ -43,8 +43,10 @@ class Caller:
 
 def find() -> Caller:
     """The credentials of this process; raises ``Denied``, saying what is missing."""
-    told = _told_by_file()
-    found = {name: os.environ.get(variable) or told.get(name) or usual for name, (variable, usual) in _SETTINGS.items()}
+    from_file = _read_config_file()
+    found = {
+        name: os.environ.get(variable) or from_file.get(name) or usual for name, (variable, usual) in _SETTINGS.items()
+    }
     missing = [_SETTINGS[name][0] for name, value in found.items() if not value]
     if missing:
         raise Denied(
@@ -54,7 +56,7 @@ def find() -> Caller:
     return Caller(found["clientId"], found["clientSecret"], found["baseUrl"], found["tokenIssuerUrl"])
 
 
-def _told_by_file() -> dict[str, str]:
+def _read_config_file() -> dict[str, str]:
     path = Path.home() / FILE
     try:
         text = path.read_text()
@@ -63,14 +65,14 @@ def _told_by_file() -> dict[str, str]:
     except OSError as error:
         raise Denied(f"{path} cannot be read: {error.strerror}") from error
     try:
-        told: Any = yaml.safe_load(text) or {}
+        settings: Any = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
         raise Denied(f"{path} is no YAML: write it again with `acloud config set`") from error
-    return {name: str(told[name]) for name in _SETTINGS if told.get(name)} if isinstance(told, dict) else {}
+    return {name: str(settings[name]) for name in _SETTINGS if settings.get(name)} if isinstance(settings, dict) else {}
 
 
 class _Issuer(Dialect):
-    """The token endpoint: nobody is authorised yet, and a refusal is told in OAuth's words."""
+    """The token endpoint: nobody is authorised yet, and a refusal has OAuth's form."""
 
     provider = "aruba"
 
@@ -80,8 +82,8 @@ class _Issuer(Dialect):
     def said(self, answer: Answer) -> tuple[str, str]:
         """OAuth's error and its description."""
         body = answer.body()
-        told = body if isinstance(body, dict) else {}
-        return str(told.get("error") or ""), str(told.get("error_description") or "no token was issued")
+        error = body if isinstance(body, dict) else {}
+        return str(error.get("error") or ""), str(error.get("error_description") or "no token was issued")
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """Wrong credentials are a matter of rights; anything else says nothing about anything."""
@@ -129,9 +131,9 @@ class Tokens:
         answer = self._client.send(call)
         if not answer.is_good:
             raise self._client.dialect.error_of(answer)
-        told = answer.item()
-        if not isinstance(told.get("access_token"), str):
+        issued = answer.item()
+        if not isinstance(issued.get("access_token"), str):
             raise Unreadable("the token endpoint of Aruba Cloud answered without a token")
-        self._token = told["access_token"]
-        seconds = float(told.get("expires_in") or 0.0)
+        self._token = issued["access_token"]
+        seconds = float(issued.get("expires_in") or 0.0)
         self._good_until = time.monotonic() + max(seconds - EARLY_SECONDS, seconds / 2)

@@ -45,7 +45,7 @@ def provide(link: InboundLink[DatabaseLink], server: Server, keep: Keep | None) 
     return common | dict(transfer_secret(link, is_known=is_known, bring=lambda password: grant(server, role, password)))
 
 
-def take_back(link: InboundLink[DatabaseLink], server: Server) -> None:
+def revoke_access(link: InboundLink[DatabaseLink], server: Server) -> None:
     """Drop the role; whatever it made in the database stays."""
     databases = {link.settings.database} | ({link.previous.database} if link.previous is not None else set())
     revoke(server, role_of(link), databases)

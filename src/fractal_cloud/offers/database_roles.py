@@ -51,20 +51,20 @@ class Server:
         """The server that a connection string names."""
         psycopg = _psycopg()
         try:
-            told = psycopg.conninfo.conninfo_to_dict(dsn)
-            port = int(str(told.get("port", 5432)))
+            parts = psycopg.conninfo.conninfo_to_dict(dsn)
+            port = int(str(parts.get("port", 5432)))
         except (psycopg.Error, ValueError):
             # Nothing of what was said of it goes on: the string holds a password.
             text = "the connection string of the database cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DB"
             raise Invalid(text) from None
         return cls(
-            host=str(told.get("host", "localhost")),
+            host=str(parts.get("host", "localhost")),
             port=port,
-            user=str(told.get("user", "postgres")),
-            password=Secret(str(told.get("password", ""))),
-            database=str(told.get("dbname", "postgres")),
-            sslmode=str(told.get("sslmode", "prefer")),
-            meant_for=str(told.get("application_name", "")),
+            user=str(parts.get("user", "postgres")),
+            password=Secret(str(parts.get("password", ""))),
+            database=str(parts.get("dbname", "postgres")),
+            sslmode=str(parts.get("sslmode", "prefer")),
+            meant_for=str(parts.get("application_name", "")),
         )
 
 
@@ -91,7 +91,7 @@ class Role:
 
 
 def dsn_setting(live_system_id: str, component_id: str) -> str:
-    """The environment variable that may hold the connection string of one database, for servers no cloud tells."""
+    """Name the environment variable that may hold one database's connection string, for servers no cloud reports."""
     name = f"{live_system_id}_{component_id}".upper().replace("-", "_")
     return f"FRACTAL_POSTGRES_DSN_{name}"
 

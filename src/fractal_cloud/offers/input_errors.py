@@ -13,7 +13,7 @@ _MAX_GUESSES: Final = 50
 
 
 class InputErrors:
-    """The faults found so far: the first word on each path counts."""
+    """The errors found so far: the first one on each path counts."""
 
     def __init__(self) -> None:
         self._by_path: dict[str, InputError] = {}
@@ -22,7 +22,7 @@ class InputErrors:
 
     @property
     def found(self) -> list[InputError]:
-        """Every fault, in the order in which they were found."""
+        """Every error, in the order in which they were found."""
         return list(self._by_path.values())
 
     def add(self, path: str, message: str) -> None:
@@ -32,15 +32,15 @@ class InputErrors:
 
     def extend(self, base: str, found: Iterable[tuple[Path, str]]) -> None:
         """Note messages by their paths below a place."""
-        for fault in faults_at(base, found):
-            self.add(fault.path.removeprefix("."), fault.message)
+        for error in faults_at(base, found):
+            self.add(error.path.removeprefix("."), error.message)
 
     def has(self, path: str) -> bool:
         """Whether something is wrong at a path or anywhere below it."""
         return path in self._by_path or path in self._places
 
     def guess(self, word: str, options: Iterable[str]) -> str:
-        """«did you mean», for the first faults only: guessing takes long where there are many options."""
+        """«did you mean», for the first errors only: guessing takes long where there are many options."""
         self._guesses -= 1
         meant = closest(word, options) if self._guesses >= 0 else None
         return f": did you mean {meant!r}?" if meant else ""

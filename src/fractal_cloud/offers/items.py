@@ -24,8 +24,8 @@ def parse_each(
 ) -> Iterator[Sighting | UnreadItem]:
     """What each item of a list shows; one that cannot be understood is an ``UnreadItem``.
 
-    ``shown`` tells whose item it is: the id and the name, as a sighting of it would have them. Without them nothing is
-    decided for any component of the type. An error of the closed set is no matter of one item, and is raised.
+    ``shown`` returns the id and the name of the item's resource, as its sighting would have them. Without them nothing
+    is decided for any component of the type. An error of the closed set is no matter of one item, and is raised.
     """
     for item in items:
         try:

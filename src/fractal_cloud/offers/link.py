@@ -78,7 +78,7 @@ class Link(ABC, Generic[S]):
         return self.watch.note(Secret.new())
 
     def keep_secret(self, value: str) -> Secret:
-        """Take over a secret that a cloud or a store told."""
+        """Adopt a secret that a cloud or a secret store returned."""
         return self.watch.note(Secret(value))
 
     @property
@@ -184,7 +184,7 @@ class Handler(ABC):
         return function
 
     def verifies(self, function: F) -> F:
-        """Name the function that tells, for many links at once, which are still in place (L14).
+        """Name the function that returns, of many links at once, those that are still in place (L14).
 
         It gets all links of one scope for which this half published something, and returns those that need nothing,
         with as few calls as the cloud allows; it writes nothing. Whoever makes something needs one. A half without it
@@ -194,10 +194,10 @@ class Handler(ABC):
         return function
 
     def inspects(self, *, calls: int) -> Callable[[F], F]:
-        """Name the function that tells of one link whether what only a call for it alone shows is still in place.
+        """Name the function that checks one link for what only a call of its own can show to be in place.
 
         It is asked in turns, for as many links a cycle as the budget allows (S23); it writes nothing. ``calls``: how
-        many it makes. What can be told for many at once belongs into ``verifies``.
+        many it makes. What one call shows for many belongs into ``verifies``.
         """
 
         def register(function: F) -> F:
@@ -231,8 +231,8 @@ class Handler(ABC):
             schema = settings_schema(self.settings)
             aliases = {name: item.alias or name for name, item in self.settings.model_fields.items()}
             found = explain(error, settings, schema, aliases)
-            faults = "; ".join(f"{path_text(path).lstrip('.')} {text}" for path, text in found)
-            raise LinkSettingsError(f"the link from {source_id!r} to {target_id!r}: {faults}") from None
+            errors = "; ".join(f"{path_text(path).lstrip('.')} {text}" for path, text in found)
+            raise LinkSettingsError(f"the link from {source_id!r} to {target_id!r}: {errors}") from None
 
     def contract(self) -> LinkContract:
         """This half as plain data."""

@@ -56,7 +56,7 @@ class Session(ABC):
         """The accounts (or the like) really reached, by the names declarations call them; asked of the cloud.
 
         The empty name is the one that is meant where a declaration names none. Raises where none is reached, unless the
-        session can be told of hosts.
+        session accepts hosts.
         """
 
     def missing(self) -> Mapping[str, str]:
@@ -182,11 +182,11 @@ class Offer(ABC, Generic[C, K]):
 
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
-    ``ids_return``: a later resource may bear the same id, and the cloud reports nothing that tells the two apart. Where
-    this is False, either the id itself never returns, or ``Sighting.incarnation`` tells them apart.
+    ``ids_return``: a later resource may bear the same id, and nothing the cloud reports distinguishes the two. Where
+    this is False, either the id itself never returns, or ``Sighting.incarnation`` distinguishes them.
     ``rename_changes_id``: people can rename or move a resource so that its id changes; ``read`` by the old id then
     finds nothing, though the resource exists.
-    ``denial_looks_absent``: the cloud answers «not found» also where the credentials may not see the resource.
+    ``not_found_may_mean_denied``: the cloud answers «not found» also where the credentials may not see the resource.
     ``read_needs_parent``: the id is an address inside the parent: without the parent nothing can be read there.
     """
 
@@ -210,7 +210,7 @@ class Offer(ABC, Generic[C, K]):
     unguarded: ClassVar[frozenset[str]] = frozenset()
     ids_return: ClassVar[bool] = False
     rename_changes_id: ClassVar[bool] = False
-    denial_looks_absent: ClassVar[bool] = False
+    not_found_may_mean_denied: ClassVar[bool] = False
     read_needs_parent: ClassVar[bool] = False
 
     @property
@@ -312,7 +312,7 @@ class Offer(ABC, Generic[C, K]):
         return False
 
     def changed_by(self, cloud: K, sighting: Sighting, wanted: Wanted[C], names: Collection[str]) -> Mapping[str, str]:
-        """Who changed these parameters last, in words, as far as the cloud tells (S27)."""
+        """Who changed these parameters last, in words, as far as the cloud reports it (S27)."""
         del cloud, sighting, wanted, names
         return {}
 

@@ -1,6 +1,6 @@
 """Whether a document is plain data that every part of the product can store, send and show.
 
-What the data means is not looked at here.
+What the data means is not checked here.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _map_errors(value: Mapping[object, object], path: Path, *, lines: bool) -> I
     for key, item in value.items():
         if not isinstance(key, str):
             yield path, f"has the key {shown(key)}: keys are text, put it in quotes"
-        elif faults := list(_text_errors(key, lines=False)):
-            yield path, f"has the key {shown(key)}, which {faults[0]}"
+        elif errors := list(_text_errors(key, lines=False)):
+            yield path, f"has the key {shown(key)}, which {errors[0]}"
         else:
             yield from plain_data_errors(item, (*path, key), lines=lines)
 

@@ -1,4 +1,4 @@
-"""How a cloud's refusal is told, the same for all providers: the vendor's cause, where to look it up, what follows.
+"""How a cloud's refusal is worded, the same for all providers: the vendor's cause, where to look it up, what follows.
 
 Which error of the closed set a refusal is, each provider decides from its vendor's own codes.
 """
@@ -31,19 +31,19 @@ _FOLLOWS: Final[dict[type[CloudError], str]] = {
     LimitReached: "raise the limit, or free something; it is tried again from time to time",
     Invalid: "correct the declaration and deploy again",
     NotFound: "it is looked for again",
-    Transient: "whether it took effect is unknown until the next look",
+    Transient: "whether it took effect is unknown until it is read again",
 }
 _READABLE: Final = (Throttled, Denied, NotFound, Unreadable)
 
 
-_LONGEST_SURPRISE: Final = 300
+_MAX_UNEXPECTED: Final = 300
 
 
 def describe_unexpected(error: BaseException) -> str:
-    """What nobody foresaw, in one short line that any program can show."""
+    """An unexpected error in one short line that any program can show."""
     words = "".join(char if char.isprintable() else " " for char in str(error))
-    told = f"{type(error).__name__}: {' '.join(words.split())}".removesuffix(": ")
-    return told if len(told) <= _LONGEST_SURPRISE else f"{told[:_LONGEST_SURPRISE]}…"
+    text = f"{type(error).__name__}: {' '.join(words.split())}".removesuffix(": ")
+    return text if len(text) <= _MAX_UNEXPECTED else f"{text[:_MAX_UNEXPECTED]}…"
 
 
 def when_read(kind: type[CloudError]) -> type[CloudError]:
@@ -54,9 +54,9 @@ def when_read(kind: type[CloudError]) -> type[CloudError]:
 def refusal(
     kind: type[CloudError], cause: str, *, provider: str, code: str = "", call: str = "", request_id: str = ""
 ) -> CloudError:
-    """The error to raise. The request id is not among its words: the same fault says the same in every cycle."""
-    told = " ".join(cause.split()).rstrip(". ") or "no reason was given"
+    """Return the error to raise. Its message has no request id: the same problem has the same words in every cycle."""
+    said = " ".join(cause.split()).rstrip(". ") or "no reason was given"
     where = ", ".join(part for part in (code, call) if part)
     follows = _FOLLOWS[kind].format(provider=provider)
-    cause = f"{told} ({where})"
+    cause = f"{said} ({where})"
     return kind(f"{cause}: {follows}", code=code, request_id=request_id, cause=cause)

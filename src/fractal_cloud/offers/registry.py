@@ -103,7 +103,7 @@ class Registry:
     def _home_of(self, handler: Handler) -> str:
         """The type with which a half is listed: the one it runs for, unless it comes with the package of the other.
 
-        Such a half is known wherever that package is, and nowhere else: so the same type is told alike by everybody.
+        Such a half is known wherever that package is, and nowhere else: so every process lists the same type alike.
         """
         own, other = handler.target, handler.source
         if handler.half == "outbound":
@@ -164,9 +164,9 @@ def _modules_in(package: ModuleType) -> Iterator[str]:
 
 
 def _loaded(entry: EntryPoint, name: str) -> ModuleType:
-    """A module of somebody else's package; whatever goes wrong in it is told with the package's name.
+    """A module of somebody else's package; whatever goes wrong in it is reported with the package's name.
 
-    Left out, its types would look as if nobody served them: so nothing starts until it is mended or removed.
+    Left out, its types would look as if nobody served them: so nothing starts until it is fixed or removed.
     """
     package = f"the package {entry.dist.name!r}" if entry.dist is not None else "a package"
     said = f"{package} announces {entry.name} = {entry.value!r} in {ENTRY_POINTS}"
@@ -176,7 +176,7 @@ def _loaded(entry: EntryPoint, name: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception as error:
         raise RegistrationError(
-            f"{said}, but {name} cannot be imported ({type(error).__name__}: {error}): mend or uninstall it"
+            f"{said}, but {name} cannot be imported ({type(error).__name__}: {error}): fix or uninstall it"
         ) from error
 
 

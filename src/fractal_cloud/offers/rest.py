@@ -1,4 +1,4 @@
-"""The one door to clouds that are reached over plain HTTP: it signs, sends, retries reads, and tells refusals apart.
+"""The one door to clouds that are reached over plain HTTP: it signs, sends, retries reads, and classifies refusals.
 
 A vendor differs by its ``Dialect``: how it authorises a request, where its request ids and error codes stand, and what
 they mean. What is asked of a cloud, and why, does not belong here.
@@ -32,13 +32,13 @@ from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.refusals import refusal, when_read
 
 READ_ATTEMPTS: Final = 3
-READ_PAUSES: Final = (0.2, 0.6)
+READ_BACKOFF: Final = (0.2, 0.6)
 CONNECTIONS: Final = 32
 CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 20.0
 WRITE_SECONDS: Final = 60.0
 MOST_PAGES: Final = 10_000
-LONGEST_PAUSE: Final = 3_600.0
+MAX_RETRY_AFTER: Final = 3_600.0
 _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
     401: Denied,
     403: Denied,
@@ -140,7 +140,7 @@ class Dialect(ABC):
         code, words = self.said(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
         if issubclass(kind, NotFound) and answer.is_page:
-            # A proxy or a portal on the way says so: whether it is there, nobody has told.
+            # A proxy or a portal on the way says so: whether it is there, the cloud has not said.
             kind, words = Transient, f"a page of HTML came instead of an answer: {answer.content[:80]!r}"
         if kind is NotFound and answer.call.is_read and not code:
             kind = Unreadable  # not in the vendor's format: something in between answered, and proves nothing (S0)
@@ -159,7 +159,7 @@ class Dialect(ABC):
     def retry_after(self, answer: Answer) -> float:
         """For how many seconds the vendor asks to be left alone, at most an hour; some have a header of their own."""
         said = answer.headers.get("retry-after", "")
-        return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
+        return min(float(said), MAX_RETRY_AFTER) if said.isascii() and said.isdigit() else 0.0
 
 
 @cache
@@ -188,7 +188,7 @@ class RestClient:
         """Let the connections go."""
         self._client.close()
 
-    # --- reading: tried again where there was no answer, or a fault of the server
+    # --- reading: retried where there was no answer, or an error of the server
 
     def read(self, path: str, query: Mapping[str, str] | None = None, **headers: str) -> Answer:
         """Read once and for all; raises an error of the closed set, ``NotFound`` where the cloud says so."""
@@ -266,11 +266,11 @@ class RestClient:
         return path
 
     def _read(self, call: Call) -> Answer:
-        for pause in (*READ_PAUSES[: READ_ATTEMPTS - 1], None):
+        for seconds in (*READ_BACKOFF[: READ_ATTEMPTS - 1], None):
             answer = self.send(call)
-            if pause is None or 0 < answer.status < 500:
+            if seconds is None or 0 < answer.status < 500:
                 return answer
-            time.sleep(pause)
+            time.sleep(seconds)
         raise AssertionError("the last attempt always returns")
 
     def _good(self, answer: Answer) -> Answer:

@@ -101,7 +101,7 @@ def seal(secret: Secret, public_key: str) -> str:
 
 @dataclass(slots=True)
 class Watch:
-    """The secrets one run of a handler has dealt with; none of them may stand in what it publishes."""
+    """The secrets that one run of a handler has had; none of them may be in what it publishes."""
 
     seen: list[Secret] = field(default_factory=list)
 

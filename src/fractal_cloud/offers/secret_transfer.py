@@ -18,7 +18,7 @@ from fractal_cloud.offers.secret import Secret
 def transfer_secret(link: InboundLink[Any], *, is_known: bool, bring: Callable[[Secret | None], None]) -> Published:
     """Bring what the source logs in as to what the link says; return what to publish of its secret.
 
-    ``is_known``: it is there already. ``bring`` makes or mends it; with a secret, it has that one from now on; with
+    ``is_known``: it is there already. ``bring`` makes or repairs it; with a secret, it has that one from now on; with
     None, it keeps the one it has. Raises ``LinkNotReady`` while no agent is there to seal for.
     """
     sent, received = link.fields.get("version"), link.published.get("received")

@@ -1,7 +1,7 @@
-"""What the pages of a list showed at the last look: a page that is told again word for word is not taken apart again.
+"""What the pages of a list showed when last read: an unchanged page is detected by its hash before it is parsed.
 
-Nothing is kept in the place of reading (O4): every page is asked for in every look, and recognised by a fingerprint of
-all that it lists. How a provider's answer is cut into what it lists and the rest (request ids, cursors, which differ in
+It replaces no read (O4): every page is requested in every observation, and recognised by a fingerprint of all that it
+lists. How a provider's answer is cut into what it lists and the rest (request ids, cursors, which differ in
 every answer and are always read for real) belongs beside that provider's session.
 """
 
@@ -28,9 +28,9 @@ def fingerprint(about: str, listed: bytes) -> bytes:
 
 
 class SeenPages:
-    """One look at one type, beside the last one: the sightings by id, and the pages by fingerprint.
+    """One observation of one type beside the last one: the sightings by id, and the pages by fingerprint.
 
-    ``pages`` are those of this look; they may stand for the next one only if the list was read to its end.
+    ``pages`` are those of this observation; they may stand for the next one only if the list was read to its end.
     """
 
     def __init__(self, seen: Mapping[str, Sighting] = _NOTHING, pages: Pages = _NO_PAGES) -> None:
@@ -39,7 +39,7 @@ class SeenPages:
         self.pages: dict[bytes, tuple[Sighting | UnreadItem, ...]] = {}
 
     def has_page(self, print_of_page: bytes) -> bool:
-        """Whether the last look showed this very page."""
+        """Whether the last observation had this very page."""
         return print_of_page in self._known
 
     def sightings(
@@ -57,10 +57,10 @@ class SeenPages:
         return shown
 
     def has_sighting(self, item: object) -> bool:
-        """Whether this very object is a sighting of the last look."""
+        """Whether this very object is a sighting of the last observation."""
         return isinstance(item, Sighting) and self._seen.get(item.resource_id) is item
 
     def intern(self, sighting: Sighting) -> Sighting:
-        """The sighting of the last look in the place of an equal one."""
+        """Return the last observation's sighting in place of an equal one."""
         known = self._seen.get(sighting.resource_id)
         return known if known is not None and known == sighting else sighting

@@ -1,4 +1,4 @@
-"""What every inbound half for an object store does alike where the source gets a key: made by the cloud, told once,
+"""What every inbound half for an object store does alike where the source gets a key: made by the cloud, shown once,
 sealed, and replaced only when nobody can have received the last one (L9).
 
 The id of the key is the version by which the two halves count; clouds allow two keys at a time, so the one in use stays
@@ -22,7 +22,7 @@ from fractal_cloud.offers.secret import Secret
 class Keys:
     """The keys of a link's identity: the ids of those there are, the oldest first, and how one is made and dropped.
 
-    ``make`` returns the id and the secret; the cloud tells the secret this once.
+    ``make`` returns the id and the secret; the cloud shows the secret this once.
     """
 
     there: Sequence[str]

@@ -30,8 +30,8 @@ def type_errors(brought: Sequence[TypeFacts], known: Mapping[str, TypeFacts]) ->
         if facts.type in seen:
             found.append(InputError(base, "stands twice: give every type once"))
         seen.add(facts.type)
-        faults = _schema_errors(json.dumps(facts.parameter_schema)) or _contradictions(facts, every)
-        found += [InputError(base + path, message) for path, message in faults]
+        errors = _schema_errors(json.dumps(facts.parameter_schema)) or _contradictions(facts, every)
+        found += [InputError(base + path, message) for path, message in errors]
     return found
 
 
@@ -107,7 +107,7 @@ def _contradictions(facts: TypeFacts, every: Mapping[str, TypeFacts]) -> Iterato
             at = f".parameterSchema.properties.{facts.realm}"
             yield at, f"needs {listed(lacking)} of {target}, which has {listed(every[target].outputs)}"
     for name, (target, output) in references.items():
-        # A type nobody has told of yet may come with another agent.
+        # A type that nobody has registered yet may come with another agent.
         if target in every and output not in every[target].outputs:
             outputs = listed(every[target].outputs) or "none"
             yield f".parameterSchema.properties.{name}", f"stands for {output!r} of {target}, which has {outputs}"

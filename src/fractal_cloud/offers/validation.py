@@ -13,7 +13,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Readoption
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.wording import shown
-from fractal_cloud.offers.components import Components, check_id, labels_of
+from fractal_cloud.offers.component_validation import Components, check_id, labels_of
 from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.rules.identify import find_identities, referenced
@@ -32,16 +32,16 @@ def check(
     """Check a declaration as it was sent, and return it with providers and referenced dependencies filled in.
 
     Parameters stay as declared: no default is added, because only what is declared is enforced. Raises
-    ``DeclarationError`` with every fault there is, each with its path and what to do.
+    ``DeclarationError`` with every error there is, each with its path and what to do.
     """
     if not isinstance(document, Mapping):
         what = "is missing: give" if document is None else f"is {shown(document)}: must be"
         raise DeclarationError([InputError("declaration", f"{what} an object with id and components")])
-    faults = InputErrors()
-    _check_live_system(document, expected_id, faults)
-    components = _check_components(document.get("components"), catalog, faults)
-    if faults.found:
-        raise DeclarationError(faults.found)
+    errors = InputErrors()
+    _check_live_system(document, expected_id, errors)
+    components = _check_components(document.get("components"), catalog, errors)
+    if errors.found:
+        raise DeclarationError(errors.found)
     return LiveSystemDeclaration(
         id=document["id"],
         environment=document.get("environment", "default"),
@@ -51,71 +51,71 @@ def check(
     )
 
 
-def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, faults: InputErrors) -> None:
-    faults.unknown_keys("", document, _KEYS)
-    check_id(document, "", faults)
+def _check_live_system(document: Mapping[Any, Any], expected_id: str | None, errors: InputErrors) -> None:
+    errors.unknown_keys("", document, _KEYS)
+    check_id(document, "", errors)
     given = document.get("id")
     if expected_id is not None and isinstance(given, str) and given != expected_id:
-        faults.add("id", f"is {shown(given)}, but it is deployed as {expected_id!r}: make both the same")
+        errors.add("id", f"is {shown(given)}, but it is deployed as {expected_id!r}: make both the same")
     environment = document.get("environment", "default")
     if not isinstance(environment, str) or not 0 < len(environment) <= MAX_ENVIRONMENT:
-        faults.add("environment", f"is {shown(environment)}: must be text of 1 to {MAX_ENVIRONMENT} characters")
+        errors.add("environment", f"is {shown(environment)}: must be text of 1 to {MAX_ENVIRONMENT} characters")
     if not isinstance(document.get("description", ""), str):
-        faults.add("description", f"is {shown(document['description'])}: must be text")
+        errors.add("description", f"is {shown(document['description'])}: must be text")
     readoption = document.get("readoption", "handshake")
     if readoption not in get_args(Readoption):
         options = " or ".join(repr(option) for option in get_args(Readoption))
-        faults.add("readoption", f"is {shown(readoption)}: must be {options}")
-    faults.extend("", plain_data_errors(document.get("description"), ("description",), lines=True))
+        errors.add("readoption", f"is {shown(readoption)}: must be {options}")
+    errors.extend("", plain_data_errors(document.get("description"), ("description",), lines=True))
     rest = {key: value for key, value in document.items() if key not in ("components", "description")}
-    faults.extend("", plain_data_errors(rest))
+    errors.extend("", plain_data_errors(rest))
 
 
 def _check_components(
-    given: object, catalog: Mapping[str, TypeFacts], faults: InputErrors
+    given: object, catalog: Mapping[str, TypeFacts], errors: InputErrors
 ) -> list[ComponentDeclaration]:
     if not isinstance(given, list):
-        faults.add("components", "is missing: give a list" if given is None else f"is {shown(given)}: must be a list")
+        errors.add("components", "is missing: give a list" if given is None else f"is {shown(given)}: must be a list")
         return []
     if len(given) > MAX_COMPONENTS:
-        faults.add("components", f"has {len(given)} entries: {MAX_COMPONENTS} are allowed, use several LiveSystems")
+        errors.add("components", f"has {len(given)} entries: {MAX_COMPONENTS} are allowed, use several LiveSystems")
         return []
     labels = labels_of(given)
-    checks = Components(given, labels, catalog, faults)
+    checks = Components(given, labels, catalog, errors)
     declared = [checks.check(index) for index in range(len(given))]
     usable = {component.id: component for component in declared if component is not None}
-    _check_cycles(usable, faults)
-    _check_identities(usable, catalog, faults)
+    _check_cycles(usable, errors)
+    _check_identities(usable, catalog, errors)
     return [component for component in declared if component is not None]
 
 
-def _check_cycles(components: Mapping[str, ComponentDeclaration], faults: InputErrors) -> None:
+def _check_cycles(components: Mapping[str, ComponentDeclaration], errors: InputErrors) -> None:
     needed = {name: [other for other in found.dependencies if other != name] for name, found in components.items()}
     for _ in range(_MAX_CYCLES):
         cycle = find_cycle(needed)
         if cycle is None:
             return
         way = " → ".join(cycle)
-        faults.add(
+        errors.add(
             f"components[{cycle[0]}].dependencies", f"go in a circle, {way}: take one of these dependencies away"
         )
         needed = {name: found for name, found in needed.items() if name not in cycle}
 
 
 def _check_identities(
-    components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts], faults: InputErrors
+    components: Mapping[str, ComponentDeclaration], catalog: Mapping[str, TypeFacts], errors: InputErrors
 ) -> None:
     declaration = LiveSystemDeclaration.model_construct(id="", components=list(components.values()))
     found, unplaced = find_identities(declaration, catalog)
-    for fault in unplaced:
-        if not _follows_from_another(fault, components, catalog, found, faults):
-            faults.add(fault.path, fault.message)
+    for error in unplaced:
+        if not _follows_from_another(error, components, catalog, found, errors):
+            errors.add(error.path, error.message)
     first: dict[tuple[str, ...], str] = {}
     for name, identity in found.items():
         key = (components[name].type, identity.realm, identity.place, identity.parent, identity.name)
         other = first.setdefault(key, name)
         if other != name:
-            faults.add(
+            errors.add(
                 f"components[{name}]",
                 f"speaks of the same resource as components[{other}], {identity.name!r} in {identity.place!r}: "
                 "give it another name, or declare it once",
@@ -123,16 +123,16 @@ def _check_identities(
 
 
 def _follows_from_another(
-    fault: InputError,
+    error: InputError,
     components: Mapping[str, ComponentDeclaration],
     catalog: Mapping[str, TypeFacts],
     found: Mapping[str, object],
-    faults: InputErrors,
+    errors: InputErrors,
 ) -> bool:
-    """Whether a place is unknown only because the component it would be inherited from has a fault of its own."""
-    component = components[fault.path.removeprefix("components[").partition("]")[0]]
+    """Whether a place is unknown only because the component it would be inherited from has an error of its own."""
+    component = components[error.path.removeprefix("components[").partition("]")[0]]
     references = catalog[component.type].references()
     base = f"components[{component.id}].parameters"
-    if any(faults.has(f"{base}.{name}") for name in references):
+    if any(errors.has(f"{base}.{name}") for name in references):
         return True
     return any(other not in found for name in references for other in referenced(component.parameters.get(name)))

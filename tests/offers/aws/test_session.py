@@ -134,7 +134,7 @@ class TestFailing:
     @pytest.mark.rule("S17")
     def test_a_creation_whose_answer_is_lost_is_not_sent_again(self, world: World, sandbox: Sandbox) -> None:
         sandbox.aws.knobs.fail(when="after", cut=True, operation="CreateVpc")
-        with pytest.raises(Transient, match="unknown until the next look"):
+        with pytest.raises(Transient, match="unknown until it is read again"):
             world.create(VPC)
         assert sandbox.aws.calls.count(operation="CreateVpc") == 1
         assert len([one for one in installed()[VPCS].sightings(world.cloud(), Query()) if one.name == "net"]) == 1

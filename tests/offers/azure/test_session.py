@@ -83,7 +83,7 @@ def test_a_group_that_is_not_there_is_empty_and_a_subscription_that_is_not_is_un
 def test_a_list_that_is_refused_is_never_taken_for_empty(
     cloud: Azure, sandbox: Sandbox, refused: dict[str, object], error: type[CloudError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fractal_cloud.offers.rest.READ_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("fractal_cloud.offers.rest.READ_BACKOFF", (0.0, 0.0))
     sandbox.azure.knobs.fail(operation="list*", times=None, **refused)
     with pytest.raises(error):
         list(AzureVnetOffer().sightings(cloud, Query()))

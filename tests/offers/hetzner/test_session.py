@@ -136,7 +136,7 @@ def test_a_write_whose_answer_does_not_come_is_sent_once(
 ) -> None:
     monkeypatch.setattr(cloud_module, "WRITE_SECONDS", 0.2)
     project.hetzner.knobs.latency(0.5, operation="create", actor="agent")
-    with cloud.calling_as(DEPLOY), pytest.raises(Transient, match="unknown until the next look"):
+    with cloud.calling_as(DEPLOY), pytest.raises(Transient, match="unknown until it is read again"):
         cloud.create("firewalls", firewall("wall"))
     until = time.monotonic() + 30
     while not project.hetzner.calls.count(operation="create") and time.monotonic() < until:
@@ -155,7 +155,7 @@ def test_a_write_that_the_vendors_client_would_repeat_is_sent_once(cloud: Hetzne
 
 
 def test_a_read_is_tried_again(cloud: Hetzner, project: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(rest, "READ_BACKOFF", (0.0, 0.0))
     project.hetzner.knobs.fail(operation="list", status=502, code="bad_gateway", times=2)
     assert list(cloud.items("firewalls")) == []
     project.hetzner.knobs.fail(operation="list", cut=True, times=None)
@@ -201,7 +201,7 @@ def test_every_refusal_is_one_of_the_closed_set(
     code: str,
     kind: type[CloudError],
 ) -> None:
-    monkeypatch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(rest, "READ_BACKOFF", (0.0, 0.0))
     project.hetzner.knobs.fail(status=status, code=code, times=None, actor="agent")
     with cloud.calling_as(DEPLOY), pytest.raises(CloudError) as written:
         cloud.create("firewalls", firewall("wall"))

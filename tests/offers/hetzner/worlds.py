@@ -42,7 +42,7 @@ def through_the_client(patch: pytest.MonkeyPatch, effects: Effects) -> None:
         return answer
 
     patch.setattr(HetznerClient, "send", send)
-    patch.setattr(rest, "READ_PAUSES", (0.0, 0.0))
+    patch.setattr(rest, "READ_BACKOFF", (0.0, 0.0))
 
 
 @contextmanager

@@ -217,7 +217,7 @@ def test_reads_are_tried_three_times_and_writes_once(cloud: Kubernetes, clusters
     assert cloud.list(SERVICE) is not None
     sent.clear()
     knobs.fail(status=503, times=1, actor="agent")
-    with pytest.raises(Transient, match="unknown until the next look"):
+    with pytest.raises(Transient, match="unknown until it is read again"):
         cloud.create(SERVICE, service("once"))
     assert len(sent.find(actor="agent", writes_only=True)) == 1
     assert cloud.find(SERVICE, "once") is None

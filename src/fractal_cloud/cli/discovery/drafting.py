@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fractal_cloud.cli.discovery.reading import Seen
-from fractal_cloud.offers.parameters import ParameterCheck
+from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
 
 MAX_ID = 63
@@ -150,7 +150,7 @@ class _Drafting:
         facts = seen.offer.facts()
         required = {"name", *facts.parameter_schema.get("required", ())}
         check = ParameterCheck(facts)
-        while faults := [*check.faults(component_id, parameters), *plain_data_errors(parameters)]:
+        while faults := [*check.errors(component_id, parameters), *plain_data_errors(parameters)]:
             path, message = faults[0]
             name = str(path[0]) if path else ""
             if name in required or name not in parameters:

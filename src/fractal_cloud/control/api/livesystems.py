@@ -26,7 +26,7 @@ from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.records import records_of
 from fractal_cloud.model.errors import DeclarationError, InputError
-from fractal_cloud.offers.linking import LinkChecks
+from fractal_cloud.offers.link_validation import LinkChecks
 
 router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
 BODY: dict[str, Any] = {

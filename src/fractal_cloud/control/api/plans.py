@@ -19,7 +19,7 @@ from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.planning import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
-from fractal_cloud.offers.linking import LinkChecks
+from fractal_cloud.offers.link_validation import LinkChecks
 
 router = APIRouter(tags=["plans"], route_class=StrictRoute)
 LONGEST_SECONDS = 60.0

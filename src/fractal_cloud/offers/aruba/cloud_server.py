@@ -21,7 +21,7 @@ from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
-from fractal_cloud.offers.frozen import FrozenTagsOffer
+from fractal_cloud.offers.frozen_tags import FrozenTagsOffer
 from fractal_cloud.offers.offer import Wanted
 
 Uri = Annotated[str, Field(pattern=r"^/projects/[^/]+/providers/\S+$")]

@@ -64,7 +64,7 @@ def check_write(*, operation_model: Any, response_dict: dict[str, Any], **_: Any
     """Raise ``Transient`` where the answer to a write is none of AWS: whether AWS ever got it is unknown."""
     problem = _foreign(operation_model, response_dict)
     if problem:
-        raise Transient(f"{problem}: whether it took effect is unknown until the next look", code="ForeignAnswer")
+        raise Transient(f"{problem}: whether it took effect is unknown until it is read again", code="ForeignAnswer")
 
 
 def _foreign(operation_model: Any, response_dict: Mapping[str, Any]) -> str:

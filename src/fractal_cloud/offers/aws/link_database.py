@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from fractal_cloud.offers.aws.link_secrets import EC2, ECS, drop_secret, put_secret, tag_of
 from fractal_cloud.offers.aws.rds import AwsRdsPostgres
-from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_links import provide, revoke_access, still_there
 from fractal_cloud.offers.database_roles import Role, Server, server_from_setting
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
@@ -31,7 +31,7 @@ def drop_role(link: InboundLink[DatabaseLink]) -> None:
     """Drop the role and its secret."""
     server = _server_of(link)
     if server is not None:
-        take_back(link, server)
+        revoke_access(link, server)
     drop_secret(link.cloud, _secret_id(link), tag_of(link.mark))
 
 

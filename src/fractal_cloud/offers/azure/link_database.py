@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractal_cloud.model.errors import LinkNotReady
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
-from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_links import provide, revoke_access, still_there
 from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
@@ -41,7 +41,7 @@ def drop_role(link: Link) -> None:
     """Drop the role; without the setting it cannot be reached, and is left to whoever took the setting away."""
     server = _server_of(link)
     if server is not None:
-        take_back(link, server)
+        revoke_access(link, server)
 
 
 @grant_role.verifies

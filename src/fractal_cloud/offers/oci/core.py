@@ -49,7 +49,7 @@ class OciOffer(Offer[C, Oci]):
     place = ("region",)
     realm = "compartment"
     guard = GUARD
-    denial_looks_absent = True  # «NotAuthorizedOrNotFound»
+    not_found_may_mean_denied = True  # «NotAuthorizedOrNotFound»
 
     @abstractmethod
     def listed(self, cloud: Oci) -> Iterator[str]:

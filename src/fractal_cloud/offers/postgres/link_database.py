@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fractal_cloud.model.errors import Invalid, LinkNotReady
-from fractal_cloud.offers.database_links import provide, still_there, take_back
+from fractal_cloud.offers.database_links import provide, revoke_access, still_there
 from fractal_cloud.offers.database_roles import Server, dsn_setting, server_from_setting
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, DatabaseLink
@@ -25,7 +25,7 @@ def grant_role(link: InboundLink[DatabaseLink]) -> Published | None:
 @grant_role.revokes
 def drop_role(link: InboundLink[DatabaseLink]) -> None:
     """Drop the role; what it made in the database stays."""
-    take_back(link, _server_of(link))
+    revoke_access(link, _server_of(link))
 
 
 @grant_role.verifies

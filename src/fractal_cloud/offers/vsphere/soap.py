@@ -284,7 +284,7 @@ class Soap:
         return self._tried(name, lambda _: call(), is_read=False)
 
     def _read(self, name: str, call: Callable[[Any], R]) -> R:
-        for pause in (*rest.READ_PAUSES, None):
+        for pause in (*rest.READ_BACKOFF, None):
             try:
                 return self._tried(name, call, is_read=True)
             except Unreadable:

@@ -79,7 +79,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     place = ("folder",)
     service = "vsphere"
     holds_data = True
-    denial_looks_absent = True  # vCenter finds nothing where it may not be seen
+    not_found_may_mean_denied = True  # vCenter finds nothing where it may not be seen
     guard = GUARD
     outputs: ClassVar[Mapping[str, str]] = {
         "moref": "its managed object id at this vCenter (vm-…)",

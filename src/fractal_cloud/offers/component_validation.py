@@ -10,8 +10,8 @@ from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaratio
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.input_errors import InputErrors
-from fractal_cloud.offers.linking import LinkChecks
-from fractal_cloud.offers.parameters import ParameterCheck
+from fractal_cloud.offers.link_validation import LinkChecks
+from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.rules.identify import referenced
 
@@ -24,14 +24,14 @@ _KEYS: Final = (
 _LINK_KEYS: Final = ("target", "settings")
 
 
-def check_id(given: Mapping[Any, Any], base: str, faults: InputErrors) -> None:
+def check_id(given: Mapping[Any, Any], base: str, errors: InputErrors) -> None:
     """Note what is wrong with the id of a LiveSystem or a component (T9)."""
     path = f"{base}.id".removeprefix(".")
     value = given.get("id")
     if value is None:
-        faults.add(path, f"is missing: give an id, {ID_RULE}")
+        errors.add(path, f"is missing: give an id, {ID_RULE}")
     elif not isinstance(value, str) or not is_id(value):
-        faults.add(path, f"is {shown(value)}: must be {ID_RULE}")
+        errors.add(path, f"is {shown(value)}: must be {ID_RULE}")
 
 
 def labels_of(given: Sequence[object]) -> list[str]:
@@ -52,12 +52,12 @@ class Components:
     """Checks components one by one, each with all others in view."""
 
     def __init__(
-        self, given: Sequence[object], labels: Sequence[str], catalog: Mapping[str, TypeFacts], faults: InputErrors
+        self, given: Sequence[object], labels: Sequence[str], catalog: Mapping[str, TypeFacts], errors: InputErrors
     ) -> None:
         self._given = given
         self._labels = labels
         self._catalog = catalog
-        self._faults = faults
+        self._errors = errors
         self._checks: dict[str, ParameterCheck] = {}
         self._link_checks = LinkChecks(catalog)
         self._types = {
@@ -70,19 +70,19 @@ class Components:
         """The component as it will be stored, or None where so much is wrong that nothing can be said of it."""
         base, item = self._labels[index], self._given[index]
         if not isinstance(item, Mapping):
-            self._faults.add(base, f"is {shown(item)}: must be an object with id and type")
+            self._errors.add(base, f"is {shown(item)}: must be an object with id and type")
             return None
-        self._faults.extend(base, plain_data_errors({key: item[key] for key in item if key != "parameters"}))
-        self._faults.unknown_keys(base, item, _KEYS)
-        check_id(item, base, self._faults)
-        if not self._faults.has(f"{base}.id") and base != f"components[{item['id']}]":
-            self._faults.add(f"{base}.id", f"is {item['id']!r}, which another component has: give each its own id")
+        self._errors.extend(base, plain_data_errors({key: item[key] for key in item if key != "parameters"}))
+        self._errors.unknown_keys(base, item, _KEYS)
+        check_id(item, base, self._errors)
+        if not self._errors.has(f"{base}.id") and base != f"components[{item['id']}]":
+            self._errors.add(f"{base}.id", f"is {item['id']!r}, which another component has: give each its own id")
         facts = self._type_of(item, base)
         parameters = self._parameters(item, base, facts)
         dependencies = self._dependencies(item, base, parameters, facts)
         links = self._links(item, base)
         self._flags(item, base, facts)
-        if facts is None or self._faults.has(f"{base}.id"):
+        if facts is None or self._errors.has(f"{base}.id"):
             return None
         return _declared(item, facts, parameters, dependencies, links)
 
@@ -90,16 +90,16 @@ class Components:
         given = item.get("type")
         if not isinstance(given, str):
             what = "is missing" if given is None else f"is {shown(given)}"
-            self._faults.add(f"{base}.type", f"{what}: give the component's type, as GET /offers lists them")
+            self._errors.add(f"{base}.type", f"{what}: give the component's type, as GET /offers lists them")
             return None
         facts = self._catalog.get(given)
         if facts is None:
-            guess = self._faults.guess(given, self._catalog)
+            guess = self._errors.guess(given, self._catalog)
             otherwise = ": install its package at the control plane, or start an agent that has it"
-            self._faults.add(f"{base}.type", f"is {shown(given)}, a type nobody here knows{guess or otherwise}")
+            self._errors.add(f"{base}.type", f"is {shown(given)}, a type nobody here knows{guess or otherwise}")
             return None
         if item.get("provider", "") not in ("", facts.provider):
-            self._faults.add(
+            self._errors.add(
                 f"{base}.provider",
                 f"is {shown(item['provider'])}, but {facts.type} belongs to {facts.provider!r}: leave it out",
             )
@@ -109,18 +109,18 @@ class Components:
         given = item.get("parameters", {})
         base = f"{base}.parameters"
         if not isinstance(given, Mapping):
-            self._faults.add(base, f"is {shown(given)}: must be an object")
+            self._errors.add(base, f"is {shown(given)}: must be an object")
             return {}
         parameters = dict(given)
-        self._faults.extend(base, _plain_parameter_faults(parameters, facts))
-        if facts is None or self._faults.has(base):
+        self._errors.extend(base, _plain_parameter_errors(parameters, facts))
+        if facts is None or self._errors.has(base):
             return parameters
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
         identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
-        self._faults.extend(base, known.faults(identifier, parameters))
+        self._errors.extend(base, known.errors(identifier, parameters))
         for name in facts.linked():
             if name in parameters:
-                self._faults.add(f"{base}.{name}", "is set by links alone: take it out, and declare a link")
+                self._errors.add(f"{base}.{name}", "is set by links alone: take it out, and declare a link")
         return {name: value for name, value in parameters.items() if value is not None}
 
     def _dependencies(
@@ -155,7 +155,7 @@ class Components:
         if not isinstance(actual, str) or actual not in self._catalog:
             return []  # said of that component already
         what = "the component itself" if name == item.get("id") else f"a component of type {actual}"
-        self._faults.add(
+        self._errors.add(
             f"{base}.{facts.realm}",
             f"is {name!r}, {what}: name a component of type {', '.join(sorted(hosts))}; a {facts.realm} that an agent "
             "reaches by itself must have a name that is no component's id here",
@@ -164,10 +164,10 @@ class Components:
 
     def _component_named(self, name: str, item: Mapping[Any, Any], path: str) -> bool:
         if name == item.get("id"):
-            self._faults.add(path, f"is {name!r}, the component itself: name another one")
+            self._errors.add(path, f"is {name!r}, the component itself: name another one")
         elif name not in self._types:
-            guess = self._faults.guess(name, self._types)
-            self._faults.add(
+            guess = self._errors.guess(name, self._types)
+            self._errors.add(
                 path, f"is {shown(name)}, which is no component of this LiveSystem{guess or ': declare it'}"
             )
         else:
@@ -177,26 +177,26 @@ class Components:
     def _reference_type(self, name: str, wanted: str, path: str) -> None:
         actual = self._types[name]
         if wanted not in ("*", actual) and isinstance(actual, str) and actual in self._catalog:
-            self._faults.add(path, f"is {name!r}, a component of type {actual}: must name one of type {wanted}")
+            self._errors.add(path, f"is {name!r}, a component of type {actual}: must name one of type {wanted}")
 
     def _links(self, item: Mapping[Any, Any], base: str) -> list[LinkDeclaration]:
         links: list[LinkDeclaration] = []
         for index, link in self._entries(item, base, "links"):
             path = f"{base}.links[{index}]"
             if not isinstance(link, Mapping):
-                self._faults.add(path, f"is {shown(link)}: must be an object with target and settings")
+                self._errors.add(path, f"is {shown(link)}: must be an object with target and settings")
                 continue
-            self._faults.unknown_keys(path, link, _LINK_KEYS)
+            self._errors.unknown_keys(path, link, _LINK_KEYS)
             target = link.get("target")
             settings = link.get("settings", {})
             if not isinstance(target, str):
-                self._faults.add(f"{path}.target", "is missing: give the id of the component it leads to")
+                self._errors.add(f"{path}.target", "is missing: give the id of the component it leads to")
             elif any(other.target == target for other in links):
-                self._faults.add(f"{path}.target", f"is {shown(target)}, to which another link leads: keep one of them")
+                self._errors.add(f"{path}.target", f"is {shown(target)}, to which another link leads: keep one of them")
             elif self._component_named(target, item, f"{path}.target"):
                 ends = (item.get("type"), self._types[target])
-                self._faults.extend(path, self._link_checks.faults(str(item.get("id")), target, ends, settings))
-            if not self._faults.has(path):
+                self._errors.extend(path, self._link_checks.errors(str(item.get("id")), target, ends, settings))
+            if not self._errors.has(path):
                 links.append(LinkDeclaration(target=str(target), settings=settings))
         return links
 
@@ -204,24 +204,24 @@ class Components:
         for index, name in self._texts(item, base, "ignoreDrift"):
             known = facts.parameter_schema.get("properties", {}) if facts else {name: None}
             if name not in known:
-                self._faults.add(
+                self._errors.add(
                     f"{base}.ignoreDrift[{index}]", f"is {name!r}, and {unknown('parameter of this type', name, known)}"
                 )
         for index, name in self._texts(item, base, "linksFrom"):
             if not is_id(name):
-                self._faults.add(
+                self._errors.add(
                     f"{base}.linksFrom[{index}]", f"is {shown(name)}: must be a LiveSystem's id, {ID_RULE}"
                 )
         if not isinstance(item.get("importOnly", False), bool):
-            self._faults.add(f"{base}.importOnly", f"is {shown(item['importOnly'])}: must be true or false")
+            self._errors.add(f"{base}.importOnly", f"is {shown(item['importOnly'])}: must be true or false")
 
     def _entries(self, item: Mapping[Any, Any], base: str, key: str) -> list[tuple[int, object]]:
         given = item.get(key, [])
         if not isinstance(given, list):
-            self._faults.add(f"{base}.{key}", f"is {shown(given)}: must be a list")
+            self._errors.add(f"{base}.{key}", f"is {shown(given)}: must be a list")
             return []
         if len(given) > MAX_ENTRIES:
-            self._faults.add(f"{base}.{key}", f"has {len(given)} entries: {MAX_ENTRIES} are allowed")
+            self._errors.add(f"{base}.{key}", f"has {len(given)} entries: {MAX_ENTRIES} are allowed")
             return []
         return list(enumerate(given))
 
@@ -231,11 +231,11 @@ class Components:
             if isinstance(entry, str):
                 texts.append((index, entry))
             else:
-                self._faults.add(f"{base}.{key}[{index}]", f"is {shown(entry)}: must be text")
+                self._errors.add(f"{base}.{key}[{index}]", f"is {shown(entry)}: must be text")
         return texts
 
 
-def _plain_parameter_faults(parameters: Mapping[str, Any], facts: TypeFacts | None) -> Iterator[tuple[Path, str]]:
+def _plain_parameter_errors(parameters: Mapping[str, Any], facts: TypeFacts | None) -> Iterator[tuple[Path, str]]:
     for name, value in parameters.items():
         lines = facts is not None and bool(facts.parameter_facts(name).get("lines"))
         yield from plain_data_errors({name: value}, lines=lines)
@@ -248,7 +248,7 @@ def _declared(
     dependencies: list[str],
     links: list[LinkDeclaration],
 ) -> ComponentDeclaration:
-    # Unchecked, because faults elsewhere may stand in it; it is stored only where there is none.
+    # Unchecked, because other parts of the declaration may be wrong; it is stored only if nothing is.
     return ComponentDeclaration.model_construct(
         id=item["id"],
         type=facts.type,

@@ -10,9 +10,9 @@ from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract
 from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.link_types import WITH_A_SECRET
-from fractal_cloud.offers.parameters import SchemaCheck
+from fractal_cloud.offers.parameter_validation import SchemaCheck
 
-HALVES: tuple[Half, ...] = ("inbound", "outbound")
+DIRECTIONS: tuple[Half, ...] = ("inbound", "outbound")
 
 
 class LinkChecks:
@@ -22,7 +22,7 @@ class LinkChecks:
         self._catalog = catalog
         self._checks: dict[tuple[Half, str, str], SchemaCheck] = {}
 
-    def faults(
+    def errors(
         self, source_id: str, target_id: str, types: tuple[object, object], settings: object
     ) -> Iterator[tuple[Path, str]]:
         """Everything that is wrong with the settings of one link, by path."""
@@ -79,10 +79,10 @@ class LinkChecks:
         return facts.links if facts is not None else []
 
     def _contracts(self, source: str, target: str) -> list[LinkContract]:
-        return [found for half in HALVES if (found := self._contract(half, source, target)) is not None]
+        return [found for half in DIRECTIONS if (found := self._contract(half, source, target)) is not None]
 
     def _by_contracts(self, contracts: list[LinkContract], settings: Mapping[str, Any]) -> dict[Path, str]:
-        """What is wrong by any contract; a setting that only one half knows is no fault to the other."""
+        """What is wrong by any contract; a setting that only one half knows is no error to the other."""
         found: dict[Path, str] = {}
         everything: set[str] = set()
         for contract in contracts:
@@ -93,7 +93,7 @@ class LinkChecks:
             check = self._checks.get(claim) or self._checks.setdefault(
                 claim, SchemaCheck(contract.settings_schema, called)
             )
-            for path, text in check.schema_faults({k: v for k, v in settings.items() if k in names}).items():
+            for path, text in check.schema_errors({k: v for k, v in settings.items() if k in names}).items():
                 found.setdefault(path, text)
         if contracts:
             called = f"setting of {contracts[0].link_type}"

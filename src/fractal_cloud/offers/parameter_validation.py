@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError as SchemaFault
+from jsonschema.exceptions import ValidationError as SchemaError
 from referencing import Registry
 
 from fractal_cloud.model.catalog import TypeFacts
@@ -30,18 +30,18 @@ class SchemaCheck:
         # An empty registry: a schema that an agent sent never makes this process fetch another one.
         self._validator = Draft202012Validator(self._schema, registry=Registry())
 
-    def schema_faults(self, values: Mapping[str, Any]) -> dict[Path, str]:
+    def schema_errors(self, values: Mapping[str, Any]) -> dict[Path, str]:
         """Everything that is wrong, by path; one message per path."""
         found: dict[Path, str] = {}
         for path, message in self._by_schema(self._validator.iter_errors(values)):
             found.setdefault(path, message)
         return found
 
-    def _by_schema(self, errors: Iterable[SchemaFault]) -> Iterator[Found]:
+    def _by_schema(self, errors: Iterable[SchemaError]) -> Iterator[Found]:
         for error in errors:
             yield from self._one(error)
 
-    def _one(self, error: SchemaFault) -> Iterator[Found]:
+    def _one(self, error: SchemaError) -> Iterator[Found]:
         path: Path = tuple(error.absolute_path)
         schema: Any = error.schema
         instance: Any = error.instance
@@ -62,9 +62,9 @@ class SchemaCheck:
             yield path, mismatch(instance, resolve(schema, self._schema), self._schema)
 
     @staticmethod
-    def _meant(error: SchemaFault) -> list[SchemaFault]:
+    def _meant(error: SchemaError) -> list[SchemaError]:
         """The errors of the one option whose kind fits the value, or none where no single one does."""
-        by_option: dict[Any, list[SchemaFault]] = {}
+        by_option: dict[Any, list[SchemaError]] = {}
         for inner in error.context or []:
             by_option.setdefault(inner.schema_path[0], []).append(inner)
         fitting = [
@@ -83,9 +83,9 @@ class ParameterCheck(SchemaCheck):
         offer = installed().get(facts.type)
         self._class: type[Component] | None = None if offer is None else offer.component
 
-    def faults(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
+    def errors(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:
         """Everything that is wrong, by path; at most one message per path."""
-        found = self.schema_faults(parameters)
+        found = self.schema_errors(parameters)
         if self._class is not None:
             for path, message in _by_class(self._class, component_id, parameters):
                 found.setdefault(path, message)

@@ -15,8 +15,8 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.offer import C, K, Offer
 
 GUARD: Final = (
-    "the control plane: tags are frozen and say nothing new, so right before the one call the agent tells it of the "
-    "write once more, and is refused if the glass was broken since; what is asked for within that one call is told"
+    "the control plane: tags are frozen and say nothing new, so right before the one call the agent announces the "
+    "write to it once more, and is refused if the glass was broken since; a request during that one call is reported"
 )
 CAVEAT: Final = (
     "The tags of this type are frozen after creation: no console and no command line of the vendor's can break the "
