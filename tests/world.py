@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from starlette.testclient import TestClient
-
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.main import Agent
@@ -25,6 +23,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.aws.cloud import AwsSession
+from fractal_cloud.testing.in_process import InProcessClient
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
 from tests import library_caches
@@ -81,7 +80,7 @@ class Person:
 class AnyOf:
     """The way to several control planes on one database: each request goes through any of them."""
 
-    def __init__(self, planes: Sequence[TestClient], dice: random.Random) -> None:
+    def __init__(self, planes: Sequence[InProcessClient], dice: random.Random) -> None:
         self._ways = [plane._transport for plane in planes]
         self._dice = dice
 
@@ -135,15 +134,18 @@ class World:
     def _serve(self) -> None:
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
         apps = [create_app(self._settings) for _ in range(2 if self.shared else 1)]
-        self._planes = [TestClient(app, headers=headers) for app in apps]
+        self._planes = [InProcessClient(app, headers=headers) for app in apps]
         self.app, self.api = apps[0], self._planes[0]
         for plane in self._planes:
             plane.__enter__()
         if self.shared:
-            self.api = TestClient(self.app, headers=headers)
+            self.api = InProcessClient(self.app, headers=headers)
             self.api._transport = AnyOf(self._planes, self.dice)  # type: ignore[assignment]
 
     def _end_serving(self) -> None:
+        for plane in self._planes:
+            plane.end_calls()
+        self.api.end_calls()  # with several planes, it is the one that knows which calls are under way
         for plane in self._planes:
             plane.__exit__(None, None, None)
 

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from starlette.testclient import TestClient
-
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.main import Agent
@@ -21,6 +19,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.registry import Registry
+from fractal_cloud.testing.in_process import InProcessClient
 from tests import library_caches
 from tests.links import clouds, east, west
 from tests.links.clouds import Store
@@ -59,7 +58,7 @@ class World:
             cycle_seconds=self.cycle_seconds,
         )
         self.app = create_app(settings)
-        self.api = TestClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+        self.api = InProcessClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
         self.api.__enter__()
         self.tokens = {name: self._token(name) for name in PROVIDERS}
         for provider in PROVIDERS:

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from starlette.testclient import TestClient
-
 from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.main import Agent
@@ -25,6 +23,7 @@ from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Declaration
+from fractal_cloud.testing.in_process import InProcessClient
 from fractal_cloud.testing.watching import Notes, WatchedRegistry
 
 CYCLE: Final = 0.02
@@ -88,7 +87,7 @@ class Product(Environment):
         registry = self._registry = WatchedRegistry(self._inner, self._notes)
         database = f"sqlite:///{self._folder / f'control-{self._times}.db'}"
         app = create_app(ControlSettings(database_url=database, admin_token=_TOKEN, cycle_seconds=CYCLE))
-        self.api = TestClient(app, headers={"Authorization": f"Bearer {_TOKEN}"})
+        self.api = InProcessClient(app, headers={"Authorization": f"Bearer {_TOKEN}"})
         self.api.__enter__()
         self._plane = _Plane("http://testserver", _TOKEN, client=self.api)
         self.agent = self._started(registry)
