@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fractal_cloud.agent.main import Clock
+from fractal_cloud.agent.clock import Clock
 from tests.world import World
 
 

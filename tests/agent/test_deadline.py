@@ -113,14 +113,14 @@ def test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again
     """
     world.deploy("ls-a", vpc())
     world.settle()
-    (before,) = world.agent._turns.values()
+    (before,) = world.agent._leases.scopes.values()
     with _store(world).write() as tx:
         tx.connection.exec_driver_sql("UPDATE scopes SET token = token + 1")
     world.agent._claim()
     assert before.held.is_lost
-    assert not world.agent._turns, "all of its work is asked for in the next claim"
+    assert not world.agent._leases.scopes, "all of its work is asked for in the next claim"
     world.agent._claim()
-    (after,) = world.agent._turns.values()
+    (after,) = world.agent._leases.scopes.values()
     assert after.held is not before.held
     assert after.held.tracked
     world.settle()
@@ -142,7 +142,7 @@ def _store(world: World) -> Store:
 
 
 def _held(agent: Agent) -> set[str]:
-    return set(agent._turns)
+    return set(agent._leases.scopes)
 
 
 def test_a_newcomer_gets_its_share_and_nothing_moves_after_that(world: World) -> None:
@@ -168,12 +168,12 @@ def test_a_scope_in_the_middle_of_a_cycle_is_not_given_back(world: World) -> Non
     world.deploy("ls-a", *(vpc(f"net-{region}", region=region) for region in REGIONS))
     world.settle()
     agent = world.agent
-    for turn in agent._turns.values():
-        turn.running = agent._cycles.submit(lambda: None)  # type: ignore[arg-type,return-value]
+    for leased in agent._leases.scopes.values():
+        leased.running = agent._cycles.submit(lambda: None)  # type: ignore[arg-type,return-value]
     agent._give_back(sorted(_held(agent)))
     assert len(_held(agent)) == len(REGIONS)
-    for turn in agent._turns.values():
-        turn.running = None
+    for leased in agent._leases.scopes.values():
+        leased.running = None
     agent._give_back(sorted(_held(agent))[:1])
     assert len(_held(agent)) == len(REGIONS) - 1
 
@@ -182,11 +182,11 @@ def test_a_scope_lost_while_its_cycle_runs_is_not_written_to_though_the_agent_is
     """The heartbeat that renews the deadline also says what was lost, and that counts first."""
     world.deploy("ls-a", vpc())
     world.settle()
-    (turn,) = world.agent._turns.values()
-    world.agent._deadline = Deadline()
+    (leased,) = world.agent._leases.scopes.values()
+    world.agent._leases.deadline = Deadline()
     with _store(world).write() as tx:  # somebody else had it, for a moment
         tx.connection.exec_driver_sql("UPDATE scopes SET token = token + 1")
     world.agent._beat()
     assert world.agent._may_write(), "the agent itself is alive"
-    assert turn.held.is_lost
-    assert not world.agent._turns
+    assert leased.held.is_lost
+    assert not world.agent._leases.scopes

@@ -103,7 +103,7 @@ def test_an_agent_that_stops_ends_soon_and_gives_its_scopes_back(sleepy: World) 
         assert time.monotonic() - started < 20.0
     successor = _another(sleepy)
     successor.run_once()
-    held = successor._turns
+    held = successor._leases.scopes
     successor.close()
     assert held, "another one takes the scope over at once, without waiting for a lease to run out"
 

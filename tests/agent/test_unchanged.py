@@ -36,8 +36,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def held(world: World) -> HeldScope:
     """The one scope the agent holds."""
-    [turn] = world.agent._turns.values()
-    return turn.held
+    [leased] = world.agent._leases.scopes.values()
+    return leased.held
 
 
 def at_rest(world: World, *more: dict[str, object]) -> dict[str, str]:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fractal_cloud.agent import deadline
+from fractal_cloud.agent.clock import Clock
 from fractal_cloud.agent.deadline import Deadline, Moment
-from fractal_cloud.agent.main import Clock
 from fractal_cloud.agent.scope import AbsentReads
 
 

@@ -26,7 +26,7 @@ def test_settled_links_cost_one_check_per_kind_and_a_change_reaches_all_sources_
 def test_components_without_links_carry_nothing_for_them(links: World) -> None:
     links.deploy("ls-a", database(), workload("alone"), workload("app", link("db", database="x")))
     links.settle()
-    (held,) = [turn.held for turn in links.agents["west"]._turns.values()]
+    (held,) = [leased.held for leased in links.agents["west"]._leases.scopes.values()]
     assert isinstance(held, HeldScope)
     alone = next(tracked for tracked in held.tracked.values() if tracked.component_id == "alone")
     assert alone.memory.links is NO_LINKS is Remembered().links

@@ -79,7 +79,7 @@ def _is_silent(world: World) -> bool:
 def _wait_for_throttled(world: World) -> None:
     """A service that asked for fewer calls is left alone for a time of its own, not counted in cycles."""
     now = world.agent._clock.now()
-    held = [turn.held for turn in world.agent._turns.values()]
+    held = [leased.held for leased in world.agent._leases.scopes.values()]
     until = [t for one in held for t in one.throttled_until.values()]
     refusals = [tracked.memory.refusal for one in held for tracked in one.tracked.values()]
     until += [one.until for one in refusals if one is not None and one.until is not None and not one.failed]

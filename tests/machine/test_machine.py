@@ -104,14 +104,14 @@ class Histories(RuleBasedStateMachine):
 
     def _new_agent(self) -> None:
         # The connections are kept: they know nothing of the protocol, and making them anew is slow.
-        sessions = self.world.agent._sessions
+        sessions = self.world.agent._reachable.sessions
         self.world.restart_agent()
         self.world.agent.close()
         self._start_agent(sessions)
 
     def _start_agent(self, sessions: dict[str, Any]) -> None:
         self.world.start_agent(Dying)
-        self.world.agent._sessions.update(sessions)
+        self.world.agent._reachable.sessions.update(sessions)
         self.hanging.watch(self.world.agent)
 
     @property
@@ -166,7 +166,7 @@ class Histories(RuleBasedStateMachine):
         """The first one was away and does not know that its scopes are somebody else's (S16)."""
         first = self.world.agent
         self.world.api.post("/agent/release", json={"agentId": first.settings.agent_id})
-        self._start_agent(first._sessions)
+        self._start_agent(first._reachable.sessions)
         self.a_cycle_passes(during)
         with suppress(ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost):
             first.run_once()
@@ -183,9 +183,9 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def the_backup_is_restored(self) -> None:
         """What it remembers is confirmed by people, or deployed again; nothing is written before (C9)."""
-        sessions = self.world.agent._sessions
+        sessions = self.world.agent._reachable.sessions
         self.world.restore()
-        self.world.agent._sessions.update(sessions)
+        self.world.agent._reachable.sessions.update(sessions)
         assert self.world.api.post("/recovery").status_code == 202
         since = len(self.world.cloud.calls)
         self.was_restored = True
@@ -315,7 +315,7 @@ def new_world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monk
             settings = {"concurrency": 1, "call_seconds": CALL_SECONDS, **more}
             made = stack.enter_context(make_world(session_sandbox, folder, monkeypatch, **settings))
             made.person = person
-            made.agent._sessions = sessions
+            made.agent._reachable.sessions = sessions
             return made
 
         yield new

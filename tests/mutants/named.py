@@ -44,15 +44,15 @@ NAMED: Final = (
     Named(
         "the heartbeat's deadline is counted from the answer",
         f"{AGENT}/main.py",
-        "        self._deadline.renew(asked, self._lease_seconds)\n\n    def _may_write",
-        "        self._deadline.renew(moment(), self._lease_seconds)\n\n    def _may_write",
+        "        self._leases.renew(asked)\n\n    def _may_write",
+        "        self._leases.renew(moment())\n\n    def _may_write",
         ("tests/agent/test_deadline.py::test_the_lease_counts_from_before_the_heartbeat_was_sent",),
     ),
     Named(
         "stale memory is kept after a scope was another's",
-        f"{AGENT}/main.py",
-        "turn.held.token not in (0, lease.token) and (turn.running or lease.work is None)",
-        "turn.held.token not in (0, lease.token) and turn.running",
+        f"{AGENT}/leases.py",
+        "return leased.running is not None or lease.work is None",
+        "return leased.running is not None",
         ("tests/agent/test_deadline.py::test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again",),
     ),
     Named(

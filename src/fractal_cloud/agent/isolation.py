@@ -2,7 +2,7 @@
 
     offer's verb ──▶ watchdog (it returns, or is given up) ──▶ what it raised or returned, in the closed set
 
-A read that goes wrong in a way nobody foresaw is ``Unreadable``; a write that does so may have been sent. What a verb
+A read that goes wrong in an unexpected way is ``Unreadable``; a write that does so may have been sent. What a verb
 returns is checked before anybody decides from it. Which component suffers from what does not belong here.
 """
 
@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from math import isfinite
 from typing import Any, TypeVar, cast
 
+import structlog
+
 from fractal_cloud.agent.watchdog import Beat, NoReturn, StillOut, Watchdog
 from fractal_cloud.model.errors import CloudError, GivenUp, Unexpected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
@@ -19,7 +21,11 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.offer import AnyOffer, Cloud, Query, Wanted
 from fractal_cloud.offers.refusals import describe_unexpected
 
+log = structlog.get_logger()
+
 T = TypeVar("T")
+SESSION_SECONDS = 2.0
+"""How long, in seconds, a session may take for what ``try_session`` asks: the agent's own loop waits for it."""
 
 
 def isolated(offer: AnyOffer, watchdog: Watchdog) -> AnyOffer:
@@ -59,6 +65,20 @@ def write_safely(watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Be
     except Exception as error:
         text = f"{what} failed: {describe_unexpected(error)}: whether it took effect is unknown"
         raise Unexpected(text, code=type(error).__name__) from error
+
+
+def try_session(
+    watchdog: Watchdog, key: tuple[str, str], run: Callable[[], T], late: Callable[[T], None] | None = None
+) -> T | None:
+    """Have a session do something on which nothing depends; returns None, and logs it, where it fails or hangs.
+
+    ``key``: what it does, and for which provider. ``late`` gets what the session returned after it was given up.
+    """
+    try:
+        return watchdog.call(key, lambda _: run(), seconds=SESSION_SECONDS, late=late)
+    except Exception as error:  # noqa: BLE001  # somebody else's code
+        log.warning("session failed", verb=key[0], provider=key[1], error=describe_unexpected(error))
+        return None
 
 
 class _Isolated:
