@@ -20,12 +20,12 @@ from typing import Any, cast
 
 import httpx2 as httpx
 import uvicorn
-from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
+from fractal_cloud.testing.in_process import InProcessClient
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.calls import Call, RecordedCall
 from tests import library_caches
@@ -192,7 +192,7 @@ class KilledWorld(FaultyWorld):
         self._thread = threading.Thread(target=self._server.run, args=([listener],), daemon=True)
         self._thread.start()
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
-        self.api = cast("TestClient", httpx.Client(base_url=self.url, headers=headers, timeout=30.0))
+        self.api = cast("InProcessClient", httpx.Client(base_url=self.url, headers=headers, timeout=30.0))
 
     def _start(self) -> tuple[BaseProcess, str]:
         self._started += 1

@@ -301,59 +301,52 @@ def _readoption(
     drift: Drift,
     answer: Answer | None,
 ) -> Judgement:
+    """Re-adopt what was handed back (S11a): it stays in override until nothing differs, and its tag comes off last."""
     before = tracked.memory.stance
-    held = Stance.OVERRIDE if before in (Stance.NONE, Stance.IMPORTED) else before
-    fixed = immutable(context.compared, drift)
+    pending = Judgement(
+        decision.rule,
+        decision.status,
+        Stance.OVERRIDE if before in (Stance.NONE, Stance.IMPORTED) else before,
+        words.reading_on(),
+        drift,
+        in_progress=True,
+        answer=answer,
+        setbacks=_followed(tracked, sighting, context, drift, in_handshake=True),
+    )
+    unfinished = _unfinished_readoption(tracked, sighting, context, pending)
+    if unfinished is not None:
+        return unfinished
+    readopted = replace(pending, stance=Stance.MANAGED)
+    if sighting.protocol.reconcile and not context.traits.tags_frozen:
+        step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
+        return replace(readopted, message=words.readopted(), step=step)
+    return replace(readopted, status=Status.ACTIVE, message=words.in_step(), in_progress=False, carried_out=True)
 
-    known = _followed(tracked, sighting, context, drift, in_handshake=True)
 
-    def with_step(
-        step: Step | None, message: str, status: Status | None = decision.status, *, in_progress: bool = True
-    ) -> Judgement:
-        return Judgement(
-            decision.rule, status, held, message, drift, step, in_progress=in_progress, answer=answer, setbacks=known
-        )
-
+def _unfinished_readoption(
+    tracked: Tracked, sighting: Sighting, context: Circumstances, pending: Judgement
+) -> Judgement | None:
+    """What is done or waited for next before a component is re-adopted; None once nothing differs any more."""
+    drift, known = pending.drift, pending.setbacks
     if sighting.protocol.owner is None:
-        owner = ProtocolTags(owner=tracked.live_system_id)
-        return with_step(Step(Verb.STAMP, "handshake", add=owner), words.reconciling(drift))
+        step = Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=tracked.live_system_id))
+        return replace(pending, step=step, message=words.reconciling(drift))
     if not sighting.takes_changes:
-        return with_step(None, words.at_work(sighting))
+        return replace(pending, message=words.at_work(sighting))
     changes = mutable(context.compared, drift)
     writable = setbacks.to_write(known, changes)
     if writable:
-        return with_step(Step(Verb.UPDATE, "handshake", drift=writable), words.reconciling(changes))
+        step = Step(Verb.UPDATE, "handshake", drift=writable)
+        return replace(pending, step=step, message=words.reconciling(changes))
     if setbacks.is_waiting(known, changes):
-        return with_step(None, words.not_visible(changes))
+        return replace(pending, message=words.not_visible(changes))
     if changes:
-        return with_step(None, words.set_back(setbacks.given_up(known)), Status.FAILED, in_progress=False)
+        message = words.set_back(setbacks.given_up(known))
+        return replace(pending, status=Status.FAILED, message=message, in_progress=False)
+    fixed = immutable(context.compared, drift)
     if fixed or tracked.identity != tracked.declared_identity:
-        return with_step(None, words.cannot_change(tracked, fixed), Status.FAILED)
-    if not _is_read_whole(tracked, sighting, context):
-        return with_step(None, words.reading_on())
-    if sighting.protocol.reconcile and not context.traits.tags_frozen:
-        step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
-        return Judgement(
-            decision.rule,
-            decision.status,
-            Stance.MANAGED,
-            words.readopted(),
-            drift,
-            step,
-            in_progress=True,
-            answer=answer,
-            setbacks=known,
-        )
-    return Judgement(
-        decision.rule,
-        Status.ACTIVE,
-        Stance.MANAGED,
-        words.in_step(),
-        drift,
-        carried_out=True,
-        answer=answer,
-        setbacks=known,
-    )
+        return replace(pending, status=Status.FAILED, message=words.cannot_change(tracked, fixed))
+    return None if _is_read_whole(tracked, sighting, context) else pending
 
 
 def _followed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from fractal_cloud.model.link import NO_LINKS, published_fields
@@ -46,11 +47,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         output_fields=_output_fields(tracked, view, judgement),
         observed_generation=tracked.generation if judgement.carried_out else memory.observed_generation,
         established=present or intent is not None or (memory.established and not absent),
-        absent_since=(memory.absent_since or AT_PUBLICATION)
-        if absent and (intent is None or intent.restored)
-        else None
-        if present
-        else memory.absent_since,
+        absent_since=_absent_since(memory, view, intent),
         noticed_since=(memory.noticed_since or AT_PUBLICATION) if judgement.noticing else None,
         intent=intent,
         override=_override(tracked, view, judgement),
@@ -61,6 +58,16 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         restored=memory.restored and not _is_settled(judgement),
         links=memory.links,
     )
+
+
+def _absent_since(memory: Remembered, view: View, intent: Intent | None) -> datetime | None:
+    """Since when the resource is absent; while a creation of ours is open, that it is not there yet begins nothing."""
+    if view.sighting is not None:
+        return None
+    is_creation_open = intent is not None and not intent.restored
+    if view.presence is not Presence.ABSENT or is_creation_open:
+        return memory.absent_since
+    return memory.absent_since or AT_PUBLICATION
 
 
 def _is_its_own(tracked: Tracked, sighting: Sighting) -> bool:
