@@ -47,7 +47,7 @@ def test_a_cluster_and_what_runs_in_it_are_deployed_in_one_go_and_deleted_in_ord
     assert world.kube.get("deployments", "web") is None, "the current context of the kubeconfig is another cluster"
     assert world.mutation("ls-a", mutation)["status"] == "Completed"
     scopes = [one["key"] for one in world.api.get("/scopes").json()["items"]]
-    assert not [key for key in scopes if key.startswith("kubernetes//")], "nobody holds what is not known yet"
+    assert not [key for key in scopes if key.startswith("kubernetes//")], "no agent leases an unknown scope"
     cluster = world.cluster()
     world.delete("ls-a")
     went = []
@@ -62,7 +62,7 @@ def test_a_cluster_and_what_runs_in_it_are_deployed_in_one_go_and_deleted_in_ord
 
 
 @pytest.mark.rule("C6")
-def test_a_plan_tells_that_both_would_be_made(world: WithClusters) -> None:
+def test_a_plan_lists_the_cluster_and_what_runs_in_it_as_created(world: WithClusters) -> None:
     world.cycle()
     body = {"id": "ls-a", "components": [*CLUSTER, web()]}
     planned = _planned(world, body)
@@ -113,8 +113,8 @@ def test_an_imported_cluster_serves_as_well(world: WithClusters) -> None:
     assert world.status("ls-a", "prod") == "ExternallyManaged"
     assert world.deployments() == ["other", "web"]
     agents = world.api.get("/agents").json()["items"]
-    told = [reach["name"] for one in agents for reach in one["reaches"] if reach["name"].startswith("declared:")]
-    assert len(told) == 1, "it is one cluster, whoever declares it"
+    clusters = [reach["name"] for one in agents for reach in one["reaches"] if reach["name"].startswith("declared:")]
+    assert len(clusters) == 1, "it is one cluster, whoever declares it"
     world.delete("ls-a")
     world.until_gone("ls-a")
     assert world.deployments() == ["other"], "its own workload went, though its reference to the cluster was let go"
@@ -197,7 +197,7 @@ def test_what_was_in_a_cluster_that_is_gone_ends_with_the_live_system(world: Wit
 
 
 @pytest.mark.rule("O10")
-def test_a_cluster_stays_when_something_in_it_is_in_somebodys_hands(world: WithClusters) -> None:
+def test_a_cluster_is_not_deleted_while_something_in_it_is_in_override(world: WithClusters) -> None:
     world.deploy("ls-a", *CLUSTER, web())
     world.settle(20)
     cluster = world.cluster()
@@ -207,7 +207,7 @@ def test_a_cluster_stays_when_something_in_it_is_in_somebodys_hands(world: WithC
     world.delete("ls-a")
     world.until_gone("ls-a")
     assert world.deployments(cluster) == ["web"]
-    assert world.clusters() == [cluster], "what it stands on is left, too"
+    assert world.clusters() == [cluster], "what it runs on is left as well"
 
 
 @pytest.mark.rule("S21")
@@ -243,16 +243,16 @@ def test_the_id_of_something_else_is_refused(world: WithClusters) -> None:
     body = {"id": "ls-a", "components": [vpc("prod"), web()]}
     answer = world.api.put("/livesystems/ls-a", json=body)
     assert answer.status_code == 422
-    (fault,) = answer.json()["errors"]
-    assert fault["path"] == "components[web].parameters.cluster"
-    assert fault["message"].startswith(
+    (error,) = answer.json()["errors"]
+    assert error["path"] == "components[web].parameters.cluster"
+    assert error["message"].startswith(
         "is 'prod', a component of type NetworkAndCompute.IaaS.AwsVpc: name a component "
     )
     for name in ("AwsEks", "AzureAks", "GcpGke", "ArubaKaas"):
-        assert f"NetworkAndCompute.PaaS.{name}" in fault["message"]
+        assert f"NetworkAndCompute.PaaS.{name}" in error["message"]
     body = {"id": "ls-a", "components": [web("web", cluster="web")]}
-    (fault,) = world.api.put("/livesystems/ls-a", json=body).json()["errors"]
-    assert "the component itself" in fault["message"]
+    (error,) = world.api.put("/livesystems/ls-a", json=body).json()["errors"]
+    assert "the component itself" in error["message"]
 
 
 def test_a_component_goes_before_a_context_of_the_same_name(world: WithClusters) -> None:
@@ -270,5 +270,5 @@ def test_an_agent_for_kubernetes_alone_loads_no_vendor() -> None:
         "import fractal_cloud.offers.kubernetes.cloud\n"
         "print([name for name in ('boto3', 'botocore', 'google.auth', 'azure.identity') if name in sys.modules])\n"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

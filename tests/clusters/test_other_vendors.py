@@ -119,7 +119,7 @@ def test_a_token_is_good_for_the_cluster_whose_name_is_signed(monkeypatch: pytes
     assert caller(EksTokens("eu-west-1", "prod").token(), "prod") is None
 
 
-def _told(user: dict[str, Any]) -> str:
+def _kubeconfig(user: dict[str, Any]) -> str:
     text = f"""
 current-context: it
 contexts: [{{name: it, context: {{cluster: c, user: u}}}}]
@@ -132,12 +132,12 @@ users: [{{name: u, user: {user}}}]
 def test_nothing_is_executed_because_a_downloaded_kubeconfig_says_so() -> None:
     of = declared._of_kubeconfig
     with pytest.raises(Denied, match="neither a token nor a certificate"):
-        of(_told({"exec": {"command": "/bin/touch"}}))
-    found = of(_told({"exec": {"command": "kubelogin"}}), lambda: "by-entra")
+        of(_kubeconfig({"exec": {"command": "/bin/touch"}}))
+    found = of(_kubeconfig({"exec": {"command": "kubelogin"}}), lambda: "by-entra")
     assert found.token is not None
     assert found.token() == "by-entra"
     assert "exec" not in str(found.kubeconfig())
-    with_key = of(_told({"client-certificate-data": "Qg==", "client-key-data": "Qw=="}))
+    with_key = of(_kubeconfig({"client-certificate-data": "Qg==", "client-key-data": "Qw=="}))
     assert (with_key.token, with_key.certificate, with_key.key) == (None, "Qg==", "Qw==")
     for broken in ("", "%%%", base64.b64encode(b"no: kubeconfig").decode()):
         with pytest.raises(Unreadable, match="cannot be read"):

@@ -82,7 +82,7 @@ def with_clusters(
 ) -> Iterator[WithClusters]:
     """A world of such agents over a sandbox in which there is nothing."""
     sandbox.reset()
-    # It is housekeeping that tells what the end of a cluster means for those in it.
+    # Housekeeping is what marks components of a deleted cluster, so it has to run often.
     with housekeeping_every(OFTEN), two_clouds(sandbox, folder, made_of, **settings) as made:
         yield made
 

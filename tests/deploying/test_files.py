@@ -47,7 +47,7 @@ def test_kubernetes_own_models_know_every_field_and_miss_none(item: dict[str, An
     assert api.sanitize_for_serialization(made) == item
 
 
-def test_the_control_planes_probes_scaling_and_disruption_fit_together() -> None:
+def test_the_control_planes_probes_scaling_and_disruption_budget_agree() -> None:
     name = "fractal-control-plane"
     pod = _named("Deployment", name)["spec"]["template"]
     (container,) = pod["spec"]["containers"]
@@ -84,9 +84,10 @@ def test_every_setting_that_is_named_is_one_of_the_programs(path: Path) -> None:
 def test_systemd_understands_the_units(unit: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze: install Debian's systemd")
-    told = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60)
-    faults = [line for line in told.stderr.splitlines() if f"{unit.name.partition('@')[0]}" in line]
-    assert [line for line in faults if "is not executable" not in line] == []  # it is not installed here
+    command = ["systemd-analyze", "verify", str(unit)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    errors = [line for line in result.stderr.splitlines() if f"{unit.name.partition('@')[0]}" in line]
+    assert [line for line in errors if "is not executable" not in line] == []  # it is not installed here
 
 
 def test_compose_has_two_control_planes_two_agents_and_a_database_that_is_waited_for() -> None:

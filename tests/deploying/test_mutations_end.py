@@ -61,7 +61,7 @@ def test_children_of_a_renamed_parent_do_not_keep_a_mutation_waiting(world: Worl
 
 
 @pytest.mark.rule("S14", "S22")
-def test_several_of_one_name_fail_a_mutation_also_while_hands_are_off(world: World) -> None:
+def test_several_of_one_name_fail_a_mutation_also_in_manual_override(world: World) -> None:
     _make_vpc(world)
     first = world.deploy("ls-a", vpc())
     world.settle()
@@ -105,7 +105,7 @@ def test_a_redeploy_is_in_progress_until_an_agent_has_read_again(world: World) -
     mutation = world.deploy("ls-a", vpc())
     assert world.mutation("ls-a", mutation)["status"] == "InProgress"
     world.cycle(2)
-    assert world.mutation("ls-a", mutation)["status"] == "Failed", "the same refusal, told of the new generation"
+    assert world.mutation("ls-a", mutation)["status"] == "Failed", "the same refusal, for the new generation"
     world.cloud.knobs.remove(failure)
     _cycle_until(world, "ls-a", mutation, "Completed")
 

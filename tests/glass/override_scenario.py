@@ -1,4 +1,4 @@
-"""A whole night on one resource, the same on every cloud: what a person types changes, what must follow does not."""
+"""One manual override from begin to end, the same on every cloud: only the commands that a person types differ."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.glass.printed_commands import Run, commands
 
 NAME = "mine"
 Lines = Callable[[str], Sequence[str]]
-"""What is typed, for the id of the resource."""
+"""The commands to type, for the id of the resource."""
 
 
 @dataclass(frozen=True)
-class Night:
+class OverrideScenario:
     """One type of a cloud, with the vendor's own commands for it.
 
-    ``declare``: the component of an id, the night being about ``mine``; ``parents``: what it lies in. ``parameter`` is
+    ``declare``: the component of an id; the scenario is about ``mine``. ``parents``: what it lies in. ``parameter`` is
     ``declared`` at first, ``edit`` makes it ``edited``, and ``third`` is one more valid value. ``create`` makes one
     that is named ``legacy``, as ``declare`` says it and without tags. ``label`` puts a tag of somebody else on it, and
-    ``others`` tells which there are.
+    ``others`` returns all such tags.
     """
 
     declare: Callable[..., dict[str, Any]]
@@ -43,95 +43,95 @@ def not_ours(tags: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in tags.items() if key not in (MANAGED_BY, OWNER, RECONCILE)}
 
 
-def spend(world: FaultyWorld, run: Run, night: Night) -> None:
-    """Break the glass, look, keep, revert, push, delete and bring in, in the words that the product prints."""
-    told = _Told(world, run, night)
-    told.is_running()
-    told.is_taken_over()
-    told.is_kept()
-    told.is_reverted()
-    told.is_pushed()
-    told.is_deleted()
-    told.is_brought_in()
+def play(world: FaultyWorld, run: Run, scenario: OverrideScenario) -> None:
+    """Break the glass, keep the edit, revert, push, delete and import, with the commands that the product prints."""
+    steps = _Steps(world, run, scenario)
+    steps.deploy_with_foreign_tag()
+    steps.edit_in_override()
+    steps.keep_the_edit()
+    steps.revert_the_edit()
+    steps.force_push()
+    steps.delete_in_override()
+    steps.import_by_name()
     world.assert_safe()
 
 
-class _Told:
-    """The acts of the night, each with what must follow from it."""
+class _Steps:
+    """The steps of the scenario, each with what must follow from it."""
 
-    def __init__(self, world: FaultyWorld, run: Run, night: Night) -> None:
-        self.world, self.run, self.night = world, run, night
+    def __init__(self, world: FaultyWorld, run: Run, scenario: OverrideScenario) -> None:
+        self.world, self.run, self.scenario = world, run, scenario
         self.resource = ""
         self.others: Mapping[str, str] = {}
 
-    def is_running(self) -> None:
-        self.deploy(self.night.declared)
+    def deploy_with_foreign_tag(self) -> None:
+        self.deploy(self.scenario.declared)
         self.world.settle()
         self.resource = self.world.component("ls-a", NAME)["resourceId"]
-        self.night.label(self.resource)
-        self.others = self.night.others(self.resource)
+        self.scenario.label(self.resource)
+        self.others = self.scenario.others(self.resource)
         assert self.others, "there is a tag of somebody else to be kept"
 
-    def is_taken_over(self) -> None:
+    def edit_in_override(self) -> None:
         self.edit()
         assert self.world.status("ls-a", "calm") == "Active", "it concerns nobody else (G4)"
-        self.deploy(self.night.third)
-        assert self.drift() == self.differs(self.night.third), "a deploy changes only the report (G6)"
-        assert self.drift(3) == self.differs(self.night.third), "and no time passes that would end it (G5)"
+        self.deploy(self.scenario.third)
+        assert self.drift() == self.differs(self.scenario.third), "a deploy changes only the report (G6)"
+        assert self.drift(3) == self.differs(self.scenario.third), "and no time passes that would end it (G5)"
 
-    def is_kept(self) -> None:
-        self.deploy(self.night.edited)
+    def keep_the_edit(self) -> None:
+        self.deploy(self.scenario.edited)
         assert self.drift() is None
         before = len(self.world.writes())
         self.hand_back(NAME)
         assert [write.reason for write in self.world.writes()[before:]] == ["handshake"], "only reconcile goes (G8)"
 
-    def is_reverted(self) -> None:
-        self.deploy(self.night.declared)
+    def revert_the_edit(self) -> None:
+        self.deploy(self.scenario.declared)
         self.world.settle()
         self.edit()
         self.hand_back(NAME)
         assert self.world.drift("ls-a", NAME) is None, "handed back at once, everything returns (G8)"
 
-    def is_pushed(self) -> None:
+    def force_push(self) -> None:
         self.edit()
         assert self.world.force_push("ls-a", NAME).status_code == 202
         self.world.settle()
         assert self.world.status("ls-a", NAME) == "Active"
         assert self.world.drift("ls-a", NAME) is None
         assert self.world.component("ls-a", NAME)["resourceId"] == self.resource
-        assert self.night.others(self.resource) == self.others, "nobody else's tag is lost (G12)"
+        assert self.scenario.others(self.resource) == self.others, "nobody else's tag is lost (G12)"
 
-    def is_deleted(self) -> None:
-        self.take_over()
+    def delete_in_override(self) -> None:
+        self.break_glass()
         self.world.cycle()
-        self.type_in(self.night.delete(self.resource))
+        self.type_in(self.scenario.delete(self.resource))
         self.drift(2)
-        self.deploy(self.night.declared)
+        self.deploy(self.scenario.declared)
         self.world.settle()
         assert self.world.status("ls-a", NAME) == "Active", "a deploy after it was said creates it (G9)"
 
-    def is_brought_in(self) -> None:
-        self.type_in(self.night.create)
-        self.deploy(self.night.declared, self.declared("legacy", self.night.declared))
+    def import_by_name(self) -> None:
+        self.type_in(self.scenario.create)
+        self.deploy(self.scenario.declared, self.declared("legacy", self.scenario.declared))
         self.world.cycle()
         assert self.world.status("ls-a", "legacy") == "ManualOverride"
         self.hand_back("legacy")
 
-    # --- what the acts are made of
+    # --- what the steps are made of
 
     def declared(self, name: str, value: Any) -> dict[str, Any]:
-        return self.night.declare(name, **{self.night.parameter: value})
+        return self.scenario.declare(name, **{self.scenario.parameter: value})
 
     def deploy(self, value: Any, *more: dict[str, Any]) -> None:
-        calm = self.declared("calm", self.night.declared)
-        self.world.deploy("ls-a", *self.night.parents, self.declared(NAME, value), calm, *more)
+        calm = self.declared("calm", self.scenario.declared)
+        self.world.deploy("ls-a", *self.scenario.parents, self.declared(NAME, value), calm, *more)
 
     def type_in(self, lines: Sequence[str]) -> None:
         for line in lines:
             self.run(line)
 
-    def take_over(self) -> None:
+    def break_glass(self) -> None:
         self.type_in(commands(self.world, NAME)[0])
 
     def hand_back(self, name: str) -> None:
@@ -140,9 +140,9 @@ class _Told:
         assert self.world.status("ls-a", name) == "Active"
 
     def edit(self) -> None:
-        self.take_over()
-        self.type_in(self.night.edit(self.resource))
-        assert self.drift() == self.differs(self.night.declared)
+        self.break_glass()
+        self.type_in(self.scenario.edit(self.resource))
+        assert self.drift() == self.differs(self.scenario.declared)
 
     def drift(self, cycles: int = 1) -> Any:
         self.world.cycle(cycles)
@@ -150,4 +150,4 @@ class _Told:
         return self.world.drift("ls-a", NAME)
 
     def differs(self, declared: Any) -> dict[str, Any]:
-        return {self.night.parameter: {"declared": declared, "actual": self.night.edited}}
+        return {self.scenario.parameter: {"declared": declared, "actual": self.scenario.edited}}

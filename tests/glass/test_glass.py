@@ -1,4 +1,4 @@
-"""Taking a resource out of the agent's hands with nothing but a tag, and handing it back with two."""
+"""Manual override: removing one tag stops the agent from writing, and adding two hands the resource back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def agent_writes(world: World) -> list[str]:
 
 
 @pytest.mark.rule("G1", "G3", "G4", "S7")
-def test_removing_managed_by_is_all_it_takes(world: World) -> None:
+def test_removing_managed_by_starts_the_manual_override(world: World) -> None:
     broken(world, subnet())
     net = world.component("ls-a", "net")
     assert net["status"] == "ManualOverride"
@@ -128,7 +128,7 @@ def test_reconcile_alone_means_nothing_until_managed_by_joins_it(world: World) -
 
 
 @pytest.mark.rule("S11a", "G7")
-def test_a_live_system_may_say_that_managed_by_alone_hands_it_back(world: World) -> None:
+def test_with_readoption_by_tag_adding_managed_by_is_enough_to_hand_back(world: World) -> None:
     world.deploy("ls-a", vpc(enableDnsHostnames=True), readoption="tag")
     world.settle()
     vpc_id = world.output("ls-a", "net", "vpcId")
@@ -196,7 +196,7 @@ def test_a_force_push_puts_the_tags_back_in_the_operators_name_and_reconciles(wo
 
 
 @pytest.mark.rule("G10")
-def test_a_force_push_of_a_whole_live_system_takes_what_is_in_override(world: World) -> None:
+def test_a_force_push_of_a_whole_live_system_includes_what_is_in_override(world: World) -> None:
     broken(world, subnet())
     response = world.api.post("/livesystems/ls-a/force-push")
     assert response.status_code == 202
@@ -244,7 +244,7 @@ def test_glass_broken_through_the_product_says_who_why_and_until_when(world: Wor
 
 
 @pytest.mark.rule("G15")
-def test_ignored_drift_is_set_at_creation_and_never_looked_at_again(world: World) -> None:
+def test_ignored_drift_is_set_at_creation_and_never_compared_again(world: World) -> None:
     ignoring = {**vpc(enableDnsHostnames=True), "ignoreDrift": ["enableDnsHostnames"]}
     world.deploy("ls-a", ignoring)
     world.settle()

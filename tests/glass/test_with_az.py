@@ -1,4 +1,4 @@
-"""Break the glass with Azure's own command line, in the very words that the product prints."""
+"""Break the glass with Azure's own command line, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from fractal_cloud.offers.azure.vnet import AzureVnet
 from fractal_sandbox import Sandbox, sandbox_env
-from tests.glass.override_scenario import Night, not_ours, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, not_ours, play
+from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
 from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, Example, component
 from tests.offers.azure.operator_actions import CASES
 from tests.offers.azure.worlds import AzureWorld
@@ -57,16 +57,11 @@ def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
     assert world.status("ls-a", name) == "Active"
     path = world.component("ls-a", name)["resourceId"]
     world.azure.tag(path, team="payments")
-    break_glass, readopt = commands(world, name)
-    for command in break_glass:
-        az(command)
-    world.cycle()
-    assert world.status("ls-a", name) == "ManualOverride"
-    assert world.azure.tags(path) == {"fractal-cloud-owner": "ls-a", "team": "payments"}
-    for command in readopt:
-        az(command)
-    world.settle()
-    assert world.status("ls-a", name) == "Active"
+
+    def assert_other_tags_stay() -> None:
+        assert world.azure.tags(path) == {"fractal-cloud-owner": "ls-a", "team": "payments"}
+
+    break_and_hand_back(world, az, name, world.settle, assert_other_tags_stay)
     assert world.azure.tags(path) == {
         "fractal-cloud-owner": "ls-a",
         "managed-by": "fractal-cloud",
@@ -96,12 +91,12 @@ def test_a_network_made_with_az_is_brought_in(world: AzureWorld, az: Run) -> Non
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_network(world: AzureWorld, az: Run) -> None:
+def test_a_whole_manual_override_of_one_network(world: AzureWorld, az: Run) -> None:
     def declare(name: str, **parameters: Any) -> dict[str, Any]:
         return component(AzureVnet, name, resourceGroup=GROUP, location=LOCATION, **parameters)
 
     at = f"-g {GROUP} -n mine"
-    night = Night(
+    scenario = OverrideScenario(
         declare=declare,
         parameter="addressPrefixes",
         declared=["10.0.0.0/16"],
@@ -113,4 +108,4 @@ def test_a_whole_night_on_one_network(world: AzureWorld, az: Run) -> None:
         label=lambda path: world.azure.tag(path, team="payments"),
         others=lambda path: not_ours(world.azure.tags(path)),
     )
-    spend(world, az, night)
+    play(world, az, scenario)

@@ -1,4 +1,4 @@
-"""Break the glass on Aruba Cloud in the very words that the product prints: curl and jq, which Aruba's users have."""
+"""Break the glass on Aruba Cloud with the commands that the product prints: curl and jq, which Aruba's users have."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.tags import mapping
 from fractal_sandbox import Sandbox
-from tests.glass.override_scenario import Night, not_ours, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, not_ours, play
+from tests.glass.printed_commands import Run, break_and_hand_back, terminal
 from tests.offers.aruba.examples import EXAMPLES, LOCATION, OUT, PING, VPC, WEB, Example
 from tests.offers.aruba.worlds import ArubaWorld
 from tests.offers.worlds import provider_world
 
 PROVIDER = "aruba"
-UNTOLD = "'$uri'"  # what the shell fills in, outside of the quotes
+SHELL_URI = "'$uri'"  # a variable of the shell, outside of the quotes
 GATE = EXAMPLES[ArubaSecurityGroup].components[-1]
 # A server's tags are frozen: it is taken over with the product's own program (test_with_fractal.py).
 TAGGABLE = {kind: example for kind, example in EXAMPLES.items() if kind is not ArubaCloudServer}
@@ -53,23 +53,18 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     assert world.status("ls-a", component) == "Active"
     uri = world.component("ls-a", component)["resourceId"]
     world.aruba.put(uri, tags=[*world.aruba.tags(uri), 'team "pay" ü'])
-    break_glass, readopt = commands(world, component)
-    for command in break_glass:
-        shell(command)
-    assert world.aruba.tags(uri) == ["fractal-cloud-owner:ls-a", 'team "pay" ü']
-    world.cycle()
-    assert world.status("ls-a", component) == "ManualOverride"
-    for command in readopt:
-        shell(command)
-    world.survive()
-    assert world.status("ls-a", component) == "Active"
+
+    def assert_other_tags_stay() -> None:
+        assert world.aruba.tags(uri) == ["fractal-cloud-owner:ls-a", 'team "pay" ü']
+
+    break_and_hand_back(world, shell, component, world.survive, assert_other_tags_stay)
     expected = ["fractal-cloud-owner:ls-a", "managed-by:fractal-cloud", 'team "pay" ü']
     assert sorted(world.aruba.tags(uri)) == expected
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_security_group(world: ArubaWorld, shell: Run) -> None:
+def test_a_whole_manual_override_of_one_security_group(world: ArubaWorld, shell: Run) -> None:
     base, aruba = world.aruba.env["ACLOUD_BASE_URL"], world.aruba
     curl = f"curl -sSf -H 'Authorization: Bearer {aruba.token}' -H 'Content-Type: application/json'"
 
@@ -90,7 +85,7 @@ def test_a_whole_night_on_one_security_group(world: ArubaWorld, shell: Run) -> N
     groups = f"{world.component('ls-b', VPC['id'])['resourceId']}/securityGroups"
     legacy = json.dumps({"metadata": {"name": "legacy", "location": {"value": LOCATION}}, "properties": {}})
     make_legacy = f"uri=$({curl} {at(groups)} -d '{legacy}' | jq -r .metadata.uri)"
-    night = Night(
+    scenario = OverrideScenario(
         declare=group,
         parents=({**VPC, "importOnly": True},),
         parameter="rules",
@@ -99,8 +94,8 @@ def test_a_whole_night_on_one_security_group(world: ArubaWorld, shell: Run) -> N
         third=[PING, OUT],
         edit=lambda uri: [open_for(WEB, uri)],
         delete=lambda uri: [f"{curl} -X DELETE {at(uri)}"],
-        create=[f"{make_legacy} && {open_for(PING, UNTOLD)}"],
+        create=[f"{make_legacy} && {open_for(PING, SHELL_URI)}"],
         label=lambda uri: aruba.put(uri, tags=[*aruba.tags(uri), "team:payments"]),
         others=lambda uri: not_ours(mapping(aruba.tags(uri))),
     )
-    spend(world, shell, night)
+    play(world, shell, scenario)

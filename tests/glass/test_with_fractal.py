@@ -1,4 +1,4 @@
-"""Where no tag can be changed, the product's own program breaks the glass, in the very words that it prints (G12, G13).
+"""Where no tag can be changed, the product's own program breaks the glass, with the commands that it prints (G12, G13).
 
 The program runs as a process of its own, against a control plane that really listens.
 """
@@ -29,7 +29,7 @@ PROVIDER = "aruba"
 
 @dataclass(frozen=True)
 class Desk:
-    """A terminal of somebody who looks after one server."""
+    """The terminal of an operator of one server."""
 
     world: ArubaWorld
     shell: Run
@@ -56,10 +56,10 @@ def desk(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.mark.rule("G12", "G13", "S9", "S11")
 def test_a_server_is_let_go_and_handed_back_by_the_printed_commands(desk: Desk) -> None:
-    told = desk.shell("fractal glass ls-a server")
-    assert "fractal glass ls-a server --break" in told
-    assert "fractal glass ls-a server --readopt" in told
-    assert "no console and no command line of the vendor's can break the glass" in told
+    printed = desk.shell("fractal glass ls-a server")
+    assert "fractal glass ls-a server --break" in printed
+    assert "fractal glass ls-a server --readopt" in printed
+    assert "no console and no command line of the vendor's can break the glass" in printed
     [break_glass], [readopt] = commands(desk.world, "server")
     said = desk.shell(f"{break_glass} --reason 'it smokes' --until 4h")
     assert "its tags are frozen, so the control plane remembers it: nothing is written to the cloud" in said
@@ -78,7 +78,7 @@ def test_a_server_is_let_go_and_handed_back_by_the_printed_commands(desk: Desk) 
 
 
 @pytest.mark.rule("G10")
-def test_a_force_push_takes_a_server_back(desk: Desk) -> None:
+def test_a_force_push_ends_the_override_of_a_server(desk: Desk) -> None:
     desk.shell("fractal glass ls-a server --break")
     desk.world.cycle()
     desk.world.aruba.act(desk.world.component("ls-a", "server")["resourceId"], "poweroff")

@@ -1,4 +1,4 @@
-"""Break the glass with Google's own command line, in the very words that the product prints."""
+"""Break the glass with Google's own command line, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_sandbox import Sandbox, sandbox_env
-from tests.glass.override_scenario import Night, not_ours, spend
+from tests.glass.override_scenario import OverrideScenario, not_ours, play
 from tests.glass.printed_commands import Run, commands, terminal
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.operator_actions import CASES, GcpActions
@@ -59,11 +59,13 @@ def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
     world.deploy("ls-a", *declared.values())
     world.settle()
     person = GcpPerson(world.sandbox.url)
-    hands = {str(example.components[-1]["id"]): GcpActions(person, kind, example) for kind, example in examples.items()}
-    for name, one in hands.items():
+    operators = {
+        str(example.components[-1]["id"]): GcpActions(person, kind, example) for kind, example in examples.items()
+    }
+    for name, one in operators.items():
         one.tag(one.find(name)[0], OTHERS)
 
-    printed = {name: commands(world, name) for name in hands}
+    printed = {name: commands(world, name) for name in operators}
 
     def type_all(lines: Iterable[str]) -> None:
         with ThreadPoolExecutor(2) as pool:
@@ -71,17 +73,17 @@ def test_every_type_is_let_go_and_handed_back_by_the_printed_commands(
 
     type_all(line for break_glass, _ in printed.values() for line in break_glass)
     world.cycle()
-    assert {world.status("ls-a", name) for name in hands} == {"ManualOverride"}
-    for name, one in hands.items():
+    assert {world.status("ls-a", name) for name in operators} == {"ManualOverride"}
+    for name, one in operators.items():
         assert one.find(name)[0].tags == {OWNER: "ls-a", **OTHERS}, name
 
     type_all(line for _, readopt in printed.values() for line in readopt)
     asked = {OWNER: "ls-a", MANAGED_BY: "fractal-cloud", RECONCILE: "reconcile", **OTHERS}
-    for name, one in hands.items():
+    for name, one in operators.items():
         assert one.find(name)[0].tags == asked, name
     world.settle()
-    assert {world.status("ls-a", name) for name in hands} == {"Active"}
-    for name, one in hands.items():
+    assert {world.status("ls-a", name) for name in operators} == {"Active"}
+    for name, one in operators.items():
         assert one.find(name)[0].tags == {OWNER: "ls-a", MANAGED_BY: "fractal-cloud", **OTHERS}, name
     world.assert_safe()
 
@@ -93,20 +95,20 @@ def test_a_cluster_whose_labels_cannot_be_read_keeps_them_all(world: GcpWorld, g
     kind, example = next((kind, one) for kind, one in EXAMPLES.items() if kind.__name__ == "GcpGke")
     world.deploy("ls-a", *example.components)
     world.settle()
-    hands = GcpActions(GcpPerson(world.sandbox.url), kind, example)
-    before = hands.find("kube")[0].tags
+    operator = GcpActions(GcpPerson(world.sandbox.url), kind, example)
+    before = operator.find("kube")[0].tags
     _, [line] = commands(world, "kube")
     broken = line.replace("clusters describe kube", "clusters describe nowhere")
     assert broken != line
     with pytest.raises(AssertionError, match="update-labels"):
         gcloud(broken)
-    assert hands.find("kube")[0].tags == before
+    assert operator.find("kube")[0].tags == before
 
 
 @pytest.mark.clis
 @pytest.mark.timeout(300)
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_machine(world: GcpWorld, gcloud: Run) -> None:
+def test_a_whole_manual_override_of_one_machine(world: GcpWorld, gcloud: Run) -> None:
     person = GcpPerson(world.sandbox.url)
     example = EXAMPLES[GcpVm].components[-1]
 
@@ -118,7 +120,7 @@ def test_a_whole_night_on_one_machine(world: GcpWorld, gcloud: Run) -> None:
         return dict(person.call("GET", person.instance("mine"))["labels"])
 
     size = f"--machine-type {example['parameters']['machineType']} --image {example['parameters']['image']}"
-    night = Night(
+    scenario = OverrideScenario(
         declare=declare,
         parameter="networkTags",
         declared=["web"],
@@ -130,4 +132,4 @@ def test_a_whole_night_on_one_machine(world: GcpWorld, gcloud: Run) -> None:
         label=lambda _: gcloud(f"gcloud compute instances add-labels mine --zone {ZONE} --labels team=payments"),
         others=lambda found: not_ours(labels(found)),
     )
-    spend(world, gcloud, night)
+    play(world, gcloud, scenario)

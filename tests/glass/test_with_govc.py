@@ -1,4 +1,4 @@
-"""Break the glass with govc, in the very words that the product prints."""
+"""Break the glass with govc, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from fractal_sandbox import Sandbox
 from fractal_sandbox.vsphere.simulator import govc as built
 from fractal_sandbox.vsphere.simulator import why_not
-from tests.glass.override_scenario import Night, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, play
+from tests.glass.printed_commands import Run, break_and_hand_back, terminal
 from tests.offers.vsphere.examples import DATASTORE, POOL, declaration
 from tests.offers.vsphere.worlds import VsphereWorld, vsphere_world
 
@@ -52,22 +52,17 @@ def test_a_machine_is_let_go_and_handed_back_by_the_printed_commands(world: Vsph
     govc("govc tags.category.create -t VirtualMachine team")
     govc("govc tags.create -c team payments")
     govc(f"govc tags.attach -c team payments {path}")
-    break_glass, readopt = commands(world, "machine")
-    for command in break_glass:
-        govc(command)
-    world.cycle()
-    assert world.status("ls-a", "machine") == "ManualOverride"
-    assert _tags(govc, path) == {"fractal-cloud-owner:ls-a", "payments"}
-    for command in readopt:
-        govc(command)
-    world.settle()
-    assert world.status("ls-a", "machine") == "Active"
+
+    def assert_other_tags_stay() -> None:
+        assert _tags(govc, path) == {"fractal-cloud-owner:ls-a", "payments"}
+
+    break_and_hand_back(world, govc, "machine", world.settle, assert_other_tags_stay)
     assert _tags(govc, path) == {"managed-by:fractal-cloud", "fractal-cloud-owner:ls-a", "payments"}
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_machine(world: VsphereWorld, govc: Run) -> None:
+def test_a_whole_manual_override_of_one_machine(world: VsphereWorld, govc: Run) -> None:
     path = "/DC0/vm/mine"
     make = f"govc vm.create -on=false -ds {DATASTORE} -pool /{POOL} -net 'VM Network' -disk 10GB -c 2 -m 1024"
 
@@ -76,7 +71,7 @@ def test_a_whole_night_on_one_machine(world: VsphereWorld, govc: Run) -> None:
         govc("govc tags.create -c team payments")
         govc(f"govc tags.attach -c team payments {path}")
 
-    night = Night(
+    scenario = OverrideScenario(
         declare=declaration,
         parameter="numCpus",
         declared=2,
@@ -92,4 +87,4 @@ def test_a_whole_night_on_one_machine(world: VsphereWorld, govc: Run) -> None:
         label=label,
         others=lambda _: {one: "" for one in _tags(govc, path) if ":" not in one},
     )
-    spend(world, govc, night)
+    play(world, govc, scenario)

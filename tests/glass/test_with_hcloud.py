@@ -1,4 +1,4 @@
-"""Break the glass with hcloud, in the very words that the product prints."""
+"""Break the glass with hcloud, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.override_scenario import Night, not_ours, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, not_ours, play
+from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
 from tests.offers.hetzner.examples import EXAMPLES, Example, server
 from tests.offers.hetzner.worlds import HetznerWorld, hetzner_world
 
@@ -41,25 +41,18 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.settle()
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
-    break_glass, readopt = commands(world, component)
-    noun, number = shlex.split(break_glass[0])[1], shlex.split(break_glass[0])[3]
+    command = shlex.split(commands(world, component)[0][0])
+    noun, number = command[1], command[3]
     hcloud(f"hcloud {noun} add-label {number} team=payments")
-    for command in break_glass:
-        hcloud(command)
-    world.cycle()
-    assert world.status("ls-a", component) == "ManualOverride"
-    for command in readopt:
-        hcloud(command)
-    world.settle()
-    assert world.status("ls-a", component) == "Active"
+    break_and_hand_back(world, hcloud, component, world.settle)
     labels = world.hetzner.labels(f"{noun.replace('-', '_')}s", number)
     assert labels == {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a", "team": "payments"}
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_server(world: HetznerWorld, hcloud: Run) -> None:
-    night = Night(
+def test_a_whole_manual_override_of_one_server(world: HetznerWorld, hcloud: Run) -> None:
+    scenario = OverrideScenario(
         declare=server,
         parameter="serverType",
         declared="cx23",
@@ -75,4 +68,4 @@ def test_a_whole_night_on_one_server(world: HetznerWorld, hcloud: Run) -> None:
         label=lambda _: hcloud("hcloud server add-label mine team=payments"),
         others=lambda found: not_ours(world.hetzner.labels("servers", found)),
     )
-    spend(world, hcloud, night)
+    play(world, hcloud, scenario)

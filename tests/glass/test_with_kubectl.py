@@ -1,4 +1,4 @@
-"""Break the glass with kubectl, in the very words that the product prints."""
+"""Break the glass with kubectl, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.override_scenario import Night, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, play
+from tests.glass.printed_commands import Run, break_and_hand_back, terminal
 from tests.offers.kubernetes.declaring import workload
 from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
@@ -42,22 +42,14 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.settle()
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
-    break_glass, readopt = commands(world, component)
-    for command in break_glass:
-        kubectl(command)
-    world.cycle()
-    assert world.status("ls-a", component) == "ManualOverride"
-    for command in readopt:
-        kubectl(command)
-    world.settle()
-    assert world.status("ls-a", component) == "Active"
+    break_and_hand_back(world, kubectl, component, world.settle)
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P")
-def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -> None:
+def test_a_whole_manual_override_of_one_deployment(world: KubernetesWorld, kubectl: Run) -> None:
     at = f"kubectl --context {world.kube.context} -n default"
-    night = Night(
+    scenario = OverrideScenario(
         declare=workload,
         parameter="replicas",
         declared=1,
@@ -69,11 +61,11 @@ def test_a_whole_night_on_one_deployment(world: KubernetesWorld, kubectl: Run) -
         label=lambda _: kubectl(f"{at} annotate deployment mine team=payments"),
         others=lambda _: {key: value for key, value in world.kube.tags("deployments", "mine").items() if key == "team"},
     )
-    spend(world, kubectl, night)
+    play(world, kubectl, scenario)
 
 
 @pytest.mark.rule("G13", "O11")
-def test_glass_broken_through_the_product_takes_only_managed_by(world: KubernetesWorld) -> None:
+def test_glass_broken_through_the_product_removes_only_managed_by(world: KubernetesWorld) -> None:
     world.deploy("ls-a", workload())
     world.settle()
     assert world.glass("ls-a", "web", "break", reason="outage 4711").status_code == 202

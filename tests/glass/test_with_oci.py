@@ -1,4 +1,4 @@
-"""Break the glass with Oracle's own command line, in the very words that the product prints."""
+"""Break the glass with Oracle's own command line, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.glass.override_scenario import Night, not_ours, spend
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.override_scenario import OverrideScenario, not_ours, play
+from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
 from tests.offers.oci.declaring import vcn
 from tests.offers.oci.examples import EXAMPLES, Example
 from tests.offers.oci.person import COMPARTMENT, CORE
@@ -49,20 +49,12 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.survive()
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
-    break_glass, readopt = commands(world, component)
-    for command in break_glass:
-        oci(command)
-    world.cycle()
-    assert world.status("ls-a", component) == "ManualOverride"
-    for command in readopt:
-        oci(command)
-    world.survive()
-    assert world.status("ls-a", component) == "Active"
+    break_and_hand_back(world, oci, component, world.survive)
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12", "P", "T1")
-def test_a_whole_night_on_one_vcn(world: OciWorld, oci: Run) -> None:
+def test_a_whole_manual_override_of_one_vcn(world: OciWorld, oci: Run) -> None:
     blocks, others = ["10.0.0.0/16", "10.9.0.0/16"], {"Team": 'pay "later" ü', "note": '"managed-by":"fractal-cloud"'}
 
     def tags(vcn_id: str) -> dict[str, str]:
@@ -74,7 +66,7 @@ def test_a_whole_night_on_one_vcn(world: OciWorld, oci: Run) -> None:
         world.oci.call("PUT", f"{CORE}/vcns/{vcn_id}", {"freeformTags": {**tags(vcn_id), **others}})
 
     create = f"oci network vcn create --compartment-id {COMPARTMENT} --display-name legacy"
-    night = Night(
+    scenario = OverrideScenario(
         declare=vcn,
         parameter="cidrBlocks",
         declared=blocks[:1],
@@ -86,7 +78,7 @@ def test_a_whole_night_on_one_vcn(world: OciWorld, oci: Run) -> None:
         label=label,
         others=lambda vcn_id: not_ours(tags(vcn_id)),
     )
-    spend(world, oci, night)
+    play(world, oci, scenario)
 
 
 @pytest.mark.rule("G12", "T10")

@@ -1,4 +1,4 @@
-"""Break the glass with the vendor's own command line, in the very words that the product prints."""
+"""Break the glass with the vendor's own command line, with the commands that the product prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import sandbox_env
-from tests.glass.printed_commands import Run, commands, terminal
+from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
 from tests.offers.aws.examples import EXAMPLES, Example
 from tests.world import World, vpc
 
@@ -38,20 +38,12 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     world.settle(at_most=30)
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
-    break_glass, readopt = commands(world, component)
-    for command in break_glass:
-        aws(command)
-    world.cycle()
-    assert world.status("ls-a", component) == "ManualOverride"
-    for command in readopt:
-        aws(command)
-    world.settle(at_most=30)
-    assert world.status("ls-a", component) == "Active"
+    break_and_hand_back(world, aws, component, lambda: world.settle(at_most=30))
     world.assert_safe()
 
 
 @pytest.mark.rule("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11", "G12")
-def test_a_whole_night_on_one_vpc(world: World, aws: Run) -> None:
+def test_a_whole_manual_override_of_one_vpc(world: World, aws: Run) -> None:
     world.deploy("ls-a", vpc(enableDnsHostnames=True))
     world.settle()
     vpc_id = world.output("ls-a", "net", "vpcId")

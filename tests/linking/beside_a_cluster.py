@@ -1,6 +1,4 @@
-"""The whole product over a cloud and a cluster beside it, with one agent for both; and S3's own client, as what runs in
-the cluster is told to use it.
-"""
+"""The whole product over a cloud and a cluster beside it, with one agent for both."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ class BesideACluster(ProviderWorld):
         raise AssertionError("the link does not come to rest")
 
     def assert_role_goes_with_the_link(self, live_system: str, server: Mapping[str, Any]) -> None:
-        """The workload `shop` gets into its database, and nobody is told how; when the link goes, so does its role."""
+        """The workload `shop` logs in, the API shows no password, and when the link goes, its role goes."""
         (kept,) = self.secrets()
         with psycopg.connect(kept["url"], autocommit=True) as connection:
             connection.execute("CREATE TABLE mine (id int)")
@@ -59,12 +57,12 @@ class BesideACluster(ProviderWorld):
         self.assert_safe()
 
     def s3(self, live_system: str, secret: Mapping[str, str]) -> Any:
-        """S3's own client for the bucket `files`, as the workload `shop` is told to use it."""
-        told = self.component(live_system, "shop")["outputFields"]
+        """S3's own client for the bucket `files`, configured as the workload `shop` is."""
+        fields = self.component(live_system, "shop")["outputFields"]
         return boto3.client(
             "s3",
-            endpoint_url=told["storageLink.files.endpoint"],
-            region_name=told["storageLink.files.region"],
+            endpoint_url=fields["storageLink.files.endpoint"],
+            region_name=fields["storageLink.files.region"],
             aws_access_key_id=secret["accessKeyId"],
             aws_secret_access_key=secret["secretAccessKey"],
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}),

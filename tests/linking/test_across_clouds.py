@@ -140,7 +140,7 @@ def test_three_in_the_morning(clouds: TwoClouds, database: str) -> None:
     assert clouds.status("ls-data", "db") == "ManualOverride"
     clouds.deploy(LS, imported, workload("shop"))
     clouds.settle(at_most=20)
-    psycopg.connect(kept["url"]).close()  # nothing is revoked while somebody has their hands in it
+    psycopg.connect(kept["url"]).close()  # nothing is revoked during a manual override
     clouds.deploy(LS, imported, workload("shop", link("db", database="orders")))
     clouds.settle(at_most=20)
     psycopg.connect(kept["url"]).close()

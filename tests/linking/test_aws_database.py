@@ -26,7 +26,7 @@ def deploy(world: World, *links: dict[str, Any]) -> str:
 
 
 def login(world: World) -> dict[str, Any]:
-    """What the secret holds that the source is told of, read as what runs there would read it."""
+    """The content of the secret whose name the source is given, read as what runs there would read it."""
     store, region, name = str(world.output(LS, "shop", "databaseLink.db.secretName")).split(":")
     assert (store, region) == ("aws-secrets-manager", "eu-west-1")
     found = world.person.client("secretsmanager").get_secret_value(SecretId=name)
@@ -35,8 +35,8 @@ def login(world: World) -> dict[str, Any]:
 
 
 def connect(kept: dict[str, Any], **other: Any) -> psycopg.Connection[Any]:
-    told = {"host": kept["host"], "port": kept["port"], "user": kept["username"], "password": kept["password"]}
-    return psycopg.connect(**{"dbname": kept["dbname"], **told, **other}, autocommit=True)
+    login_data = {"host": kept["host"], "port": kept["port"], "user": kept["username"], "password": kept["password"]}
+    return psycopg.connect(**{"dbname": kept["dbname"], **login_data, **other}, autocommit=True)
 
 
 @pytest.mark.rule("L3", "L9")

@@ -58,7 +58,7 @@ def test_a_link_opens_one_port_for_one_source(world: World) -> None:
 
 
 @pytest.mark.rule("L10")
-def test_a_link_that_changes_moves_the_rule_and_one_that_is_taken_away_takes_it_along(world: World) -> None:
+def test_a_changed_link_changes_its_rule_and_a_removed_link_removes_it(world: World) -> None:
     deploy(world, link("back", fromPort=8080))
     deploy(world, link("back", fromPort=9000, toPort=9010, protocol="udp"))
     (rule,) = rules(world)

@@ -44,7 +44,7 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[Azure]:
 
 
 def administered_by_the_agent(world: Azure, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody makes the agent's identity an administrator, and tells the agent by which name; nobody by a password."""
+    """Make the agent's identity an administrator, and give the agent its name; there is no password."""
     identity = str(world.output(LS, "db", "id"))
     body = {"properties": {"principalName": ADMINISTRATOR, "principalType": "ServicePrincipal"}}
     AzurePerson(world.sandbox.url).call("PUT", f"{identity}/administrators/agent", body)
@@ -61,9 +61,9 @@ def test_a_workload_logs_in_with_a_role_that_the_agent_made_with_its_token(
 ) -> None:
     world.deploy(LS, server("Enabled"), workload("shop", LINK))
     world.come_to_rest()
-    told = world.component(LS, "db")["message"]
-    assert "make the agent's identity its administrator in Entra" in told
-    assert dsn_setting(LS, "db") in told
+    message = world.component(LS, "db")["message"]
+    assert "make the agent's identity its administrator in Entra" in message
+    assert dsn_setting(LS, "db") in message
     administered_by_the_agent(world, database, monkeypatch)
     world.deploy(LS, server("Enabled"), workload("shop", {**LINK, "settings": {"database": "orders"}}, replicas=1))
     world.cycle()
@@ -72,7 +72,7 @@ def test_a_workload_logs_in_with_a_role_that_the_agent_made_with_its_token(
 
 
 @pytest.mark.rule("L5", "L9")
-def test_a_server_that_takes_identities_alone_is_not_linked_and_says_what_to_declare(world: Azure) -> None:
+def test_a_server_that_accepts_only_identities_is_not_linked_and_says_what_to_declare(world: Azure) -> None:
     world.deploy(LS, server("Disabled"), workload("shop", LINK))
     world.cycle(3)
     shown = world.component(LS, "db")

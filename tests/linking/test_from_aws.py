@@ -36,7 +36,7 @@ def clouds(
 
 
 def login(clouds: TwoClouds, source: str) -> dict[str, Any]:
-    """What the secret holds that the source is told of."""
+    """The content of the secret whose name the source is given."""
     store, region, name = str(clouds.output(LS, source, "databaseLink.db.secretName")).split(":")
     assert (store, region, name) == ("aws-secrets-manager", "eu-west-1", f"fractal-cloud/{LS}/{source}/uses/db")
     found = clouds.person.client("secretsmanager").get_secret_value(SecretId=name)

@@ -1,4 +1,4 @@
-"""What IAM tells only of one identity at a time is checked in turns: bounded calls, and a bounded wait (L14, S23)."""
+"""What IAM returns only for one identity at a time is checked in turns: bounded calls, a bounded wait (L14, S23)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUND = LINKS * CALLS // BUDGET
 
 @pytest.fixture
 def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
-    """Six workloads that use one bucket from another cloud, settled; two are looked at closely in a cycle."""
+    """Six workloads that use one bucket from another cloud, settled; two are inspected in each cycle."""
     with two_clouds(session_sandbox, tmp_path, TwoClouds, sweep_budget=BUDGET) as made:
         made.deploy(LS, BUCKET, *(workload(f"app-{n}", link("files")) for n in range(LINKS)))
         made.settle(at_most=30)
@@ -37,8 +37,8 @@ def keys(clouds: TwoClouds) -> dict[str, list[str]]:
 
 
 @pytest.mark.rule("L14", "S20", "S23")
-def test_a_settled_cycle_looks_closely_at_no_more_than_the_budget_allows_and_at_all_in_turn(clouds: TwoClouds) -> None:
-    looked_at: list[str] = []
+def test_a_settled_cycle_inspects_no_more_than_the_budget_allows_and_all_in_turn(clouds: TwoClouds) -> None:
+    inspected: list[str] = []
     for _ in range(ROUND):
         clouds.sandbox.aws.calls.clear()
         (result, _) = clouds.cycle()
@@ -47,8 +47,8 @@ def test_a_settled_cycle_looks_closely_at_no_more_than_the_budget_allows_and_at_
         assert sorted(call.operation for call in iam) == sorted(
             ["ListUsers", "ListRoles", *["ListAccessKeys", "GetUserPolicy"] * (BUDGET // CALLS)]
         )
-        looked_at += [str(call.call.parameters["UserName"]) for call in iam if call.operation == "ListAccessKeys"]
-    assert sorted(looked_at) == sorted(keys(clouds)), "each once in a round"
+        inspected += [str(call.call.parameters["UserName"]) for call in iam if call.operation == "ListAccessKeys"]
+    assert sorted(inspected) == sorted(keys(clouds)), "each once in a round"
 
 
 @pytest.mark.rule("L14")
@@ -81,7 +81,7 @@ def test_rights_taken_away_by_hand_come_back_and_a_key_switched_off_stays_off(cl
 
 
 @pytest.mark.rule("S0")
-def test_what_cannot_be_looked_at_counts_as_whole(clouds: TwoClouds) -> None:
+def test_what_cannot_be_inspected_counts_as_unchanged(clouds: TwoClouds) -> None:
     clouds.sandbox.aws.knobs.fail(
         operation="ListAccessKeys", code="AccessDenied", status=403, actor="agent", times=None
     )

@@ -22,8 +22,8 @@ TEAM = {"compartmentId": "ocid1.compartment.oc1..sandboxteam"}
 
 
 def bucket(component_id: str, name: str = "", **parameters: Any) -> dict[str, Any]:
-    told = {"name": name or component_id, "compartment": "team", "region": "eu-frankfurt-1", **parameters}
-    return {"id": component_id, "type": OciBucket.type, "parameters": told}
+    values = {"name": name or component_id, "compartment": "team", "region": "eu-frankfurt-1", **parameters}
+    return {"id": component_id, "type": OciBucket.type, "parameters": values}
 
 
 def link(**settings: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_a_user_of_that_name_that_the_link_did_not_make_is_left_alone(world: Oci
 
 
 @pytest.mark.rule("L9")
-def test_buckets_that_policies_cannot_tell_apart_are_not_linked(world: Oci) -> None:
+def test_buckets_that_policies_cannot_distinguish_are_not_linked(world: Oci) -> None:
     world.deploy(LS, bucket("files", "shop-files"), bucket("twin", "Shop-Files"), workload("shop", link()))
     world.cycle(4)
     assert "differs from 'Shop-Files' in case only" in world.component(LS, "files")["message"]

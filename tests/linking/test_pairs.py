@@ -1,4 +1,4 @@
-"""Which pairs can be linked, as the registry knows it: whole pairs are promised, half ones are told of at deploy."""
+"""Which pairs can be linked: those with both handlers in the registry; a pair with one handler is warned about."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def declared(source: str, target: str) -> LiveSystemDeclaration:
 
 
 @pytest.mark.rule("L7")
-def test_a_link_whose_secret_nobody_would_take_over_is_told_of() -> None:
+def test_a_link_whose_secret_no_handler_would_store_is_warned_about() -> None:
     checks = LinkChecks(installed().catalog())
     for target in (*DATABASES, *BUCKETS):
         (warning,) = checks.warnings(declared(MACHINE, target))

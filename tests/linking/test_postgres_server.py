@@ -171,7 +171,7 @@ def test_a_connection_string_that_leads_elsewhere_is_refused(
 
 
 @pytest.mark.rule("S18")
-def test_another_address_is_no_moving_and_the_way_out_is_told(
+def test_an_immutable_address_is_refused_and_the_message_says_so(
     clouds: TwoClouds, database: str, server: dict[str, Any]
 ) -> None:
     shop(clouds, server, link("db", database="orders"))

@@ -52,8 +52,8 @@ class TwoClouds(World):
             assert answer.status_code == 201, answer.text
             self._token[provider] = answer.json()["token"]
         token = self._token[provider]
-        told = {**self._agent_settings, "visibility_seconds": 0.2}
-        settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **told)
+        options = {**self._agent_settings, "visibility_seconds": 0.2}
+        settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **options)
         return self._make(settings, ControlPlane("http://testserver", token, client=self.api))
 
     def _make(self, settings: AgentSettings, plane: ControlPlane) -> Agent:

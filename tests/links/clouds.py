@@ -1,4 +1,4 @@
-"""Clouds that live in memory: what is in them, who called what, and hands that change things behind everybody's back.
+"""Clouds in memory: what is in them, which calls were made, and what a person can change behind the agents' back.
 
 A store is one provider's whole world. Two stores share nothing: what gets from one to the other went through the
 control plane.

@@ -1,4 +1,4 @@
-"""The halves of the toy links, the same on both clouds: what a careful author would write.
+"""The handlers of the toy links, the same on both clouds, written as a careful author would.
 
 Each counts its runs in the store of its own side. None can see the other side's store.
 """
@@ -98,22 +98,22 @@ def granted(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundLink[
 
 
 def use(link: OutboundLink[DatabaseLink]) -> Published | None:
-    """Tell the workload where the database is; a password that came sealed goes into a secret of this cloud."""
+    """Publish to the workload where the database is; a password that came sealed goes into a secret of this cloud."""
     store = _store(link)
     store.handler_runs["use"] += 1
-    told = link.published
-    if "user" not in told:
+    published = link.published
+    if "user" not in published:
         return None
-    common = {"endpoint": told["endpoint"], "user": told["user"]}
-    if "secretName" in told:
-        return {**common, "secretName": told["secretName"]}
+    common = {"endpoint": published["endpoint"], "user": published["user"]}
+    if "secretName" in published:
+        return {**common, "secretName": published["secretName"]}
     kept = f"toy-{store.name}:{link.mark}"
-    has_it = kept in store.secrets and link.fields.get("received") == told["version"]
-    if not has_it and "sealed" not in told:
+    has_it = kept in store.secrets and link.fields.get("received") == published["version"]
+    if not has_it and "sealed" not in published:
         return None
     if not has_it:
-        store.put_secret(kept, link.open(told["sealed"]).reveal(), link.mark)
-    return {**common, "secretName": kept, "received": told["version"]}
+        store.put_secret(kept, link.open(published["sealed"]).reveal(), link.mark)
+    return {**common, "secretName": kept, "received": published["version"]}
 
 
 def stop_using(link: OutboundLink[DatabaseLink]) -> None:
@@ -167,7 +167,7 @@ def routes_open(links: Sequence[InboundLink[RouteLink]]) -> Iterator[InboundLink
 
 
 def know_route(link: OutboundLink[RouteLink]) -> Published | None:
-    """Tell the workload under which address it is seen: nothing is made, so there is nothing to take back."""
+    """Publish the workload's address to it: nothing is made, so there is nothing to revoke."""
     store: Store = link.cloud.store
     store.handler_runs["know_route"] += 1
     return {"url": link.published["url"]} if "url" in link.published else None

@@ -13,10 +13,10 @@ from tests.links.clouds import Thing, ToyCloud
 
 
 class Workload(Component):
-    """Something that runs, and is told by its links what it may use."""
+    """Something that runs, and whose links set what it may use."""
 
     image: str = parameter(default="app", description="What it runs.")
-    wiring: dict[str, str] | None = parameter(default=None, linked=True, description="What its links tell it.")
+    environment: dict[str, str] | None = parameter(default=None, linked=True, description="What its links set.")
 
 
 class Database(Component):
@@ -63,7 +63,7 @@ class ToyOffer(Offer[C, ToyCloud], Generic[C]):
 
     def _values(self, component: C) -> dict[str, Any]:
         declared = component.model_dump(mode="json", by_alias=True, include=set(component.parameter_fields().values()))
-        empty = {"wiring": {}, "routes": [], "size": 1}
+        empty = {"environment": {}, "routes": [], "size": 1}
         return {k: empty.get(k) if v is None else v for k, v in declared.items() if k != "name"}
 
     def update(self, cloud: ToyCloud, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
@@ -92,7 +92,7 @@ class WorkloadOffer(ToyOffer[C]):
     def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """All keys, each under the name of its link."""
         found = {f"{w.link_type}.{w.target_id}.{key}": str(value) for w in links for key, value in w.fields.items()}
-        return {"wiring": dict(sorted(found.items()))}
+        return {"environment": dict(sorted(found.items()))}
 
 
 def _sighting(thing: Thing) -> Sighting:

@@ -32,7 +32,7 @@ READABLE = (
 
 
 def _claimed(links: World, provider: str) -> dict[str, Any]:
-    """Everything an agent is told, as it stands on the wire."""
+    """Everything a claim returns to an agent, as JSON."""
     agent = links.agents[provider]
     body = {"agentId": agent.settings.agent_id, "lastSeen": last_seen_json(links.api)}
     response = links.as_agent(provider, "/agent/claim", body)
@@ -42,16 +42,16 @@ def _claimed(links: World, provider: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("L4", "L9")
-def test_an_agent_is_told_its_own_components_and_the_fields_of_its_link_ends(links: World) -> None:
+def test_an_agent_receives_its_own_components_and_the_fields_of_its_link_ends(links: World) -> None:
     links.deploy("ls-a", *COMPONENTS)
     links.settle()
     claimed = _claimed(links, "west")
     (lease,) = claimed["leases"]
     (app,) = lease["work"]["components"]
     assert app["declaration"]["id"] == "app"
-    (told,) = app["linksOut"]
-    assert set(told["published"]) == {"endpoint", "user", "access", "version"}
-    assert set(told["outputs"]) == {"endpoint"}
+    (outbound,) = app["linksOut"]
+    assert set(outbound["published"]) == {"endpoint", "user", "access", "version"}
+    assert set(outbound["outputs"]) == {"endpoint"}
     text = json.dumps(claimed)
     assert "only-for-the-east" not in text
     assert "private" not in text

@@ -55,7 +55,7 @@ def _live_a_life(links: World) -> None:
     links.east.before.clear()
     links.east.break_glass("db")
     links.west.break_glass("app")
-    links.west.named("app").actual["wiring"] = {"changed": "by hand"}
+    links.west.named("app").actual["environment"] = {"changed": "by hand"}
     links.settle()
     links.east.hand_back("db")
     links.settle()

@@ -111,7 +111,7 @@ def test_settings_that_were_tried_and_given_up_leave_nothing(links: World) -> No
 
 
 @pytest.mark.rule("S16")
-def test_a_tag_removed_between_the_look_and_the_write_stops_the_half(links: World) -> None:
+def test_a_tag_removed_between_the_read_and_the_write_stops_the_handler(links: World) -> None:
     links.deploy("ls-a", database(), workload("app"))
     links.settle()
 
@@ -135,17 +135,17 @@ def test_a_tag_removed_between_the_look_and_the_write_stops_the_half(links: Worl
 
 
 @pytest.mark.rule("S16")
-@pytest.mark.parametrize("deed", ["untag", "rename", "move"])
-def test_the_guard_of_a_revoke_sees_what_people_did_a_moment_before(links: World, deed: str) -> None:
+@pytest.mark.parametrize("action", ["untag", "rename", "move"])
+def test_the_guard_of_a_revoke_sees_what_people_did_a_moment_before(links: World, action: str) -> None:
     links.deploy("ls-a", database(), APP)
     links.settle()
 
     def act(operation: str) -> None:
         if operation == "read Toy.EastDatabase" and links.east.has("db"):
             thing = links.east.named("db")
-            if deed == "untag":
+            if action == "untag":
                 links.east.break_glass("db")
-            elif deed == "rename":
+            elif action == "rename":
                 thing.name = "another"
             else:
                 links.east.give_to("db", "ls-z")
@@ -164,11 +164,11 @@ def test_every_half_is_journalled_before_and_after_and_no_entry_holds_a_secret(l
     links.deploy("ls-a", database(), APP)
     seen: list[str] = []
 
-    def look(operation: str) -> None:
+    def record_outcomes(operation: str) -> None:
         if operation == "put_role":
             seen.extend(entry["outcome"] for entry in links.journal("ls-a", "db"))
 
-    links.east.before.append(look)
+    links.east.before.append(record_outcomes)
     links.settle()
     assert seen == ["unknown"], "the intent stands before the role is made"
     entries = links.journal("ls-a", "db")
@@ -215,7 +215,7 @@ def test_with_the_database_lost_and_everything_deployed_again_nothing_is_doubled
 
 
 @pytest.mark.rule("S21")
-def test_a_half_that_is_denied_is_told_and_not_hammered(links: World) -> None:
+def test_a_handler_that_is_denied_is_reported_and_backs_off(links: World) -> None:
     links.east.failing["put_role"] = Denied("you may not make roles")
     links.deploy("ls-a", database(), APP)
     links.cycle("west")

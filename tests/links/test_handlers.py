@@ -19,23 +19,23 @@ APP = workload("app", link("db", database="orders"))
 def test_a_workload_in_one_cloud_gets_its_own_role_in_a_database_of_another(links: World) -> None:
     links.deploy("ls-a", database(), APP)
     links.settle()
-    told = links.fields("ls-a", "db")
-    assert told["linkedCredentials.app.user"] == "app@orders"
+    published = links.fields("ls-a", "db")
+    assert published["linkedCredentials.app.user"] == "app@orders"
     keys = ("endpoint", "user", "secretName", "received")
     assert set(links.fields("ls-a", "app")) == {f"databaseLink.db.{key}" for key in keys}
     (secret, _) = links.west.secrets["toy-west:ls-a/app>db"]
     assert links.east.named("db").roles["app@orders"].password == secret
-    assert links.west.named("app").actual["wiring"]["databaseLink.db.secretName"] == "toy-west:ls-a/app>db"
-    assert not any(value == secret for value in told.values())
+    assert links.west.named("app").actual["environment"]["databaseLink.db.secretName"] == "toy-west:ls-a/app>db"
+    assert not any(value == secret for value in published.values())
 
 
 @pytest.mark.rule("L3", "L8")
 def test_inside_one_cloud_a_secret_of_that_cloud_is_named_and_nothing_travels(links: World) -> None:
     links.deploy("ls-a", database(), workload("app", link("db", database="orders"), at="east"))
     links.settle()
-    told = links.fields("ls-a", "db")
-    assert told["linkedCredentials.app.secretName"] == "toy-east:ls-a/db<ls-a/app"
-    assert "linkedCredentials.app.sealed" not in told
+    published = links.fields("ls-a", "db")
+    assert published["linkedCredentials.app.secretName"] == "toy-east:ls-a/db<ls-a/app"
+    assert "linkedCredentials.app.sealed" not in published
     assert links.fields("ls-a", "app")["databaseLink.db.secretName"] == "toy-east:ls-a/db<ls-a/app"
 
 
@@ -139,7 +139,7 @@ def test_a_publication_ends_the_long_poll_of_the_other_sides_agent_at_once(links
     links.agents["west"].run_once()
     assert "databaseLink.db.user" in links.fields("ls-a", "app")
     links.agents["west"].run_once()
-    assert links.west.named("app").actual["wiring"]["databaseLink.db.user"] == "app@orders"
+    assert links.west.named("app").actual["environment"]["databaseLink.db.user"] == "app@orders"
 
 
 @pytest.mark.rule("L11")
@@ -156,14 +156,14 @@ def test_no_half_waits_for_another_and_one_side_alone_comes_to_rest(links: World
 def test_a_new_publication_shows_as_an_update_of_the_workload(links: World) -> None:
     links.deploy("ls-a", database(), workload("app"))
     links.settle()
-    assert links.west.named("app").actual["wiring"] == {}
+    assert links.west.named("app").actual["environment"] == {}
     links.west.calls.clear()
     links.deploy("ls-a", database(), APP)
     links.settle()
     assert links.west.calls["update"] == 1
     links.deploy("ls-a", database(), workload("app"))
     links.settle()
-    assert links.west.named("app").actual["wiring"] == {}
+    assert links.west.named("app").actual["environment"] == {}
     assert links.status("ls-a", "app") == "Active"
 
 

@@ -104,7 +104,7 @@ class Histories(RuleBasedStateMachine):
             self.has_broken = True
 
     @rule(name=st.sampled_from(BREAKABLE))
-    def somebody_hands_back(self, name: str) -> None:
+    def somebody_completes_the_handshake(self, name: str) -> None:
         store = self._store(name)
         if store.has(name):
             store.hand_back(name)
@@ -137,16 +137,16 @@ class Histories(RuleBasedStateMachine):
 
     def _expect_nothing_revoked(self, providers: list[str]) -> None:
         """A role of a link that stood all the time, and was there before, is there afterwards."""
-        before = self._standing()
+        before = self._provided()
         for provider in providers:
             self.world.cycle(provider)
-        assert before <= self._standing(), "what is linked and allowed was taken back"
+        assert before <= self._provided(), "what is linked and allowed was taken back"
 
-    def _standing(self) -> set[str]:
+    def _provided(self) -> set[str]:
         return {mark for mark in self._allowed() if mark in self.world.east.marks()}
 
     def _allowed(self) -> set[str]:
-        """The marks of the inbound halves that ought to stand."""
+        """The marks of the inbound handlers whose links are declared and allowed."""
         found: set[str] = set()
         shared = next((c for c in self.wanted.get("ls-a", []) if c["id"] == "shared"), {})
         for live_system, components in self.wanted.items():
@@ -178,7 +178,7 @@ class Histories(RuleBasedStateMachine):
     def _come_to_rest(self) -> None:
         for _ in range(2):
             for name in BREAKABLE:
-                self.somebody_hands_back(name)
+                self.somebody_completes_the_handshake(name)
             self.world.settle(at_most=60)
         # What lost its target, or was left in override, comes back with a deploy after that was said.
         for live_system, components in list(self.wanted.items()):

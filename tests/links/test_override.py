@@ -73,7 +73,7 @@ def test_a_source_in_override_keeps_its_keys_and_is_not_touched(links: World) ->
     assert (links.fields("ls-a", "app"), dict(links.west.named("app").actual)) == before
     links.west.hand_back("app")
     links.settle()
-    assert links.west.named("app").actual["wiring"]["databaseLink.db.endpoint"] == "db.toy:5007"
+    assert links.west.named("app").actual["environment"]["databaseLink.db.endpoint"] == "db.toy:5007"
 
 
 @pytest.mark.rule("L13", "O10")

@@ -28,7 +28,7 @@ def said(action: str, waits: str = "", **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("C6", "L1")
-def test_links_that_come_change_stay_and_go_are_told_apart(links: World) -> None:
+def test_a_plan_distinguishes_links_that_are_added_changed_kept_and_removed(links: World) -> None:
     links.deploy("ls-a", database(), workload("app", link("db", database="x")), workload("idle"))
     links.settle()
     same = [database(), workload("app", link("db", database="x")), workload("idle")]

@@ -176,7 +176,7 @@ def test_a_package_of_somebody_else_brings_types_and_handlers_through_an_entry_p
             world.deploy("ls-a", queue, workload("app", link("queue", topic="news")))
             world.settle()
             assert world.fields("ls-a", "app") == {"queueLink.queue.topic": "news"}
-            assert world.west.named("app").actual["wiring"] == {"queueLink.queue.topic": "news"}
+            assert world.west.named("app").actual["environment"] == {"queueLink.queue.topic": "news"}
             world.deploy("ls-a", queue, workload("app"))
             world.settle()
             assert not world.east.marks()

@@ -26,7 +26,7 @@ def test_a_link_taken_away_leaves_nothing_in_either_cloud_and_no_key(links: Worl
     assert not links.west.marks()
     assert not links.fields("ls-a", "db")
     assert set(links.fields("ls-a", "app")) == {"routeLink.edge.url"}
-    assert set(links.west.named("app").actual["wiring"]) == {"routeLink.edge.url"}
+    assert set(links.west.named("app").actual["environment"]) == {"routeLink.edge.url"}
     assert (links.east.handler_runs["withdraw"], links.west.handler_runs["stop_using"]) == (1, 1)
 
 

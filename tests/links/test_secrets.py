@@ -63,7 +63,7 @@ def _handler(published: Published, secret: str = PLAIN) -> LinkError | None:
         ("sealed", "sealed:" + base64.b64encode(b"too short to be a box").decode()),
     ],
 )
-def test_what_is_or_looks_like_a_secret_is_not_published(key: str, value: Scalar) -> None:
+def test_what_is_or_resembles_a_secret_is_not_published(key: str, value: Scalar) -> None:
     refused = _handler({key: value})
     assert refused is not None
     assert PLAIN not in str(refused)
@@ -120,7 +120,7 @@ def test_only_the_agent_it_is_sealed_to_can_open_a_value() -> None:
 
 
 @pytest.mark.rule("L9")
-def test_what_a_handler_raises_is_told_without_the_secrets_it_has_seen(tmp_path: Path) -> None:
+def test_what_a_handler_raises_is_reported_without_the_secrets_it_has_seen(tmp_path: Path) -> None:
     def leak(link: InboundLink[Anything]) -> Published:
         secret = link.new_secret().reveal()
         leaked.append(secret)

@@ -50,7 +50,7 @@ def test_settings_are_a_flat_map_of_what_the_contract_knows(links: World, settin
 
 
 @pytest.mark.rule("L7")
-def test_a_link_without_any_settings_takes_none(links: World) -> None:
+def test_a_link_without_any_settings_accepts_none(links: World) -> None:
     found = _errors(links.put("ls-a", workload("one"), workload("app", link("one", port=3))))
     assert list(found) == ["components[app].links[0].settings.port"]
 
@@ -175,7 +175,7 @@ def test_a_handler_says_whether_a_target_that_published_nothing_means_failure(tm
 
 
 @pytest.mark.rule("L10")
-def test_changed_settings_take_back_what_the_old_ones_made(links: World) -> None:
+def test_changed_settings_revoke_what_the_old_ones_made(links: World) -> None:
     links.deploy("ls-a", database(), workload("app", link("db", database="orders")))
     links.settle()
     links.deploy("ls-a", database(), workload("app", link("db", database="users")))
@@ -186,8 +186,8 @@ def test_changed_settings_take_back_what_the_old_ones_made(links: World) -> None
 
 @pytest.mark.rule("L1")
 def test_a_parameter_that_links_set_is_not_declared(links: World) -> None:
-    found = _errors(links.put("ls-a", workload("app", parameters={"wiring": {"a": "b"}})))
-    assert found == {"components[app].parameters.wiring": "is set by links alone: take it out, and declare a link"}
+    found = _errors(links.put("ls-a", workload("app", parameters={"environment": {"a": "b"}})))
+    assert found == {"components[app].parameters.environment": "is set by links alone: take it out, and declare a link"}
 
 
 def _grant(link: InboundLink[Size]) -> Published:
@@ -195,7 +195,7 @@ def _grant(link: InboundLink[Size]) -> Published:
 
 
 @pytest.mark.rule("L7")
-def test_a_link_nobody_wires_is_told_at_deploy(links: World) -> None:
+def test_a_link_without_a_handler_is_warned_about_at_deploy(links: World) -> None:
     response = links.put("ls-a", database("one"), database("two", links=[link("one", database="x")]))
     assert response.status_code == 202
     assert not [text for text in response.json()["warnings"] if "nobody here wires" in text]

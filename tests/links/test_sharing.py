@@ -60,7 +60,7 @@ def test_access_comes_and_goes_with_the_owners_word(links: World) -> None:
 
 
 @pytest.mark.rule("L12", "L10")
-def test_an_importer_that_goes_takes_its_access_with_it(links: World) -> None:
+def test_when_an_importer_is_deleted_its_access_is_revoked(links: World) -> None:
     _deployed(links, ALLOWED)
     links.delete("ls-b")
     links.settle()

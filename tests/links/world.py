@@ -1,7 +1,7 @@
 """Two clouds, two agents with tokens and keys of their own, and one control plane between them.
 
 Nothing but the clouds is a double: the agents are the real ones, and the control plane is the real application on a
-SQLite file. What one agent knows of the other's side, it was told by the control plane.
+SQLite file. What one agent knows of the other's side came from the control plane.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_confirming_is_one_call_in_a_cycle_that_decides_and_none_in_one_that_doe
 
 
 @pytest.mark.rule("S26", "C6")
-def test_a_plan_against_another_cluster_foretells_nothing_and_says_why(world: KubernetesWorld) -> None:
+def test_a_plan_against_another_cluster_plans_nothing_and_says_why(world: KubernetesWorld) -> None:
     world.deploy("ls-a", workload())
     world.settle()
     world.cloud.replace()

@@ -45,9 +45,9 @@ def test_importers_show_missing_in_their_next_cycle(world: World) -> None:
     world.settle()
     world.delete("ls-a")
     world.cycle()
-    told = world.component("ls-b", "net")
-    assert told["status"] == "Missing"
-    assert told["message"] == "'net' is absent: its owner is gone; deploy the LiveSystem to create it"
+    shown = world.component("ls-b", "net")
+    assert shown["status"] == "Missing"
+    assert shown["message"] == "'net' is absent: its owner is gone; deploy the LiveSystem to create it"
 
 
 @pytest.mark.rule("O6", "S13")
@@ -60,9 +60,9 @@ def test_what_blocks_a_deletion_is_named_and_it_goes_once_that_is_gone(world: Wo
     blocker = world.output("ls-b", "their-subnet", "subnetId")
     mutation = world.delete("ls-a")["mutationId"]
     world.cycle(2)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Deleting"
-    assert f"{blocker} 'their-subnet'" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Deleting"
+    assert f"{blocker} 'their-subnet'" in shown["message"]
     assert world.mutation("ls-a", mutation)["status"] != "Completed"
     assert world.status("ls-b", "their-subnet") == "Active", "nobody else's is touched for it"
     world.deploy("ls-b", vpc())
@@ -103,9 +103,9 @@ def test_an_override_left_behind_is_still_remembered_when_the_livesystem_comes_b
     world.person.tag(ids["net"], managed_by="fractal-cloud")
     world.deploy("ls-a", vpc(enableDnsHostnames=True))
     world.settle()
-    told = world.component("ls-a", "net")
-    assert (told["status"], told["stance"]) == ("ManualOverride", "override")
-    assert told["resourceId"] == ids["net"]
+    shown = world.component("ls-a", "net")
+    assert (shown["status"], shown["stance"]) == ("ManualOverride", "override")
+    assert shown["resourceId"] == ids["net"]
     assert not has_dns(world, ids["net"])
     world.person.hand_back(ids["net"])
     world.settle()

@@ -30,7 +30,7 @@ def _delete_all(world: World) -> str:
     return str(world.delete("ls-team-a")["mutationId"])
 
 
-def _take_out(world: World) -> str:
+def _remove_from_declaration(world: World) -> str:
     return world.deploy("ls-team-a", vpc("other", cidrBlock="10.9.0.0/16"))
 
 
@@ -42,7 +42,7 @@ def _ended(world: World, live_system: str, mutation: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("O18", "O17", "S0")
-@pytest.mark.parametrize("end", [_delete_all, _take_out])
+@pytest.mark.parametrize("end", [_delete_all, _remove_from_declaration])
 def test_a_child_keeps_its_imported_parent_until_its_own_end(world: World, end: Callable[[World], str]) -> None:
     vpc_id, subnet_id = _share(world)
     leave = _occupy(world, subnet_id)
@@ -126,9 +126,9 @@ def test_what_is_in_a_renamed_network_is_still_read_and_reconciled(world: World)
     found = world.person.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
     assert not found["MapPublicIpOnLaunch"]
     assert world.status("ls-a", "subnet") == "Active"
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "'renamed-by-hand'" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "'renamed-by-hand'" in shown["message"]
 
 
 @pytest.mark.rule("O19")

@@ -62,9 +62,9 @@ def test_two_components_with_one_identity_are_refused_at_deploy(world: World) ->
     body = {"id": "ls-a", "components": [vpc("one", name="net"), vpc("two", name="net")]}
     response = world.api.put("/livesystems/ls-a", json=body)
     assert response.status_code == 422
-    told = " ".join(f"{fault['path']} {fault['message']}" for fault in response.json()["errors"])
-    assert "one" in told
-    assert "two" in told
+    errors = " ".join(f"{error['path']} {error['message']}" for error in response.json()["errors"])
+    assert "one" in errors
+    assert "two" in errors
     assert world.api.get("/livesystems/ls-a").status_code == 404, "nothing of it is stored"
 
 
@@ -102,7 +102,7 @@ def test_two_environments_that_reach_one_account_share_its_resources(world: Worl
 
 
 @pytest.mark.rule("O2", "O3")
-def test_the_agent_of_the_other_environment_takes_over_and_the_owner_stays_the_owner(
+def test_when_the_agent_of_another_environment_serves_the_account_the_owner_stays_the_owner(
     world: World, staging: Agent
 ) -> None:
     world.agent.run_once()

@@ -113,9 +113,9 @@ def test_deleting_an_importer_only_drops_its_reference(world: World) -> None:
     mutation = world.delete("ls-b")["mutationId"]
     world.settle()
     assert world.api.get("/livesystems/ls-b").status_code == 404
-    told = world.mutation("ls-b", mutation)["components"]["their-net"]
-    assert told["status"] == "Deleted"
-    assert told["message"] == "reference dropped, nothing deleted: 'ls-a' owns it"
+    ended = world.mutation("ls-b", mutation)["components"]["their-net"]
+    assert ended["status"] == "Deleted"
+    assert ended["message"] == "reference dropped, nothing deleted: 'ls-a' owns it"
     assert world.person.tags(vpc_id) == before
     assert world.status("ls-a", "net") == "Active"
     assert not writes(world, "ls-b")

@@ -54,7 +54,7 @@ def test_the_one_cycle_is_long_enough_to_say_no(world: World) -> None:
 
 
 @pytest.mark.rule("O8", "C4")
-def test_both_sides_are_told_that_ownership_moved(world: World) -> None:
+def test_both_sides_get_an_event_that_ownership_moved(world: World) -> None:
     vpc_id = _share(world)
     world.person.tag(vpc_id, fractal_cloud_owner="ls-b")
     world.settle()
@@ -115,9 +115,9 @@ def test_what_several_declare_and_nobody_owned_is_contested_until_one_is_pushed(
     world.person.hand_back(vpc_id)
     world.settle()
     for live_system in ("ls-a", "ls-b", "ls-c"):
-        told = world.component(live_system, "net")
-        assert told["status"] == "ManualOverride"
-        assert told["message"] == "3 LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
+        shown = world.component(live_system, "net")
+        assert shown["status"] == "ManualOverride"
+        assert shown["message"] == "3 LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
     assert world.force_push("ls-b", "net").status_code == 202
     world.settle()
     assert world.status("ls-b", "net") == "Active"

@@ -27,7 +27,7 @@ THREE_BY_TWO = (
 )
 
 
-def _foretell(world: World, live_system: str = "ls-a") -> dict[str, Any]:
+def _preview(world: World, live_system: str = "ls-a") -> dict[str, Any]:
     response = world.api.delete(f"/livesystems/{live_system}", params={"dryRun": "true"})
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
@@ -59,7 +59,7 @@ def test_a_deletion_warns_with_the_true_numbers_and_goes_through(
     for live_system, many in importers.items():
         world.deploy(live_system, *everything[:many])
     world.settle()
-    assert _foretell(world)["warnings"] == said
+    assert _preview(world)["warnings"] == said
     assert world.delete("ls-a")["warnings"] == said
     world.settle()
     assert world.api.get("/livesystems/ls-a").status_code == 404
@@ -75,8 +75,8 @@ def test_what_would_be_left_in_the_cloud_is_not_warned_about(world: World) -> No
     world.settle()
     world.person.break_glass(world.output("ls-a", "net", "vpcId"))
     world.cycle()
-    assert _foretell(world)["warnings"] == []
-    assert _foretell(world, "ls-b")["warnings"] == [], "an importer's end takes nothing from anybody"
+    assert _preview(world)["warnings"] == []
+    assert _preview(world, "ls-b")["warnings"] == [], "an importer's end takes nothing from anybody"
 
 
 @pytest.mark.rule("O14")
@@ -97,7 +97,7 @@ def test_a_preview_says_what_goes_what_is_left_what_is_dropped_and_touches_nothi
     world.person.break_glass(world.output("ls-a", "subnet", "subnetId"))
     world.cycle()
     calls = world.sandbox.aws.calls.count(actor="agent", writes_only=True)
-    body = _foretell(world)
+    body = _preview(world)
     assert _endings(body) == {
         "net": "left",
         "subnet": "left",
@@ -121,10 +121,10 @@ def test_a_deletion_keeps_what_its_preview_promised(world: World) -> None:
     world.settle()
     world.person.break_glass(world.output("ls-a", "group", "groupId"))
     world.cycle()
-    foretold = _foretell(world)["preview"]["components"]
+    previewed = _preview(world)["preview"]["components"]
     world.delete("ls-a")
     world.settle()
-    for item in foretold:
+    for item in previewed:
         assert is_there(world, item["resourceId"]) == (item["ending"] == "left"), item
 
 
