@@ -74,6 +74,7 @@ ALLOWED: Final = (
     ("docs/faults.md", "fault*", "fault injection"),
     ("docs/*", "fault*", "fault injection, page faults"),
     ("src/fractal_sandbox/*", "fault*", "fault injection"),
+    ("*/oci/*", "fault*", "OCI has fault domains"),
     ("Makefile", "fault*", "fault injection"),
     ("src/fractal_cloud/*", "judg*", "rules/judge.py keeps its name: it decides one component"),
     ("tests/*", "judg*", "as above"),

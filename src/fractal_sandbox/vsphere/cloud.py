@@ -77,7 +77,7 @@ class VsphereCloud:
             self.instance = ""
 
     @property
-    def takes_tags_in_create(self) -> bool:
+    def accepts_tags_in_create(self) -> bool:
         return tuple(int(part) for part in self.version.split(".")) >= (9, 1)
 
     def tags(self, moid: str, kind: str = "VirtualMachine") -> dict[str, str]:
@@ -217,7 +217,7 @@ class VsphereCloud:
             return self.monitor.judge(call, [])
         if asked.kind == "create":
             twins = tuple(_reference(one) for one, place in self._machines().items() if place == _place(asked))
-            tags, is_bare = self._named(asked.tag_ids), not self.takes_tags_in_create
+            tags, is_bare = self._named(asked.tag_ids), not self.accepts_tags_in_create
             creation = Creation("vm", "", _place(asked), tags, twins, is_bare=is_bare)
             return self.monitor.judge(call, [], creation)
         touched = self._named(asked.tag_ids)
@@ -264,7 +264,7 @@ class VsphereCloud:
         if asked.kind == "create":
             if _place(asked) in self._machines().values():
                 return fault("DuplicateName", f"The name '{asked.name}' already exists.")
-            if self.takes_tags_in_create and any(self._word(one) is None for one in asked.tag_ids):
+            if self.accepts_tags_in_create and any(self._word(one) is None for one in asked.tag_ids):
                 return fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
         if asked.operation == "ReconfigVM_Task" and _SIZES & set(asked.parameters) and self._runs(asked.machine):
             return fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
@@ -281,7 +281,7 @@ class VsphereCloud:
         before = set(self._machines())
         reply = self._pass(replace(request, body=without_tags(request.body)))
         for machine in set(self._machines()) - before:
-            if self.takes_tags_in_create:
+            if self.accepts_tags_in_create:
                 body = {"object_id": _object(machine), "tag_ids": list(asked.tag_ids)}
                 self.simulator.tagging("POST", "/tag-association?~action=attach-multiple-tags-to-object", body)
             elif request.actor == "agent":

@@ -19,7 +19,7 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.cloud import AzureSession
-from fractal_cloud.offers.azure.errors import kind_of, told
+from fractal_cloud.offers.azure.errors import code_and_words, kind_of
 from fractal_cloud.offers.azure.kinds import VNET, canonical_id, group_in
 from fractal_cloud.offers.azure.vnet import AzureVnetOffer
 from fractal_cloud.offers.azure_login import CLOUDS
@@ -121,9 +121,12 @@ def test_a_refusal_is_told_by_its_code_where_that_says_more(
 
 def test_refusals_are_understood_in_both_envelopes() -> None:
     details = [{"code": "Inner", "message": "because of this."}]
-    assert told({"error": {"code": "Outer", "message": "No.", "details": details}}) == ("Outer", "No; because of this")
-    assert told({"code": "Flat", "message": "No."}) == ("Flat", "No")
-    assert told(None) == ("", "")
+    assert code_and_words({"error": {"code": "Outer", "message": "No.", "details": details}}) == (
+        "Outer",
+        "No; because of this",
+    )
+    assert code_and_words({"code": "Flat", "message": "No."}) == ("Flat", "No")
+    assert code_and_words(None) == ("", "")
 
 
 def test_an_id_has_one_spelling() -> None:

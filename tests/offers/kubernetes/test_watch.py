@@ -77,7 +77,7 @@ def test_breaking_the_glass_is_seen_long_before_the_next_cycle(sleepy: Kubernete
 def test_a_watch_survives_refusals_and_ends_when_it_is_told_to(
     session: KubernetesSession, person: KubernetesPerson, clusters: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fractal_cloud.offers.kubernetes.watching.FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("fractal_cloud.offers.kubernetes.watching.INITIAL_BACKOFF", 0.05)
     woken = threading.Event()
     scope = Scope("kubernetes", session.realms()[""], "default")
     clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=2, actor="agent")
@@ -139,7 +139,7 @@ def test_a_watch_can_be_switched_off(session: KubernetesSession, monkeypatch: py
 def test_a_stream_that_begins_with_an_error_or_ends_at_once_is_not_opened_again_at_once(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "FIRST_PAUSE", 30.0)
+    monkeypatch.setattr(watching, "INITIAL_BACKOFF", 30.0)
     server = OneLine(line)
     woken = threading.Event()
     watch = Watch(Kubernetes(server, Scope("kubernetes", "uid", "default")), [SERVICE], woken.set)

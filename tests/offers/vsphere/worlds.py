@@ -28,7 +28,7 @@ class VsphereWorld(ProviderWorld):
     cloud_name = "vsphere"
 
     def __init__(self, sandbox: Sandbox, folder: Path, effects: Effects, **settings: Any) -> None:
-        self.tags_follow = not sandbox.vsphere.takes_tags_in_create
+        self.tags_follow = not sandbox.vsphere.accepts_tags_in_create
         self.vsphere = VspherePerson(sandbox.url)
         super().__init__(sandbox, folder, effects, **settings)
 

@@ -14,7 +14,7 @@ from fractal_cloud.offers.secret import Secret
     target=AcmeDb,
     link_type=ACMEDB_LINK,
     settings=AcmeDbLink,
-    told=("host", "port", "database", "user", "keyspace"),
+    passed_on=("host", "port", "database", "user", "keyspace"),
 )
 def use_database(link: OutboundLink[AcmeDbLink], password: Secret) -> dict[str, str]:
     """Put the user's password into a Secret, and tell the workload where its database is."""

@@ -56,13 +56,13 @@ class ArubaBlockStorageOffer(ArubaOffer[ArubaBlockStorage]):
 
     def actual(self, item: Item) -> dict[str, Any]:
         """Its size and what it was made of."""
-        told = item["properties"]
+        properties = item["properties"]
         return {
-            "sizeGb": told["sizeGb"],
-            "kind": told["type"],
-            "billingPeriod": told.get("billingPeriod"),
-            "dataCenter": told.get("dataCenter"),
-            "image": told.get("image"),
+            "sizeGb": properties["sizeGb"],
+            "kind": properties["type"],
+            "billingPeriod": properties.get("billingPeriod"),
+            "dataCenter": properties.get("dataCenter"),
+            "image": properties.get("image"),
         }
 
     def shown(self, item: Item) -> dict[str, Any]:
@@ -84,8 +84,8 @@ class ArubaBlockStorageOffer(ArubaOffer[ArubaBlockStorage]):
     def changed(self, wanted: Wanted[ArubaBlockStorage], drift: Collection[str]) -> Item:
         """Its size and how it is paid for."""
         disk = wanted.component
-        told = {"sizeGb": disk.size_gb, "billingPeriod": disk.billing_period}
-        return {name: value for name, value in told.items() if name in drift}
+        changeable = {"sizeGb": disk.size_gb, "billingPeriod": disk.billing_period}
+        return {name: value for name, value in changeable.items() if name in drift}
 
     def impossible(
         self, sighting: Sighting, wanted: Wanted[ArubaBlockStorage], drift: Collection[str]

@@ -42,13 +42,13 @@ def pages(client: RestClient, path: str) -> Iterator[Item]:
             return
         if not fresh:
             raise Unreadable(f"{path} ends after {seen} of {total}: it cannot be read to the end")
-        last = address(values[-1]) if len(values) > 1 else ""  # pages of one leave no room for it
+        last = address(values[-1]) if len(values) > 1 else ""  # a page of one has no item to spare for it
     raise Unreadable(f"{path} has more than {MOST_PAGES:,} pages: it cannot be read to the end")
 
 
 def _page(answer: Answer) -> tuple[int, list[Item]]:
-    told = answer.item()
-    total, values = told.get("total", told.get("totalCount")), told.get("values")
+    page = answer.item()
+    total, values = page.get("total", page.get("totalCount")), page.get("values")
     if not isinstance(total, int) or not isinstance(values, list):
         raise Unreadable(f"the answer to {answer.call} is no list: {answer.content[:80]!r}")
     return total, values

@@ -64,8 +64,8 @@ class ArubaSession(Session):
 
     def realm_now(self, scope: Scope) -> str:
         """The project, as Aruba itself calls the one that every path of the scope names."""
-        told = self.client().read(f"/projects/{scope.realm}", {"api-version": VERSION}).item()
-        return str(told["metadata"]["id"])
+        project = self.client().read(f"/projects/{scope.realm}", {"api-version": VERSION}).item()
+        return str(project["metadata"]["id"])
 
     def at(self, scope: Scope) -> Aruba:
         """One project in one location."""

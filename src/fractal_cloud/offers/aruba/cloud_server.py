@@ -1,7 +1,7 @@
 """Cloud servers: found by their name in a project and location.
 
 Aruba never writes a server again as a whole: its name and its tags are frozen when it is created, and what can change
-about it has a call of its own. What it is associated with, it tells among its linked resources.
+about it has a call of its own. What it is associated with is listed among its linked resources.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ArubaCloudServer(ArubaComponent):
         default=None,
         lines=True,
         max_length=32_768,
-        description="Text handed to its first start. Used at creation only: Aruba never tells it again.",
+        description="Text handed to its first start. Used at creation only: Aruba never returns it.",
     )
     state: Literal["running", "stopped"] = parameter(
         default="running", enforced=True, description="Whether it runs. Listed in ignoreDrift, it is left alone."
@@ -105,32 +105,32 @@ class ArubaCloudServerOffer(FrozenTagsOffer[ArubaCloudServer, Aruba], ArubaOffer
 
     def actual(self, item: Item) -> dict[str, Any]:
         """How it was made, what it is associated with, and whether it runs."""
-        told = item["properties"]
-        boot = told["bootVolume"]["uri"]
+        properties = item["properties"]
+        boot = properties["bootVolume"]["uri"]
         return {
-            "vpc": told["vpc"]["uri"],
+            "vpc": properties["vpc"]["uri"],
             "subnets": _linked(item, "subnets"),
             "securityGroups": _linked(item, "securityGroups"),
-            "dataCenter": told["dataCenter"],
-            "flavorName": told["flavor"]["name"],
+            "dataCenter": properties["dataCenter"],
+            "flavorName": properties["flavor"]["name"],
             "bootVolume": boot,
             "dataVolumes": [uri for uri in _linked(item, "blockStorages") if uri != boot],
-            "keyPair": (told.get("keyPair") or {}).get("uri"),
+            "keyPair": (properties.get("keyPair") or {}).get("uri"),
             "elasticIp": next(iter(_linked(item, "elasticIps")), None),
             "state": "stopped" if item["status"]["state"] == STOPPED else "running",
         }
 
     def shown(self, item: Item) -> dict[str, Any]:
         """Its address, and where it is reached."""
-        told = item["properties"]
-        nets = told.get("networkInterfaces") or ()
+        properties = item["properties"]
+        nets = properties.get("networkInterfaces") or ()
         addresses = {str(net["subnet"]): net["ips"][0] for net in nets if net.get("subnet") and net.get("ips")}
         return {
             "cloudServerUri": address(item),
             "privateIp": next(iter(addresses.values()), None),
             "privateIps": addresses or None,
-            "cpu": told["flavor"].get("cpu"),
-            "ram": told["flavor"].get("ram"),
+            "cpu": properties["flavor"].get("cpu"),
+            "ram": properties["flavor"].get("ram"),
         }
 
     def properties(self, wanted: Wanted[ArubaCloudServer]) -> Item:

@@ -16,7 +16,7 @@ _LIMIT: Final = re.compile(
 
 
 class ArubaDialect(Dialect):
-    """``token``: whose bearer token is sent. ``forget``: told of a token that was refused."""
+    """``token``: whose bearer token is sent. ``forget``: called with a token that was refused."""
 
     provider = "aruba"
 
@@ -33,9 +33,9 @@ class ArubaDialect(Dialect):
         """The title of the problem, and every field that is wrong."""
         problem = _problem(answer)
         fields = problem.get("errors") or ()
-        faults = [f"{one.get('field', '')}: {one.get('message', '')}" for one in fields if isinstance(one, dict)]
-        told = [str(problem.get(name) or "") for name in ("title", "detail")]
-        return str(answer.status) if problem else "", "; ".join(part for part in (*told, *faults) if part)
+        wrong_fields = [f"{one.get('field', '')}: {one.get('message', '')}" for one in fields if isinstance(one, dict)]
+        summary = [str(problem.get(name) or "") for name in ("title", "detail")]
+        return str(answer.status) if problem else "", "; ".join(part for part in (*summary, *wrong_fields) if part)
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """A 400 that names no field means «not yet»: something it depends on is not ready, or still in use."""
@@ -49,7 +49,7 @@ class ArubaDialect(Dialect):
         return super().kind_of(answer, code)
 
     def request_id(self, answer: Answer) -> str:
-        """The trace id: Aruba tells one in its refusals only."""
+        """Return the trace id, which Aruba sends with refusals only."""
         return "" if answer.is_good else str(_problem(answer).get("traceId") or "")
 
 

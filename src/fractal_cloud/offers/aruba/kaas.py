@@ -98,16 +98,16 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
 
     def actual(self, item: Item) -> dict[str, Any]:
         """How it was made, and how large it is."""
-        told = item["properties"]
+        properties = item["properties"]
         return {
-            "vpc": told["vpc"]["uri"],
-            "subnet": told["subnet"]["uri"],
-            "nodeCidr": told["nodeCidr"]["address"],
-            "podCidr": (told.get("podCidr") or {}).get("address"),
-            "securityGroupName": told["securityGroup"]["name"],
-            "kubernetesVersion": told["kubernetesVersion"]["value"],
-            "nodePools": sorted((_pool(one) for one in told["nodesPool"]), key=str),
-            "ha": bool(told.get("ha")),
+            "vpc": properties["vpc"]["uri"],
+            "subnet": properties["subnet"]["uri"],
+            "nodeCidr": properties["nodeCidr"]["address"],
+            "podCidr": (properties.get("podCidr") or {}).get("address"),
+            "securityGroupName": properties["securityGroup"]["name"],
+            "kubernetesVersion": properties["kubernetesVersion"]["value"],
+            "nodePools": sorted((_pool(one) for one in properties["nodesPool"]), key=str),
+            "ha": bool(properties.get("ha")),
         }
 
     def shown(self, item: Item) -> dict[str, Any]:
@@ -130,11 +130,11 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
 
     def said_again(self, item: Item) -> Item:
         """Version, pools and availability, in the spelling of requests."""
-        told = item["properties"]
+        properties = item["properties"]
         return {
-            "kubernetesVersion": {"value": told["kubernetesVersion"]["value"]},
-            "nodePools": [_pool(one) for one in told["nodesPool"]],
-            "ha": bool(told.get("ha")),
+            "kubernetesVersion": {"value": properties["kubernetesVersion"]["value"]},
+            "nodePools": [_pool(one) for one in properties["nodesPool"]],
+            "ha": bool(properties.get("ha")),
         }
 
     def changed(self, wanted: Wanted[ArubaKaas], drift: Collection[str]) -> Item:

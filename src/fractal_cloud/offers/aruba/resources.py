@@ -66,7 +66,7 @@ class ArubaOffer(Offer[C, Aruba]):
     """``collection``: where its resources are, in the project or, with a ``parent``, below it.
 
     ``echoed``: the properties that a write must say again. ``made_by``: the API version that creates it.
-    ``cascade``: what a deletion says so that nothing else goes with it. ``state_as``: the output that tells its
+    ``cascade``: what a deletion says so that nothing else goes with it. ``state_as``: the output that holds its
     state.
     """
 
@@ -106,8 +106,8 @@ class ArubaOffer(Offer[C, Aruba]):
 
     def said_again(self, item: Item) -> Item:
         """The properties a write must say again, as they are."""
-        told = item.get("properties") or {}
-        return {name: told[name] for name in self.echoed if told.get(name) is not None}
+        properties = item.get("properties") or {}
+        return {name: properties[name] for name in self.echoed if properties.get(name) is not None}
 
     # --- reading
 
@@ -189,7 +189,7 @@ class ArubaOffer(Offer[C, Aruba]):
         return self.sighting(cloud, cloud.write("POST", path, body, self.made_by).item())
 
     def update(self, cloud: Aruba, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> None:
-        """Write it again with what drifted; what cannot be taken back is told once all the rest is done (S18)."""
+        """Write it again with what drifted; what cannot be changed is reported once all the rest is done (S18)."""
         stuck = self.impossible(sighting, wanted, drift)
         possible = set(drift) - set(stuck)
         if not possible:
@@ -214,7 +214,7 @@ class ArubaOffer(Offer[C, Aruba]):
             raise NotFound(f"{sighting.resource_id} is gone: it is looked for again")
         tags = item["metadata"].get("tags") or []
         if mapping(tags) != sighting.tags:
-            raise Overtaken("somebody changed its tags a moment ago: nothing was written, and it is looked at again")
+            raise Overtaken("somebody changed its tags a moment ago: nothing was written, and it is read again")
         body = _said(
             item["metadata"]["name"],
             _location(item) or cloud.location,
@@ -239,8 +239,8 @@ class ArubaOffer(Offer[C, Aruba]):
         names = [str(one["uri"]) for one in linked if isinstance(one, dict) and one.get("uri")]
         if not names:
             return refusal
-        told = f"{', '.join(sorted(names))} still needs it ({refusal.message})"
-        return Conflict(told, code=refusal.code, request_id=refusal.request_id)
+        cause = f"{', '.join(sorted(names))} still needs it ({refusal.message})"
+        return Conflict(cause, code=refusal.code, request_id=refusal.request_id)
 
 
 def _shown(item: Item) -> Shown:
@@ -253,5 +253,5 @@ def _location(item: Item) -> str:
 
 
 def _said(name: str, location: str, tags: list[str], properties: Item) -> Item:
-    told = {key: value for key, value in properties.items() if value is not None}
-    return {"metadata": {"name": name, "location": {"value": location}, "tags": tags}, "properties": told}
+    given = {key: value for key, value in properties.items() if value is not None}
+    return {"metadata": {"name": name, "location": {"value": location}, "tags": tags}, "properties": given}

@@ -113,7 +113,7 @@ class ArubaSecurityGroupOffer(ArubaOffer[ArubaSecurityGroup]):
     def _nobody_came(self, cloud: Aruba, sighting: Sighting) -> None:
         item = cloud.find(sighting.resource_id)
         if item is None or mapping(item["metadata"].get("tags") or []) != sighting.tags:
-            raise Overtaken("somebody changed its tags a moment ago: nothing was written, and it is looked at again")
+            raise Overtaken("somebody changed its tags a moment ago: nothing was written, and it is read again")
 
 
 def _rules(cloud: Aruba, sighting: Sighting) -> list[Item]:

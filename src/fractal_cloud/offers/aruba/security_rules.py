@@ -36,13 +36,13 @@ class ArubaSecurityRule(Part):
 
 def flat(item: Item) -> dict[str, Any]:
     """A rule of the cloud as it is compared."""
-    told = item["properties"]
+    properties = item["properties"]
     found = {
-        "direction": told["direction"],
-        "protocol": str(told["protocol"]).upper(),
-        "port": told.get("port"),
-        "targetKind": told["target"]["kind"],
-        "target": told["target"]["value"],
+        "direction": properties["direction"],
+        "protocol": str(properties["protocol"]).upper(),
+        "port": properties.get("port"),
+        "targetKind": properties["target"]["kind"],
+        "target": properties["target"]["value"],
     }
     return {name: value for name, value in found.items() if value}
 

@@ -69,14 +69,14 @@ class ArubaSubnetOffer(ArubaOffer[ArubaSubnet]):
 
     def actual(self, item: Item) -> dict[str, Any]:
         """How it was made; what Aruba chose for a Basic one is no parameter of it."""
-        told = item["properties"]
-        made = {"vpc": address(item).rsplit("/", 2)[0], "kind": told["type"]}
-        if told["type"] == "Basic":
+        properties = item["properties"]
+        made = {"vpc": address(item).rsplit("/", 2)[0], "kind": properties["type"]}
+        if properties["type"] == "Basic":
             return made
         return {
             **made,
-            "address": (told.get("network") or {}).get("address"),
-            "dhcpEnabled": (told.get("dhcp") or {}).get("enabled"),
+            "address": (properties.get("network") or {}).get("address"),
+            "dhcpEnabled": (properties.get("dhcp") or {}).get("enabled"),
         }
 
     def shown(self, item: Item) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def owner_tag(live_system_id: str) -> str:
 
 
 def protocol_of(tags: Iterable[str], owners: Mapping[str, str]) -> ProtocolTags:
-    """What the three tags say. ``owners``: who may stand behind a hash; whoever else does is told by the hash itself.
+    """What the three tags say. ``owners``: the ids that hashes may stand for; any other owner is reported as its hash.
 
     A list may say a thing twice: two managers are another manager, and two owners are nobody we know.
     """

@@ -28,7 +28,7 @@ _POOL: Final = "nodepool1"
 _CLAIM: Final = "kubernetes.io-created-for-pvc-name"
 _FORWARD: Final = "kubernetesVersion"
 # What one write of the cluster carries together; a version is a write of its own, which Azure asks for.
-_TOGETHER: Final = ("nodeCount", "skuTier", "authorizedIPRanges", "upgradeChannel")
+_IN_ONE_WRITE: Final = ("nodeCount", "skuTier", "authorizedIPRanges", "upgradeChannel")
 
 
 _AT = "--resource-group {resourceGroup} --name {name} --subscription {realm}"
@@ -149,7 +149,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         }
 
     def incarnation_of(self, item: Item) -> str:
-        """The id by which Azure itself tells clusters apart that had the same name one after the other."""
+        """Return the id by which Azure distinguishes clusters that had the same name one after the other."""
         return str((item.get("properties") or {}).get("resourceUID") or "") or super().incarnation_of(item)
 
     def etag_of(self, item: Item) -> str | None:
@@ -183,16 +183,16 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
                 **{name: value for name, value in optional.items() if value is not None},
             },
         }
-        _apply(item, cluster, [name for name in _TOGETHER if cluster.parameters().get(name) is not None])
+        _apply(item, cluster, [name for name in _IN_ONE_WRITE if cluster.parameters().get(name) is not None])
         return item
 
     def update(self, cloud: Azure, sighting: Sighting, wanted: Wanted[AzureAks], drift: Collection[str]) -> None:
         """Write the cluster back with what is declared; a new version comes last, one minor version at a time."""
         item = self.still(cloud, sighting)
         changed = deepcopy(item)
-        together = [name for name in _TOGETHER if name in drift]
-        if together:
-            _apply(changed, wanted.component, together)
+        changes = [name for name in _IN_ONE_WRITE if name in drift]
+        if changes:
+            _apply(changed, wanted.component, changes)
         elif _FORWARD in drift:
             version = next_version(str(sighting.actual[_FORWARD]), wanted.component.kubernetes_version or "", _FORWARD)
             changed["properties"]["kubernetesVersion"] = version

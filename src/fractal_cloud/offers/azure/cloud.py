@@ -15,7 +15,7 @@ from fractal_cloud.model.errors import CloudError, Denied
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers import azure_login
 from fractal_cloud.offers.azure.arm import VERSION, Azure, next_page
-from fractal_cloud.offers.azure.errors import kind_of, told
+from fractal_cloud.offers.azure.errors import code_and_words, kind_of
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.rest import Answer, Dialect, RestClient
 from fractal_cloud.offers.secret import Secret
@@ -47,7 +47,7 @@ class ArmDialect(Dialect):
 
     def said(self, answer: Answer) -> tuple[str, str]:
         """The code and the words of the usual envelope."""
-        return told(answer.body())
+        return code_and_words(answer.body())
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """By its code, where that says more than the status."""
@@ -89,8 +89,8 @@ class AzureSession(Session):
 
     def realm_now(self, scope: Scope) -> str:
         """The subscription, as Azure itself calls the one that every path of the scope names."""
-        told = self._client.read(f"/subscriptions/{scope.realm}", {VERSION: SUBSCRIPTIONS_VERSION}).item()
-        return str(told["subscriptionId"]).lower()
+        subscription = self._client.read(f"/subscriptions/{scope.realm}", {VERSION: SUBSCRIPTIONS_VERSION}).item()
+        return str(subscription["subscriptionId"]).lower()
 
     def at(self, scope: Scope) -> Azure:
         """One resource group of one subscription, or all of it."""

@@ -60,7 +60,10 @@ _BY_STATUS: Final[Mapping[int, type[CloudError]]] = {
 
 
 def kind_of(status: int, code: str, method: str, words: str = "") -> type[CloudError]:
-    """The error of the closed set that a refusal is. Azure says «OperationNotAllowed» of quotas too: the words tell."""
+    """Return the error of the closed set that a refusal is.
+
+    Azure says «OperationNotAllowed» of quotas, too: only the words distinguish them.
+    """
     is_quota = "Quota" in code or code.endswith(_LIMITS) or (code == _NOT_ALLOWED and _QUOTA in words.lower())
     if is_quota and status != 429:
         return LimitReached
@@ -75,7 +78,7 @@ def kind_of(status: int, code: str, method: str, words: str = "") -> type[CloudE
     return _BY_STATUS.get(status, Invalid)
 
 
-def told(body: Any) -> tuple[str, str]:
+def code_and_words(body: Any) -> tuple[str, str]:
     """The code and the words of a refusal; some services leave the usual envelope away."""
     error = body.get("error", body) if isinstance(body, dict) else {}
     if not isinstance(error, dict):

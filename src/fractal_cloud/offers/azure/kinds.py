@@ -75,7 +75,7 @@ def same_place(location: str | None) -> str:
 
 def _in_small_letters(name: str) -> str:
     if name != name.lower():
-        raise ValueError(f"{name!r} has capitals, which Azure does not tell apart: write {name.lower()!r}")
+        raise ValueError(f"{name!r} has capitals, which Azure ignores: write {name.lower()!r}")
     return name
 
 

@@ -1,7 +1,7 @@
 """Links to an Azure Database for PostgreSQL: a role in the database itself, its password sealed.
 
-Azure keeps no password of a user who may make roles. The agent is told how to come in by a setting; where that names no
-password, the agent comes as an administrator from Entra, with a token of its own instead.
+Azure keeps no password of a user who may make roles. A setting of the agent says how to log in; where that names no
+password, the agent logs in as an administrator from Entra, with a token of its own instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def grant_role(link: Link) -> Published | None:
         host = link.there.outputs.get("fullyQualifiedDomainName") or "HOST"
         way_in = f"{dsn_setting(link.live_system_id, link.own)}=postgresql://NAME@{host}:5432/postgres?sslmode=require"
         raise LinkNotReady(
-            f"nobody told how to come into {link.own!r}: make the agent's identity its administrator in Entra, "
+            f"no login for {link.own!r} is set: make the agent's identity its administrator in Entra, "
             f"and give the agent {way_in} with the administrator's name"
         )
     return provide(link, server, None)
@@ -52,7 +52,7 @@ def roles_there(links: Sequence[Link]) -> Iterator[Link]:
 
 def _server_of(link: Link) -> Server | None:
     cloud: Azure = link.cloud
-    told = server_from_setting(link.live_system_id, link.own)
-    if told is None or told.password.reveal() or cloud.database_token is None:
-        return told
-    return replace(told, password=link.watch.note(cloud.database_token()))
+    server = server_from_setting(link.live_system_id, link.own)
+    if server is None or server.password.reveal() or cloud.database_token is None:
+        return server
+    return replace(server, password=link.watch.note(cloud.database_token()))

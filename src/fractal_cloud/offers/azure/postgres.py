@@ -123,9 +123,9 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
     def shown(self, item: Item) -> dict[str, Any]:
         """Where it is reached."""
         properties = item.get("properties") or {}
-        told = ("state", "fullyQualifiedDomainName", "minorVersion", "administratorLogin")
+        names = ("state", "fullyQualifiedDomainName", "minorVersion", "administratorLogin")
         return {
-            **{name: properties.get(name) for name in told},
+            **{name: properties.get(name) for name in names},
             "activeDirectoryAuth": _auth(item).get("activeDirectoryAuth") or "Disabled",
         }
 
@@ -163,8 +163,8 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
         if changes:
             body: Item = {"properties": {}}
             # A new major version is a change of its own: Azure takes no other beside it.
-            together = ["version"] if changes == ["version"] else {*changes} - {"version"}
-            _apply(body, wanted.component, together, sighting.actual)
+            in_one_patch = ["version"] if changes == ["version"] else {*changes} - {"version"}
+            _apply(body, wanted.component, in_one_patch, sighting.actual)
             if "passwordAuth" in changes:
                 identities = str(sighting.outputs.get("activeDirectoryAuth") or "Enabled")
                 has_login = bool(sighting.outputs.get("administratorLogin"))

@@ -55,7 +55,7 @@ class AzureResource(AzureComponent):
 
 
 class ResourceOffer(Offer[C, Azure]):
-    """How one kind of resource is read and changed. ``deletes_guarded``: a deletion heeds the etag too."""
+    """How one kind of resource is read and changed. ``deletes_guarded``: a deletion respects the etag, too."""
 
     kind: ClassVar[ResourceKind]
     deletes_guarded: ClassVar[bool] = False
@@ -88,11 +88,11 @@ class ResourceOffer(Offer[C, Azure]):
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
         """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for.
 
-        Whoever reads the resource itself once more does so with ``still``: that look is heeded like the guard's.
+        Whoever reads the resource itself once more does so with ``still``: that read counts like the guard's.
         """
 
     def incarnation_of(self, item: Item) -> str:
-        """What tells it from a later resource of the same id, which is made of names: mostly when it was created."""
+        """Return what distinguishes it from a later resource of the same id: mostly its creation time."""
         return str((item.get("systemData") or {}).get("createdAt") or "")
 
     def etag_of(self, item: Item) -> str | None:
@@ -156,12 +156,12 @@ class ResourceOffer(Offer[C, Azure]):
     def create(self, cloud: Azure, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
         """Create it with its tags in the call; one of that name is never overwritten, as Azure would.
 
-        Where the service heeds no «if there is none», the look right before the call has to do.
+        Where the service ignores «If-None-Match», the read right before the call has to do.
         """
         name = wanted.component.name
         resource_id = cloud.id_of(self.kind, name, self.group_of(wanted))
         if self.find(cloud, resource_id) is not None:
-            raise Conflict(f"{name!r} is there already, though no list showed it: it is looked at again")
+            raise Conflict(f"{name!r} is there already, though no list showed it: it is read again")
         location = getattr(wanted.component, "location", None)
         body = {"location": location, "tags": tags.to_mapping(), **self.body(wanted)}
         made = cloud.put(resource_id, self.kind.version, body, is_new=True)
@@ -196,11 +196,11 @@ class ResourceOffer(Offer[C, Azure]):
 
 def shown_id(item: Item) -> Shown:
     """The id that a resource shows, and the name, which is the last part of it."""
-    told = text_at(item, "id")
-    return (canonical_id(told), name_in(canonical_id(told))) if told else (None, None)
+    found = text_at(item, "id")
+    return (canonical_id(found), name_in(canonical_id(found))) if found else (None, None)
 
 
 def state_of(text: str | None) -> State:
-    """What the state of a resource's provisioning means; one that tells none is ready."""
+    """What the state of a resource's provisioning means; one that shows none is ready."""
     condition = _CONDITIONS.get(text or "Succeeded", Condition.CHANGING)
     return condition, "" if condition is Condition.SETTLED else str(text)

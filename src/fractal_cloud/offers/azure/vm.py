@@ -1,7 +1,7 @@
 """Virtual machines: found by their name in a resource group.
 
 A machine's network interface and its system disk are made by the very call that makes the machine, and go with it.
-Disks and interfaces that people attach later are told to Azure by people, and stay.
+Disks and interfaces that people attach later are theirs, and stay.
 """
 
 from __future__ import annotations
@@ -136,11 +136,11 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
         return {**machine, _BESIDE: interface}
 
     def sweep(self, cloud: Azure, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """User data, which no list tells."""
+        """Read the user data, which no list shows."""
         return dict.fromkeys(names, _user_data(cloud, sighting.resource_id))
 
     def read(self, cloud: Azure, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
-        """One machine by its id. Its user data is asked for first: the last look at the machine is the one told."""
+        """Read one machine by its id. Its user data is read first, so that the sighting is as fresh as can be."""
         swept = dict.fromkeys(sweep, _user_data(cloud, resource_id)) if sweep else {}
         found = super().read(cloud, resource_id)
         return found if found is None else replace(found, actual={**found.actual, **swept})
@@ -161,7 +161,7 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
             "zone": next(iter(item.get("zones") or ()), None),
             "subnet": _subnet_id(item.get(_BESIDE)),
         }
-        # The power is told with the instance's view only: without it, the run state is not known.
+        # The power state is in the instance view only: without it, the run state is not known.
         return {**known, **({"state": _POWER[power][0]} if (power := _power(item)) in _POWER else {})}
 
     def shown(self, item: Item) -> dict[str, Any]:

@@ -93,9 +93,9 @@ class GcpSession(Session):
         return self._project(scope.realm)
 
     def _project(self, name: str) -> str:
-        told = self.client("cloudresourcemanager").read(f"/v3/projects/{name}").item()
-        project = str(told["projectId"])
-        self.numbers[project] = str(told.get("name", "")).rpartition("/")[2]
+        found = self.client("cloudresourcemanager").read(f"/v3/projects/{name}").item()
+        project = str(found["projectId"])
+        self.numbers[project] = str(found.get("name", "")).rpartition("/")[2]
         return project
 
     def at(self, scope: Scope) -> Gcp:
@@ -161,9 +161,9 @@ class Gcp(Cloud):
         """Send one writing request; returns what Google says of it, mostly an operation that has begun."""
         answer = self._session.client(service).write(method, path, body, query)
         said = answer.body()
-        told: dict[str, Any] = said if isinstance(said, dict) else {}
-        check_operation(told, str(answer.call))
-        return told
+        operation: dict[str, Any] = said if isinstance(said, dict) else {}
+        check_operation(operation, str(answer.call))
+        return operation
 
     def remove(self, service: str, path: str, query: Mapping[str, str] | None = None) -> None:
         """Delete one thing; absent is success."""

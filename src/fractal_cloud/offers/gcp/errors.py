@@ -1,6 +1,6 @@
 """How Google says no: where its error codes stand, which error of the closed set they are, and its request ids.
 
-How a request is signed is told from outside, because only the session knows the vendor's auth library.
+How a request is signed is passed in, because only the session knows the vendor's auth library.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class GoogleDialect(Dialect):
         headers.update(self._headers)
 
     def said(self, answer: Answer) -> tuple[str, str]:
-        """The most telling code of a refusal (reason before status), and its words."""
+        """Return the most specific code of a refusal (reason before status), and its words."""
         error = (answer.body() or {}).get("error") if isinstance(answer.body(), dict) else None
         if not isinstance(error, dict):
             return "", answer.content[:200].decode("utf-8", "replace")
@@ -104,8 +104,8 @@ def check_whole(page: Mapping[str, Any], where: str) -> None:
     said = [str(one.get("message") or one["code"]) for one in warnings if one.get("code", "") not in ("", *_HARMLESS)]
     missing = [*(page.get("missingZones") or ()), *(page.get("unreachable") or ())]
     if said or missing:
-        told = "; ".join(said) or f"{', '.join(map(str, missing))} did not answer"
-        raise Unreadable(f"{told} ({where}): the list is not whole, so nothing is decided from it")
+        cause = "; ".join(said) or f"{', '.join(map(str, missing))} did not answer"
+        raise Unreadable(f"{cause} ({where}): the list is not whole, so nothing is decided from it")
 
 
 def check_operation(operation: Mapping[str, Any], call: str) -> None:

@@ -282,7 +282,7 @@ def _actual(cloud: Gcp, raw: Raw) -> dict[str, Any]:
 
 
 def _whole(cloud: Gcp, where: str, name: Any) -> str | None:
-    """A network that is told by its bare name, as a path."""
+    """Return a network that is given by its bare name as a path."""
     if not name:
         return None
     return str(name) if "/" in str(name) else f"projects/{cloud.project}/{where}/{name}"

@@ -1,7 +1,7 @@
 """Links to a PostgreSQL on Cloud SQL: a role in the database itself, its password sealed.
 
-Google keeps no password of a user who may make roles. So the agent is told one by a setting, and says which where it is
-missing.
+Google keeps no password of a user who may make roles. So a setting of the agent gives one, and the message says which
+where it is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def grant_role(link: InboundLink[DatabaseLink]) -> Published | None:
     server = _server_of(link)
     if server is None:
         name = dsn_setting(link.live_system_id, link.own)
-        raise LinkNotReady(f"Google tells no password for {link.own!r}: give the agent {name}=postgresql://…")
+        raise LinkNotReady(f"Google returns no password for {link.own!r}: give the agent {name}=postgresql://…")
     return provide(link, server, None)
 
 

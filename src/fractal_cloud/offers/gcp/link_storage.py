@@ -101,8 +101,8 @@ def _find_account(link: Link) -> Item | None:
 def _bring_account(link: Link) -> None:
     if _find_account(link) is not None:
         return
-    told = {"displayName": f"Fractal Cloud: {link.other}"[:100], "description": link.mark}
-    body = {"accountId": _email(link).partition("@")[0], "serviceAccount": told}
+    account = {"displayName": f"Fractal Cloud: {link.other}"[:100], "description": link.mark}
+    body = {"accountId": _email(link).partition("@")[0], "serviceAccount": account}
     link.cloud.write("iam", "POST", f"/v1/projects/{link.cloud.project}/serviceAccounts", body)
 
 

@@ -19,7 +19,7 @@ from fractal_cloud.offers.offer import C, Offer, Query
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
 Raw = Mapping[str, Any]
-"""A resource as Google tells it."""
+"""A resource as Google returns it."""
 
 
 class GcpOffer(Offer[C, Gcp]):
@@ -44,7 +44,7 @@ class GcpOffer(Offer[C, Gcp]):
         return f"{self.collection(cloud)}/{name}"
 
     def raw(self, cloud: Gcp, name: str) -> Raw | None:
-        """One resource as Google tells it now."""
+        """Read one resource as it is now."""
         return cloud.find(self.service, self.path(cloud, name))
 
     def raw_or_gone(self, cloud: Gcp, name: str) -> Raw:

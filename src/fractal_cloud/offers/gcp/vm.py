@@ -223,7 +223,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         )
 
     def create(self, cloud: Gcp, wanted: Wanted[GcpVm], tags: ProtocolTags) -> Sighting:
-        """Begin to make it. The same token never makes a second one, and tells what became of the first try."""
+        """Begin to make it. The same token never makes a second one, and returns what became of the first try."""
         body = _body(wanted.component, cloud, tags)
         request = {"requestId": str(uuid5(NAMESPACE_URL, wanted.token))} if wanted.token else {}
         begun = cloud.write(self.service, "POST", self.collection(cloud), body, request)

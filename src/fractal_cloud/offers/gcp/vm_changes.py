@@ -30,8 +30,8 @@ Change = tuple[str, dict[str, str], Any]
 def attempt(sighting: Sighting, verb: str, now: float) -> str:
     """The request id of a start or a stop: the same for ten minutes, as long as the machine was not started or stopped.
 
-    Google answers a repeated request with what became of the first. So a start that it took on and that came to
-    nothing, for want of room, is told in the next cycle, and tried anew later.
+    Google answers a repeated request with what became of the first. So a start that it accepted and that failed
+    for want of capacity is reported in the next cycle, and tried anew later.
     """
     seen = (
         sighting.outputs.get(name, "") for name in ("instanceId", "status", "lastStartTimestamp", "lastStopTimestamp")

@@ -1,4 +1,4 @@
-"""What Google tells of a machine, and where in its answer."""
+"""What Google reports of a machine, and where in its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many calls a project may still make: Hetzner tells it with every answer, and nobody is served by asking on.
+"""How many calls a project may still make: Hetzner reports it with every answer, and asking on helps nobody.
 
 The limit is the project's, shared with all its people and tools. It is refilled evenly over an hour.
 """

@@ -1,6 +1,6 @@
 """The session at Hetzner Cloud: the one file that knows the vendor's client, and the one door through which calls go.
 
-The client is used for its transport, not for its models: they read on their own when an attribute is looked at, and
+The client is used for its transport, not for its models: they read on their own when an attribute is accessed, and
 they drop request ids and limits. What is asked of the cloud, and why, does not belong here.
 """
 
@@ -43,7 +43,7 @@ class HetznerClient(RestClient):
         self._client: Any = hcloud.Client(found.token, api_endpoint=found.endpoint)
         inner = self._client._client  # noqa: SLF001
         # It would send a write again after a lost answer or a conflict, on a read that is no longer the last moment
-        # (S16), and sleep for minutes over a limit. There is no public way to tell it so; a test holds it to this.
+        # (S16), and sleep for minutes over a limit. There is no public option for it; a test holds it to this.
         inner._retry_max_retries = 0  # noqa: SLF001
         inner._session.mount(found.endpoint, HTTPAdapter(pool_maxsize=CONNECTIONS))  # noqa: SLF001
 
@@ -113,7 +113,7 @@ class Hetzner(Cloud):
         self._client.write("PUT", f"/{plural}/{resource_id}", dict(body))
 
     def act(self, plural: str, resource_id: str, action: str, body: Mapping[str, Any]) -> None:
-        """Begin one action; what comes of it, the next look shows."""
+        """Begin one action; the next observation shows its result."""
         self._client.write("POST", f"/{plural}/{resource_id}/actions/{action}", dict(body))
 
     def delete(self, plural: str, resource_id: str) -> None:

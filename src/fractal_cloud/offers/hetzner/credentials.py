@@ -26,7 +26,7 @@ _ADVICE: Final = f"set {TOKEN}, or make a context with `hcloud context create`"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What opens one project. ``realm``: how that project is told apart from every other."""
+    """What opens one project. ``realm``: what distinguishes that project from every other."""
 
     token: str = field(repr=False)
     endpoint: str
@@ -44,13 +44,13 @@ def config_path() -> Path:
 
 def credentials() -> Credentials:
     """The token that the vendor's command line would use; raises ``Denied``, saying what to do, where there is none."""
-    token, told = os.environ.get(TOKEN, ""), {}
+    token, context = os.environ.get(TOKEN, ""), {}
     if not token:
-        told = _context()
-        token = str(told.get("token") or "")
+        context = _context()
+        token = str(context.get("token") or "")
     if not token:
         raise Denied(f"no Hetzner project is named: {_ADVICE}")
-    endpoint = os.environ.get(ENDPOINT) or told.get("endpoint") or DEFAULT_ENDPOINT
+    endpoint = os.environ.get(ENDPOINT) or context.get("endpoint") or DEFAULT_ENDPOINT
     return Credentials(token, str(endpoint).rstrip("/"), os.environ.get(PROJECT) or _stand_in(token))
 
 
@@ -61,7 +61,7 @@ def _context() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise Denied(f"{path} cannot be read: {error}; mend it, or set {TOKEN}") from error
+        raise Denied(f"{path} cannot be read: {error}; fix it, or set {TOKEN}") from error
     wanted = os.environ.get(CONTEXT) or config.get("active_context") or ""
     for context in config.get("contexts") or []:
         if context.get("name") == wanted:

@@ -97,7 +97,7 @@ class HetznerNetworkOffer(ResourceOffer[HetznerNetwork]):
         }
 
     def steps(self, sighting: Sighting, wanted: Wanted[HetznerNetwork], drift: Collection[str]) -> Iterator[Step]:
-        """Widen first, then make room, add, and take away last, so that nothing is cut off that stays."""
+        """Widen first, then remove what overlaps, add, and remove the rest last: nothing that stays is cut off."""
         component = wanted.component
         actual = sighting.actual
         narrows = "ipRange" in drift and not _contains(component.ip_range, actual["ipRange"])

@@ -69,11 +69,11 @@ class ResourceOffer(Offer[C, Hetzner]):
     def steps(self, sighting: Sighting, wanted: Wanted[C], drift: Collection[str]) -> Iterator[Step]:
         """The calls that fix these parameters, in order; only the first is made, and the rest is found anew.
 
-        Raises ``Invalid`` after the last one where something can never be mended.
+        Raises ``Invalid`` after the last one where something can never be changed.
         """
 
     def user_of(self, cloud: Hetzner, sighting: Sighting) -> Item | None:
-        """Another resource that must be looked at before a deletion; read first, so that the last read is our own."""
+        """Another resource that must be read before a deletion; read first, so that the last read is our own."""
         del cloud, sighting
         return None
 
@@ -112,7 +112,7 @@ class ResourceOffer(Offer[C, Hetzner]):
         if step is not None:
             if step.stops_for:
                 wanted.may_stop_for(step.stops_for, sighting.name)
-            self._take(cloud, sighting, step)
+            self._carry_out(cloud, sighting, step)
 
     def delete(self, cloud: Hetzner, sighting: Sighting) -> None:
         """Make the next call needed to delete it; protection is respected, and nobody loses anything unasked."""
@@ -132,7 +132,7 @@ class ResourceOffer(Offer[C, Hetzner]):
             if step is None:
                 cloud.delete(self.plural, sighting.resource_id)
             else:
-                self._take(cloud, sighting, step)
+                self._carry_out(cloud, sighting, step)
         except NotFound:
             return
 
@@ -163,7 +163,7 @@ class ResourceOffer(Offer[C, Hetzner]):
         """What people call one of this kind."""
         return self.plural.removesuffix("s").replace("_", " ")
 
-    def _take(self, cloud: Hetzner, sighting: Sighting, step: Step) -> None:
+    def _carry_out(self, cloud: Hetzner, sighting: Sighting, step: Step) -> None:
         plural, resource_id = step.plural or self.plural, step.resource_id or sighting.resource_id
         if step.action:
             cloud.act(plural, resource_id, step.action, step.body)

@@ -1,7 +1,7 @@
 """Servers: found by their name, which is unique in a project.
 
-What a server was created with beyond its image (keys, user data) Hetzner never tells again. The root password that it
-tells once, where no key is given, is not kept: give keys.
+What a server was created with beyond its image (keys, user data) Hetzner never returns again. The root password that it
+returns once, where no key is given, is not kept: give keys.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class HetznerServer(Component):
         default=None, immutable=True, description="Where it runs; Hetzner chooses where none is given."
     )
     ssh_keys: list[str] | None = parameter(
-        default=None, description="Names of the keys for root. Used at creation only: Hetzner never tells them again."
+        default=None, description="Names of the keys for root. Used at creation only: Hetzner never returns them."
     )
     user_data: str | None = parameter(
         default=None,
         lines=True,
         max_length=32_768,
-        description="Text handed to its first start. Used at creation only: Hetzner never tells it again.",
+        description="Text handed to its first start. Used at creation only: Hetzner never returns it.",
     )
     enable_ipv4: bool | None = parameter(
         default=None, immutable=True, description="Whether it has a public IPv4 address; Hetzner starts with true."

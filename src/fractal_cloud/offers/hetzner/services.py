@@ -38,7 +38,7 @@ class HetznerLoadBalancerService(Part):
     listen_port: Port = Field(description="The port that is listened on; each only once.")
     destination_port: Port = Field(description="The port of the targets.")
     proxyprotocol: bool | None = Field(
-        default=None, description="Whether targets are told who called, by the PROXY protocol."
+        default=None, description="Whether targets learn who called, by the PROXY protocol."
     )
     certificates: list[int] | None = Field(default=None, description="Ids of the certificates; for https.")
     redirect_http: bool | None = Field(default=None, description="Whether port 80 is redirected to it; for https.")

@@ -51,7 +51,7 @@ def recalled(actual: Mapping[str, Any], private: Collection[str]) -> list[Target
 
 
 def actual(targets: Collection[Target]) -> dict[str, Any]:
-    """The parameters that targets come to. How they are reached is told where all are reached in one way."""
+    """Return the parameters that targets come to; where they are not all reached in one way, that is 'mixed'."""
     found: dict[str, Any] = {
         parameter: [target.value for target in targets if target.parameter == parameter] for parameter, _, _ in _KINDS
     }

@@ -58,7 +58,7 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
         "hostname": "the name under which it is reached",
         "ambassadorId": "the installations of Emissary that serve it",
         "state": "what Emissary says of it",
-        "address": "address or name at which the world reaches Emissary, where that can be told",
+        "address": "address or name at which the world reaches Emissary, where the cluster shows it",
     }
     glass = glass(HOST)
 

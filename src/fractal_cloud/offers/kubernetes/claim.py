@@ -98,7 +98,7 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
         return frozenset(one["metadata"]["name"] for one in classes if one.get("volumeBindingMode") == _WAITS)
 
     def state(self, item: Object, beside: frozenset[str]) -> State:
-        """Bound, or on its way; a class that waits for the first pod that uses it is no fault."""
+        """Bound, or on its way; a class that waits for the first pod that uses it is no error."""
         status = item.get("status") or {}
         phase = status.get("phase", "Pending")
         if phase == "Lost":

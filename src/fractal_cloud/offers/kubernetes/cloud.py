@@ -1,6 +1,6 @@
 """The session at Kubernetes: the one file that knows the official client, and the one door through which calls go.
 
-It finds clusters (the contexts of a kubeconfig, or the one it runs in), tells which are really reached, and sends
+It finds clusters (the contexts of a kubeconfig, or the one it runs in), reports which are really reached, and sends
 single requests. What is asked of a cluster, and why, does not belong here.
 """
 
@@ -39,7 +39,7 @@ CONNECTIONS: Final = 32
 READ_SECONDS: Final = (5.0, 20.0)
 WRITE_SECONDS: Final = (5.0, 60.0)
 HOME: Final = "kube-system"
-HOME_PAUSES: Final = (0.1, 0.5)
+REALM_BACKOFF: Final = (0.1, 0.5)
 BY_AUTHORITY: Final = "ca-"
 """How the realm of a cluster begins that is known by the fingerprint of its authority."""
 NAMELESS: Final = (
@@ -66,7 +66,7 @@ class Lines:
         try:
             for line in self._answer:
                 yield line.decode("utf-8", "replace")
-        except (HTTPError, OSError, ValueError, AttributeError) as error:  # closed under its hands, it says anything
+        except (HTTPError, OSError, ValueError, AttributeError) as error:  # closing it while it is read raises any
             raise Unreadable(_cause(error)) from error
 
     def close(self) -> None:
@@ -129,12 +129,12 @@ class Cluster:
         The authority counts only after several refusals: one in passing must not make another cluster of it. Its
         address never stands for a cluster, because another one may get it.
         """
-        for pause in (*HOME_PAUSES, None):
+        for seconds in (*REALM_BACKOFF, None):
             try:
                 return _uid_of(self)
             except Denied as error:
-                if pause is not None:
-                    time.sleep(pause)
+                if seconds is not None:
+                    time.sleep(seconds)
                 elif self.authority:
                     return self.authority
                 else:
@@ -258,7 +258,7 @@ def _cause(error: BaseException) -> str:
 
 
 class _NoneNamed(Denied):
-    """There is no kubeconfig: that is no fault where all clusters are declared."""
+    """There is no kubeconfig: that is no error where all clusters are declared."""
 
 
 class KubernetesSession(Session):
@@ -281,7 +281,7 @@ class KubernetesSession(Session):
     def realms(self) -> Mapping[str, str]:
         """The clusters that answer, by their contexts; the empty name is the current one.
 
-        A cluster that does not answer keeps nobody waiting for the others: see ``missing``. None at all is no fault:
+        A cluster that does not answer keeps nobody waiting for the others: see ``missing``. None at all is no error:
         clusters may be declared later.
         """
         missing: dict[str, str] = {}
@@ -428,7 +428,7 @@ class KubernetesSession(Session):
             raise_on_status=False,
         )
         # Writes are sent once. A second try after a lost answer would rest on a read that is no longer the last moment
-        # (S16); and what the first did is not known. The agent looks again and comes again.
+        # (S16); and what the first did is not known. The agent reads it and decides anew.
         writing = Retry(total=0, redirect=0, respect_retry_after_header=False, raise_on_status=False)
         clients = (self._client(settings, reading), self._client(settings, writing))
         return Cluster(context, _fingerprint(settings), *clients)

@@ -49,10 +49,10 @@ class _Bearer(Dialect):
     def said(self, answer: Answer) -> tuple[str, str]:
         """What Azure and Aruba say: an error with a code, or a problem with a title."""
         body = answer.body()
-        told = body if isinstance(body, dict) else {}
-        error = told.get("error")
+        problem = body if isinstance(body, dict) else {}
+        error = problem.get("error")
         error = error if isinstance(error, dict) else {}
-        return str(error.get("code") or ""), str(error.get("message") or told.get("title") or "it was refused")
+        return str(error.get("code") or ""), str(error.get("message") or problem.get("title") or "it was refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _aks(outputs: Mapping[str, str]) -> Access:
     client.close()
     found = answer.item().get("kubeconfigs") or []
     if not found:
-        raise Unreadable(f"Azure told no kubeconfig of {outputs['name']!r}: it is asked again")
+        raise Unreadable(f"Azure returned no kubeconfig for {outputs['name']!r}: it is asked again")
     return _of_kubeconfig(found[0].get("value", ""), lambda: azure_login.token(credential, AKS_SERVER))
 
 
@@ -154,11 +154,11 @@ _WAYS: Final[Mapping[str, Callable[[Mapping[str, str]], Access]]] = {EKS: _eks, 
 def _of_kubeconfig(content: Any, token: Callable[[], str] | None = None) -> Access:
     """What a kubeconfig in base64 says of its current context; ``token``: where it would execute something for one."""
     try:
-        told = yaml.safe_load(base64.b64decode(content, validate=True))
-        contexts = {one["name"]: one["context"] for one in told["contexts"]}
-        context = contexts[told["current-context"]]
-        cluster = {one["name"]: one["cluster"] for one in told["clusters"]}[context["cluster"]]
-        user = {one["name"]: one["user"] for one in told["users"]}[context["user"]]
+        kubeconfig = yaml.safe_load(base64.b64decode(content, validate=True))
+        contexts = {one["name"]: one["context"] for one in kubeconfig["contexts"]}
+        context = contexts[kubeconfig["current-context"]]
+        cluster = {one["name"]: one["cluster"] for one in kubeconfig["clusters"]}[context["cluster"]]
+        user = {one["name"]: one["user"] for one in kubeconfig["users"]}[context["user"]]
         server, authority = cluster["server"], cluster["certificate-authority-data"]
     except (binascii.Error, yaml.YAMLError, UnicodeError, KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"the kubeconfig that was downloaded cannot be read ({type(error).__name__})") from error

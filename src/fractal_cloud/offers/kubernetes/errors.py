@@ -118,7 +118,7 @@ def _kind_of(answer: Answer, reason: str) -> type[CloudError]:
 
 
 def _kind_of_forbidden(answer: Answer) -> type[CloudError]:
-    """Admission refuses with the same status as access control: only the words, or a cause, tell them apart."""
+    """Admission refuses with the same status as access control: only the words, or a cause, distinguish them."""
     said = answer.said or {}
     words = str(said.get("message") or "")
     causes = (said.get("details") or {}).get("causes") or ()

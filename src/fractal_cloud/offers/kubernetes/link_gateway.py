@@ -74,5 +74,5 @@ def _check_free(link: InboundLink[ApiGatewayLink]) -> None:
 
 @outbound(source=KubernetesWorkload, target=Ambassador, link_type=API_GATEWAY_LINK, settings=ApiGatewayLink)
 def be_reached(link: OutboundLink[ApiGatewayLink]) -> Published | None:
-    """Tell the workload the address under which the world reaches it."""
+    """Publish to the workload the address under which the world reaches it."""
     return {"url": link.published["url"]} if "url" in link.published else None

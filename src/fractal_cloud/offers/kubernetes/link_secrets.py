@@ -25,10 +25,10 @@ AnyLink = OutboundLink[Any]
 Contents = Callable[[AnyLink, Secret], Mapping[str, str]]
 
 
-def _received(link: AnyLink, version_key: str, contents: Contents, told: Sequence[str]) -> Published | None:
+def _received(link: AnyLink, version_key: str, contents: Contents, passed_on: Sequence[str]) -> Published | None:
     """Put a sealed value into a Secret, once per version, and publish where it lies; nothing new: as it was."""
     version, sealed = link.published.get(version_key), link.published.get("sealed")
-    plain = {name: link.published[name] for name in told if name in link.published}
+    plain = {name: link.published[name] for name in passed_on if name in link.published}
     if version is None:
         return None
     name = name_of(link, f"-{str(version)[-12:].lower()}")
@@ -70,19 +70,19 @@ def into_secret(
     target: type[Component] | str,
     link_type: str,
     settings: type[LinkSettings],
-    told: Sequence[str],
+    passed_on: Sequence[str],
     version: str = "version",
 ) -> Callable[[Contents], OutboundHandler]:
     """Make a function the outbound half from workloads to a type, in any package: it says what the Secret holds.
 
-    It gets the link and the opened secret, and returns the Secret's keys and values. ``told``: what the target
-    published and the workload is told as it is; ``version``: the key by which the target counts what it sealed.
+    It gets the link and the opened secret, and returns the Secret's keys and values. ``passed_on``: what the target
+    published and the workload gets unchanged; ``version``: the key by which the target counts what it sealed.
     """
 
     def register(contents: Contents) -> OutboundHandler:
         @wraps(contents)
         def receive(link: AnyLink) -> Published | None:
-            return _received(link, version, contents, told)
+            return _received(link, version, contents, passed_on)
 
         handler = outbound(source=KubernetesWorkload, target=target, link_type=link_type, settings=settings)(receive)
         handler.revokes(_drop)
@@ -93,15 +93,15 @@ def into_secret(
 
 
 def use_database(link: AnyLink, password: Secret) -> dict[str, str]:
-    """Put the role's password into a Secret, and tell the workload where its database is."""
-    told = link.published
-    address = f"{told['user']}:{password.reveal()}@{told['host']}:{told['port']}/{told['database']}"
+    """Put the role's password into a Secret, and publish to the workload where its database is."""
+    database = link.published
+    address = f"{database['user']}:{password.reveal()}@{database['host']}:{database['port']}/{database['database']}"
     return {"password": password.reveal(), "url": f"postgresql://{address}"}
 
 
 def _to_database(target: str) -> OutboundHandler:
-    told = ("host", "port", "database", "user")
-    return into_secret(target=target, link_type=DATABASE_LINK, settings=DatabaseLink, told=told)(use_database)
+    passed_on = ("host", "port", "database", "user")
+    return into_secret(target=target, link_type=DATABASE_LINK, settings=DatabaseLink, passed_on=passed_on)(use_database)
 
 
 to_rds = _to_database("Storage.PaaS.AwsRdsPostgres")
@@ -111,14 +111,16 @@ to_postgres_server = _to_database("Storage.SelfHosted.Postgres")
 
 
 def use_bucket(link: AnyLink, secret: Secret) -> dict[str, str]:
-    """Put the access key into a Secret, and tell the workload which bucket it may use."""
+    """Put the access key into a Secret, and publish to the workload which bucket it may use."""
     return {"accessKeyId": str(link.published["accessKeyId"]), "secretAccessKey": secret.reveal()}
 
 
 def _to_bucket(target: str) -> OutboundHandler:
     """Every object store is reached as S3 is: by an address, a region, and a key that signs."""
-    told = ("bucket", "region", "endpoint")
-    made = into_secret(target=target, link_type=STORAGE_LINK, settings=StorageLink, told=told, version="accessKeyId")
+    passed_on = ("bucket", "region", "endpoint")
+    made = into_secret(
+        target=target, link_type=STORAGE_LINK, settings=StorageLink, passed_on=passed_on, version="accessKeyId"
+    )
     return made(use_bucket)
 
 

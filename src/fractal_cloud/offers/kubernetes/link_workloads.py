@@ -94,7 +94,7 @@ def _says_the_same(actual: Object | None, wanted: Object) -> bool:
 
 @outbound(source=KubernetesWorkload, target=KubernetesWorkload, link_type=WORKLOAD_LINK, settings=WorkloadLink)
 def reach(link: OutboundLink[WorkloadLink]) -> Published | None:
-    """Tell the workload under which host and port the other one is reached."""
+    """Publish to the workload under which host and port the other one is reached."""
     if "port" not in link.published:
         return None
     return {name: link.published[name] for name in ("host", "port", "protocol")}

@@ -1,4 +1,4 @@
-"""Who set a field of an object last, as far as the cluster tells: from its ``managedFields``. Pure."""
+"""Who set a field of an object last, as far as the cluster records it: from its ``managedFields``. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REPLICAS: Final = "/spec/replicas"
 
 
 def setter(item: Object, paths: Iterable[str]) -> str:
-    """Who set the fields at these JSON pointers last, in words; empty where the cluster does not tell.
+    """Who set the fields at these JSON pointers last, in words; empty where the cluster does not record it.
 
     A value that differs although the last to write it was the agent was changed on its way: by an admission policy.
     """

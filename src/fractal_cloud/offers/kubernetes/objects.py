@@ -109,7 +109,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
     def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
         """Raise ``Conflict`` or ``Protected`` where a deletion must not be asked for.
 
-        Whoever reads the object itself once more does so with ``still``: that look is heeded like the guard's.
+        Whoever reads the object itself once more does so with ``still``: that read counts like the guard's.
         """
 
     # --- what is the same for all
@@ -240,7 +240,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
 
 
 def resource_id(metadata: Mapping[str, Any]) -> str:
-    """What finds an object and tells it from another one that once had, or will have, the same name."""
+    """Return what finds an object and distinguishes it from an earlier or later one of the same name."""
     return f"{metadata['name']}/{metadata['uid']}"
 
 

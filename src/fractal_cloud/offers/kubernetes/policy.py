@@ -33,7 +33,7 @@ CHANGED: Final = (DEPLOYMENT, SERVICE, NETWORK_POLICY, CLAIM, VIRTUAL_MACHINE, H
 MADE_BY_LINKS: Final = (SECRET, MAPPING)
 _ALL: Final = ["get", "list", "watch", "create", "patch", "delete"]
 # Beside the types themselves: who uses a claim, what becomes of its volume, and whether it waits for its first user.
-_LOOKED_AT: Final = ((POD, ["list"]), (VOLUME, ["get"]), (STORAGE_CLASS, ["list"]))
+_READ_ONLY: Final = ((POD, ["list"]), (VOLUME, ["get"]), (STORAGE_CLASS, ["list"]))
 
 
 def policy() -> str:
@@ -45,7 +45,7 @@ def _role() -> Object:
     home = {"apiGroups": [""], "resources": [NAMESPACE.plural], "resourceNames": ["kube-system"], "verbs": ["get"]}
     rules = [
         *(_rule(kind, _ALL) for kind in (*CHANGED, *MADE_BY_LINKS)),
-        *(_rule(kind, verbs) for kind, verbs in _LOOKED_AT),
+        *(_rule(kind, verbs) for kind, verbs in _READ_ONLY),
         home,
     ]
     return {

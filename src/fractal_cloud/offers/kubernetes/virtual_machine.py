@@ -158,8 +158,8 @@ class KubernetesVirtualMachineOffer(ObjectOffer[KubernetesVirtualMachine]):
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What takes effect later, and what stops it."""
         found = [name for name in sorted(drift) if name in _AT_NEXT_START]
-        told = [f"{', '.join(found)}: takes effect when the machine is started the next time"] if found else []
-        return [*told, *(["may stop or start the machine"] if "runStrategy" in drift else [])]
+        later = [f"{', '.join(found)}: takes effect when the machine is started the next time"] if found else []
+        return [*later, *(["may stop or start the machine"] if "runStrategy" in drift else [])]
 
 
 def _disk(guest: Object) -> Object:
@@ -174,5 +174,5 @@ def _put_disk(guest: Object, source: Object) -> None:
 
 
 def _reason(status: Object) -> str:
-    told = [one.get("message", "") for one in status.get("conditions") or [] if one.get("status") == "False"]
-    return f": {told[0]}" if told and told[0] else ""
+    messages = [one.get("message", "") for one in status.get("conditions") or [] if one.get("status") == "False"]
+    return f": {messages[0]}" if messages and messages[0] else ""

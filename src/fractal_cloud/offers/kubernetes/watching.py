@@ -20,8 +20,8 @@ from fractal_cloud.offers.kubernetes.tags import MANAGED_BY
 
 STREAM_SECONDS: Final = 300
 SHORTEST_STREAM: Final = 10.0
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
+INITIAL_BACKOFF: Final = 1.0
+MAX_BACKOFF: Final = 60.0
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
@@ -46,21 +46,21 @@ class Watch:
             stream.close()
 
     def _run(self, kind: ObjectKind) -> None:
-        pause = FIRST_PAUSE
+        backoff = INITIAL_BACKOFF
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
                 for event in self._events(kind):
-                    pause = FIRST_PAUSE
+                    backoff = INITIAL_BACKOFF
                     if event.get("type") in _CHANGES and not self._stopping.is_set():
                         self._wake()
                 if time.monotonic() - began >= SHORTEST_STREAM:
                     continue
             except (CloudError, ValueError):
-                pass  # the cycles tell what is wrong, if anything
+                pass  # the cycles report what is wrong, if anything
             # Whatever ended it, or ended it at once, the next try comes later each time.
-            self._stopping.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            self._stopping.wait(backoff)
+            backoff = min(2 * backoff, MAX_BACKOFF)
 
     def _events(self, kind: ObjectKind) -> Iterator[dict[str, Any]]:
         ours = {"labelSelector": f"{MANAGED_BY}={OURS}"}
@@ -75,7 +75,7 @@ class Watch:
             self._open[kind] = stream
         try:
             if self._stopping.is_set():
-                return  # told while it was being opened: nobody else closes it
+                return  # stopped while it was being opened: nobody else closes it
             for line in stream:
                 if self._stopping.is_set():
                     return

@@ -172,8 +172,8 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
             return SETTLED
         was_ready = conditions.get("Progressing", {}).get("reason") == "NewReplicaSetAvailable"
         is_new = item["metadata"].get("generation", 1) <= 1 and not was_ready
-        told = f"{available} of {wanted} replicas are available"
-        return (Condition.CREATING if is_new else Condition.CHANGING), told
+        detail = f"{available} of {wanted} replicas are available"
+        return (Condition.CREATING if is_new else Condition.CHANGING), detail
 
     def shown(self, item: Object, beside: Any) -> dict[str, Any]:
         """What others need to reach its pods, and how many there are."""

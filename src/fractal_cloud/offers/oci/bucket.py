@@ -1,6 +1,6 @@
 """Buckets of Object Storage: their names are unique in the tenancy and region, whatever the compartment.
 
-A list tells names and tags (only if asked for tags); everything else one read of the bucket tells.
+A list shows names and tags (only if asked for tags); one read of the bucket shows everything else.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OciBucket(OciComponent):
     object_events_enabled: bool | None = parameter(
         default=None,
         swept=True,
-        description="Whether changes of its objects are told as events; OCI starts with false.",
+        description="Whether changes of its objects are emitted as events; OCI starts with false.",
     )
     auto_tiering: Literal["Disabled", "InfrequentAccess"] | None = parameter(
         default=None, swept=True, description="Whether objects that are seldom used move to a cheaper tier."
@@ -93,12 +93,12 @@ class OciBucketOffer(OciOffer[OciBucket]):
         return (item["name"] for item in cloud.list(self.service, cloud.buckets()))
 
     def sweep(self, cloud: Oci, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """The settings named: one read tells all of them."""
+        """Read the settings named: one call returns all of them."""
         found = cloud.find(self.service, cloud.buckets(sighting.resource_id))
         if found is None:
             raise NotFound(f"bucket {sighting.resource_id!r} cannot be read: it is looked for again")
-        told = _settings(found[0])
-        return {name: told[name] for name in names}
+        settings = _settings(found[0])
+        return {name: settings[name] for name in names}
 
     def sweep_calls(self, names: Collection[str]) -> int:
         """One call, whatever is asked."""
@@ -120,8 +120,8 @@ class OciBucketOffer(OciOffer[OciBucket]):
         body = {"name": bucket.name, "compartmentId": cloud.compartment, "freeformTags": tags.to_mapping()}
         fields = bucket.parameter_fields()
         settings = {name: getattr(bucket, fields[name]) for name in _SETTINGS}
-        told = {name: value for name, value in settings.items() if value is not None}
-        return self._sighting(cloud, *cloud.create(self.service, cloud.buckets(), {**body, **told}))
+        given = {name: value for name, value in settings.items() if value is not None}
+        return self._sighting(cloud, *cloud.create(self.service, cloud.buckets(), {**body, **given}))
 
     def update(self, cloud: Oci, sighting: Sighting, wanted: Wanted[OciBucket], drift: Collection[str]) -> None:
         """Change all settings in one call."""

@@ -114,7 +114,7 @@ class Oci(Cloud):
             raise Denied(hidden.message, code=hidden.code, request_id=hidden.request_id) from hidden
 
     def whole(self, service: str, path: str) -> Sequence[Item]:
-        """A list that OCI tells in one piece, of something inside something else; raises where that is not there."""
+        """A list that OCI returns in one piece, of something inside something else; raises where that is not there."""
         items = self._client(service).read(path).body()
         if not isinstance(items, Sequence):
             raise Unreadable(f"the answer to {path} is no list")
@@ -133,8 +133,8 @@ class Oci(Cloud):
         except Denied as refusal:
             if refusal.code not in HIDDEN:
                 raise
-            told = f"{refusal.message}; or correct the OCIDs in the declaration: one may name what is not there"
-            raise Denied(told, code=refusal.code, request_id=refusal.request_id) from refusal
+            cause = f"{refusal.message}; or correct the OCIDs in the declaration: one may name what is not there"
+            raise Denied(cause, code=refusal.code, request_id=refusal.request_id) from refusal
         return answer.item(), answer.headers.get("etag", "")
 
     def change(

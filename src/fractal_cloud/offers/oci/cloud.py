@@ -88,8 +88,8 @@ class OciSession(Session):
 
     def realm_now(self, scope: Scope) -> str:
         """The compartment, as Oracle itself calls the one that every call of the scope names."""
-        told = self.client("identity", self.caller().region).read(f"{CORE}/compartments/{scope.realm}").item()
-        return str(told["id"])
+        compartment = self.client("identity", self.caller().region).read(f"{CORE}/compartments/{scope.realm}").item()
+        return str(compartment["id"])
 
     def at(self, scope: Scope) -> Oci:
         """One compartment in one region."""
@@ -104,10 +104,10 @@ class OciSession(Session):
     def namespace(self, region: str) -> str:
         """The name under which Object Storage keeps the tenancy's buckets; it never changes."""
         if not self._namespace:
-            told = self.client("objectstorage", region).read("/n").body()
-            if not isinstance(told, str) or not told:
-                raise Unreadable("Object Storage does not tell the namespace of the tenancy")
-            self._namespace = told
+            name = self.client("objectstorage", region).read("/n").body()
+            if not isinstance(name, str) or not name:
+                raise Unreadable("Object Storage does not return the namespace of the tenancy")
+            self._namespace = name
         return self._namespace
 
     def tenancy(self) -> str:
@@ -119,10 +119,10 @@ class OciSession(Session):
         if not self._subscribed:
             caller = self.caller()
             path = f"{CORE}/tenancies/{caller.tenancy}/regionSubscriptions"
-            told = self.client("identity", caller.region).read(path).body() or ()
+            listed = self.client("identity", caller.region).read(path).body() or ()
             self._subscribed = {
                 str(one["regionName"]): Subscription(str(one["regionKey"]), bool(one.get("isHomeRegion")))
-                for one in told
+                for one in listed
             }
         return self._subscribed
 

@@ -126,9 +126,9 @@ def claims_of(token: str) -> dict[str, Any]:
 def _settings() -> dict[str, str]:
     found = _profile()
     for name, variables in _VARIABLES.items():
-        told = next((os.environ[variable] for variable in variables if os.environ.get(variable)), "")
-        if told:
-            found[name] = told
+        value = next((os.environ[variable] for variable in variables if os.environ.get(variable)), "")
+        if value:
+            found[name] = value
     if os.environ.get("OCI_CLI_KEY_FILE") and not os.environ.get("OCI_CLI_KEY_CONTENT"):
         found.pop("key_content", None)  # the profile's own: the file that the environment names comes before it
     return found
@@ -170,15 +170,15 @@ def _resource_principal() -> Token:
     if version != "2.2":
         raise _nobody(f"resource principals of version {version!r} are not known here: 2.2 is")
 
-    def told(name: str) -> str:
+    def required(name: str) -> str:
         value = os.environ.get(f"{prefix}{name}", "")
         if not value:
             raise _nobody(f"{prefix}{name} is missing")
         return _text(value, name) if value.startswith("/") else value
 
     def fetch() -> tuple[str, Key]:
-        passphrase = told("PRIVATE_PEM_PASSPHRASE") if os.environ.get(f"{prefix}PRIVATE_PEM_PASSPHRASE") else ""
-        return told("RPST").strip(), Key.from_pem(told("PRIVATE_PEM"), passphrase.strip())
+        passphrase = required("PRIVATE_PEM_PASSPHRASE") if os.environ.get(f"{prefix}PRIVATE_PEM_PASSPHRASE") else ""
+        return required("RPST").strip(), Key.from_pem(required("PRIVATE_PEM"), passphrase.strip())
 
     return Token(fetch, os.environ.get(f"{prefix}REGION", ""))
 

@@ -149,7 +149,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
         return replace(found, actual={**found.actual, **self.sweep(cloud, found, sweep)}) if sweep else found
 
     def sweep(self, cloud: Oci, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """Whether it has a public address: the interface tells it, one by one."""
+        """Whether it has a public address: each interface shows it, one by one."""
         known = cloud.vnics.get(sighting.resource_id)
         if known is None or "assignPublicIp" not in names:
             return {}
@@ -232,8 +232,8 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
 
 
 def _size(machine: OciInstance) -> dict[str, float]:
-    told = {"ocpus": machine.ocpus, "memoryInGBs": machine.memory_in_gbs}
-    return {name: value for name, value in told.items() if value is not None}
+    size = {"ocpus": machine.ocpus, "memoryInGBs": machine.memory_in_gbs}
+    return {name: value for name, value in size.items() if value is not None}
 
 
 def _hardware(machine: OciInstance, drift: Collection[str], actual: Mapping[str, Any]) -> Item:
@@ -250,9 +250,9 @@ def _hardware(machine: OciInstance, drift: Collection[str], actual: Mapping[str,
             for name in ("ocpus", "memoryInGBs")
             if name in drift or name in size or "shape" not in drift
         }
-        told = {name: value for name, value in sizes.items() if value is not None}
-        if told:
-            changed["shapeConfig"] = told
+        given = {name: value for name, value in sizes.items() if value is not None}
+        if given:
+            changed["shapeConfig"] = given
     if "faultDomain" in drift:
         changed["faultDomain"] = machine.fault_domain
     return changed

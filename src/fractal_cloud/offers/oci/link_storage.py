@@ -88,7 +88,7 @@ def still_granted(links: Sequence[Link]) -> Iterator[Link]:
 
 @grant_bucket.inspects(calls=3)
 def is_whole(link: Link) -> bool:
-    """Whether the user has its key and is in its group: OCI tells these of one user at a time."""
+    """Whether the user has its key and is in its group: OCI returns these for one user at a time."""
     user, cloud = _find(link, _USERS), link.cloud
     if user is None or link.fields.get("accessKeyId") not in _key_ids(cloud, user["id"]):
         return False
@@ -144,8 +144,8 @@ def _bring(link: Link, path: str, more: Mapping[str, object]) -> Item:
         return cloud.create(SERVICE, path, body)[0]
     except Invalid as refusal:
         if "primary email" in refusal.message:
-            told = f"the tenancy asks for an address of every user, so set {EMAIL}=somebody@example.com at the agent"
-            raise Invalid(told, code=refusal.code, request_id=refusal.request_id) from refusal
+            cause = f"the tenancy asks for an address of every user, so set {EMAIL}=somebody@example.com at the agent"
+            raise Invalid(cause, code=refusal.code, request_id=refusal.request_id) from refusal
         raise
 
 
@@ -206,7 +206,7 @@ def _check_case(cloud: Oci, bucket: str) -> None:
     twins = [one["name"] for one in listed if one["name"] != bucket and one["name"].lower() == bucket.lower()]
     if twins:
         raise Conflict(
-            f"bucket {bucket!r} differs from {twins[0]!r} in case only, which OCI's policies cannot tell apart: "
+            f"bucket {bucket!r} differs from {twins[0]!r} in case only, which OCI's policies ignore: "
             "the link would open both, so name one of them otherwise"
         )
 

@@ -59,10 +59,10 @@ def s3_address(namespace: str, region: str) -> str:
 
 
 def domain(region: str) -> str:
-    """The second-level domain of a region: told by the environment or the user's own list, else the one we know."""
-    for told in (_json(os.environ.get("OCI_REGION_METADATA", "")), *_own_list()):
-        if isinstance(told, dict) and str(told.get("regionIdentifier", "")).lower() == region:
-            return str(told["realmDomainComponent"])
+    """The second-level domain of a region: from the environment or the user's own list, else the one we know."""
+    for region_facts in (_json(os.environ.get("OCI_REGION_METADATA", "")), *_own_list()):
+        if isinstance(region_facts, dict) and str(region_facts.get("regionIdentifier", "")).lower() == region:
+            return str(region_facts["realmDomainComponent"])
     return _BY_REGION.get(region) or os.environ.get("OCI_DEFAULT_REALM") or DEFAULT_DOMAIN
 
 

@@ -1,4 +1,4 @@
-"""The first network interface of each instance, which OCI tells apart from the instance itself.
+"""The first network interface of each instance, which OCI returns separately from the instance.
 
 It is made with the instance, keeps its subnet and its address, and goes with it: so it is looked for only once. In a
 cycle without new instances nothing of this calls the cloud.

@@ -34,7 +34,7 @@ class PostgresSession(Session):
     def realms(self) -> Mapping[str, str]:
         """The network in which host names are looked up, as its operator calls it.
 
-        Nobody can be asked for it: the same name may be another server elsewhere, so the operator tells them apart.
+        Nobody can be asked for it: the same name may be another server elsewhere, so the operator distinguishes them.
         """
         return {"": os.environ.get(NETWORK, "").strip() or NO_NETWORK}
 
@@ -54,9 +54,9 @@ class PostgresCloud(Cloud):
         self.port = port
 
     def ping(self) -> None:
-        """Return if the server answers and takes connections; ``Unreadable`` else: nobody can tell then what is there.
+        """Return if the server answers and takes connections; ``Unreadable`` else: nobody knows then what is there.
 
-        It is asked as `pg_isready` asks, without a user: one that is told nothing refuses nobody.
+        It is asked as `pg_isready` asks, without a user: so no server refuses it.
         """
         address = self._sdk.conninfo.make_conninfo(
             host=self.host, port=self.port, dbname="postgres", connect_timeout=PING_SECONDS

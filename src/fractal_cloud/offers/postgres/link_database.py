@@ -38,15 +38,15 @@ def _server_of(link: InboundLink[DatabaseLink]) -> Server:
     """How the server is reached by somebody who may make roles: only the operator of the agent can say."""
     cloud: PostgresCloud = link.cloud
     setting = dsn_setting(link.live_system_id, link.own)
-    told = server_from_setting(link.live_system_id, link.own)
-    if told is None:
+    server = server_from_setting(link.live_system_id, link.own)
+    if server is None:
         address = f"postgresql://USER:PASSWORD@{cloud.host}:{cloud.port}/postgres"
         raise LinkNotReady(f"{setting} is not set at the agent: set it to {address}, and restart the agent")
-    link.watch.note(told.password)
-    if (told.host.lower(), told.port) != (cloud.host.lower(), cloud.port):
+    link.watch.note(server.password)
+    if (server.host.lower(), server.port) != (cloud.host.lower(), cloud.port):
         raise Invalid(
-            f"{setting} leads to {told.host}:{told.port}, but {link.own!r} is at {cloud.host}:{cloud.port}: "
+            f"{setting} leads to {server.host}:{server.port}, but {link.own!r} is at {cloud.host}:{cloud.port}: "
             "correct one of them"
         )
     declared = link.parameters.get("sslmode")
-    return told if declared is None else replace(told, sslmode=str(declared))
+    return server if declared is None else replace(server, sslmode=str(declared))

@@ -47,7 +47,7 @@ class PostgresServer(Component):
 
 
 class PostgresServerOffer(Offer[PostgresServer, PostgresCloud]):
-    """How servers are looked at; there is nothing else to do with them."""
+    """How servers are read; there is nothing else to do with them."""
 
     component = PostgresServer
     title = "PostgreSQL server"
@@ -104,8 +104,8 @@ class PostgresServerOffer(Offer[PostgresServer, PostgresCloud]):
         raise _never("tagged")
 
 
-def _never(deed: str) -> Invalid:
-    return Invalid(f"a PostgreSQL server is never {deed}: it is only ever imported")
+def _never(action: str) -> Invalid:
+    return Invalid(f"a PostgreSQL server is never {action}: it is only ever imported")
 
 
 def _sighting(cloud: PostgresCloud) -> Sighting:

@@ -43,7 +43,7 @@ class Vsphere(Cloud):
     @property
     def tags_follow(self) -> bool:
         """Whether this vCenter takes no tags in the create call (below 9.1)."""
-        return not self._soap.takes_tags_in_create
+        return not self._soap.accepts_tags_in_create
 
     def machines(self) -> Iterator[Tagged]:
         """Every machine in the folder with its tags, in bulk."""
@@ -54,7 +54,7 @@ class Vsphere(Cloud):
     def find(self, resource_id: str) -> Tagged | None:
         """One machine by its instance UUID, or by its managed object id, in whatever folder; None where there is none.
 
-        Where it lies in another folder than the scope's, that is told with it.
+        Where it lies in another folder than the scope's, the result says so.
         """
         is_moref = resource_id.startswith(_MOREF)
         found = self._soap.get(resource_id) if is_moref else self._soap.find(resource_id)

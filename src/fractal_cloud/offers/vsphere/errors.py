@@ -59,15 +59,15 @@ _CODES: Final[Mapping[str, type[CloudError]]] = {
 
 def fault(name: str, words: str, call: str, *, is_read: bool) -> CloudError:
     """The error to raise for a SOAP fault; one that is not known is the declaration's."""
-    return _told(_FAULTS.get(name, Invalid), words or name, name, call, is_read=is_read)
+    return _refusal(_FAULTS.get(name, Invalid), words or name, name, call, is_read=is_read)
 
 
 def failure(status: int, words: str, call: str, *, is_read: bool) -> CloudError:
     """The error to raise where an HTTP status, or no answer at all (0), came instead of a SOAP answer."""
-    return _told(_STATUSES.get(status, Transient), words, str(status or ""), call, is_read=is_read)
+    return _refusal(_STATUSES.get(status, Transient), words, str(status or ""), call, is_read=is_read)
 
 
-def _told(kind: type[CloudError], words: str, code: str, call: str, *, is_read: bool) -> CloudError:
+def _refusal(kind: type[CloudError], words: str, code: str, call: str, *, is_read: bool) -> CloudError:
     return refusal(when_read(kind) if is_read else kind, words, provider=PROVIDER, code=code, call=call)
 
 

@@ -1,4 +1,4 @@
-"""A machine as vCenter tells it, and what a new one is made of, in plain words: no line here knows the client."""
+"""A machine as vCenter reports it, and what a new one is made of, in plain words: no line here knows the client."""
 
 from __future__ import annotations
 

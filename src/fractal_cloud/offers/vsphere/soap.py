@@ -1,6 +1,6 @@
 """Machines of one vCenter over SOAP: with specs.py the one place that knows the vendor's client.
 
-A write begins a task, and its first state is looked at once: what comes of it, the next look shows. The task's id is
+A write begins a task, whose first state is read once; the next observation shows its result. The task's id is
 what the journal keeps, because vCenter's own log knows the change by it.
 """
 
@@ -88,8 +88,8 @@ class Soap:
         self.version: tuple[int, ...] = ()
 
     @property
-    def takes_tags_in_create(self) -> bool:
-        """Whether a machine can be made with its tags in the one call; as the server told when it was first reached."""
+    def accepts_tags_in_create(self) -> bool:
+        """Whether a machine can be made with its tags in the one call; as the server said when it was first reached."""
         return self.version >= TAGS_IN_CREATE
 
     # --- reading
@@ -214,7 +214,7 @@ class Soap:
             files=vim.vm.FileInfo(vmPathName=f"[{making.datastore}]"),
             deviceChange=devices_of(making, network),
         )
-        if self.takes_tags_in_create:
+        if self.accepts_tags_in_create:
             spec.tagSpecs = [vim.TagSpec(operation="add", id=vim.TagId(uuid=one)) for one in tag_ids]
         result = self._task("CreateVM_Task", lambda: root.CreateVM_Task(spec, pool))
         return "" if result is None else str(result._moId)  # noqa: SLF001
@@ -265,13 +265,13 @@ class Soap:
         return vim.VirtualMachine(moref, self._stub)
 
     def _task(self, name: str, begin: Callable[[], Any]) -> Any:
-        """Begin a task, and look at it once; returns what it has come to, if it has. Raises why, where it failed."""
+        """Begin a task, and read its state once: return its result if it has one, and raise its error if it failed."""
         task = self._write(name, begin)
         note_request(task._moId)  # noqa: SLF001
         try:
             info = self._read("Task", lambda _: task.info)
         except CloudError:
-            return None  # it was begun: the next look at the machine tells
+            return None  # it was begun: the next observation of the machine shows its result
         if info.state == "error":
             _raise(info.error, name, is_read=False)
         return info.result if info.state == "success" else None
@@ -284,13 +284,13 @@ class Soap:
         return self._tried(name, lambda _: call(), is_read=False)
 
     def _read(self, name: str, call: Callable[[Any], R]) -> R:
-        for pause in (*rest.READ_BACKOFF, None):
+        for seconds in (*rest.READ_BACKOFF, None):
             try:
                 return self._tried(name, call, is_read=True)
             except Unreadable:
-                if pause is None:
+                if seconds is None:
                     raise
-                time.sleep(pause)
+                time.sleep(seconds)
         raise AssertionError("the last attempt always returns or raises")
 
     def _tried(self, name: str, call: Callable[[Any], R], *, is_read: bool) -> R:
@@ -316,7 +316,7 @@ class Soap:
             if self._content is None:
                 about = vim.ServiceInstance("ServiceInstance", self._adapter(_FIRST)).RetrieveContent().about
                 self.version = tuple(int(part) for part in about.apiVersion.split(".") if part.isdigit())
-                self._stub = self._adapter(_WITH_TAGS if self.takes_tags_in_create else _FIRST)
+                self._stub = self._adapter(_WITH_TAGS if self.accepts_tags_in_create else _FIRST)
                 content = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent()
                 content.sessionManager.Login(self._found.user, self._found.password)
                 self._content = content
@@ -339,7 +339,7 @@ class Soap:
 
         made = Adapter(
             host=url.hostname,
-            port=-port if is_plain else port,  # how the vendor's client is told not to speak TLS
+            port=-port if is_plain else port,  # how the vendor's client is made to speak no TLS
             path=f"{url.path}/sdk",
             version=version,
             poolSize=rest.CONNECTIONS,

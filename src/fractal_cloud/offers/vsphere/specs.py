@@ -28,7 +28,7 @@ _PATHS: Final = (
 
 
 def asking(where: Any) -> Any:
-    """What is asked of the property collector: everything of machines that we look at."""
+    """What is asked of the property collector: everything of machines that we read."""
     from pyVmomi import vim
 
     what = vim.PropertyCollector.PropertySpec(type=vim.VirtualMachine, pathSet=list(_PATHS))

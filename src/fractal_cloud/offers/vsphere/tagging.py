@@ -13,7 +13,7 @@ from fractal_cloud.offers.call_context import CallContext, calling_as, current_c
 from fractal_cloud.offers.rest import CONNECTIONS, Answer, Call, RestClient
 from fractal_cloud.offers.vsphere.credentials import Credentials
 from fractal_cloud.offers.vsphere.errors import VsphereDialect
-from fractal_cloud.offers.vsphere.tags import CATEGORY, told
+from fractal_cloud.offers.vsphere.tags import CATEGORY, tags_of
 
 CHUNK: Final = 500
 _OLD: Final = "/rest/com/vmware/cis"
@@ -48,14 +48,14 @@ class Tagging(RestClient):
             for one in _list(found):
                 ids[str(one["object_id"]["id"])] = [str(tag) for tag in one.get("tag_ids") or ()]
         names = self._names({tag for tags in ids.values() for tag in tags})
-        return {one: told(names[tag] for tag in ids.get(one, ())) for one in machines}
+        return {one: tags_of(names[tag] for tag in ids.get(one, ())) for one in machines}
 
     def attached_to(self, machine: str) -> dict[str, str]:
         """The tags of one machine."""
         found = self._ask("tag-association", "list-attached-tags", {"object_id": _object(machine)})
         ids = [str(tag) for tag in _list(found)]
         names = self._names(ids)
-        return told(names[tag] for tag in ids)
+        return tags_of(names[tag] for tag in ids)
 
     # --- writing
 
@@ -66,7 +66,7 @@ class Tagging(RestClient):
         result = self._value(answer)
         if isinstance(result, dict) and result.get("success") is False:
             words = "; ".join(str(one.get("message") or one) for one in result.get("error_messages") or ())
-            # Of several, some may be on it now: what came of it, the next look shows.
+            # Of several, some may be on it now: the next observation shows which.
             kind = Transient if len(body["tag_ids"]) > 1 else Invalid
             raise kind(f"not all tags could be attached: {words or 'no reason was given'}")
 
@@ -202,8 +202,8 @@ class Tagging(RestClient):
 
     def _value(self, answer: Answer) -> Any:
         body = answer.body()
-        is_told = isinstance(body, dict) and "value" in body if self._is_old else body is not None
-        if answer.call.is_read and not is_told:
+        has_value = isinstance(body, dict) and "value" in body if self._is_old else body is not None
+        if answer.call.is_read and not has_value:
             raise Unreadable(f"the answer to {answer.call} says nothing: {answer.content[:80]!r}")
         if not self._is_old:
             return body

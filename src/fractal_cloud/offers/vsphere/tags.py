@@ -18,10 +18,10 @@ GUARD: Final = (
 )
 
 
-def told(attached: Iterable[tuple[str, str]]) -> dict[str, str]:
+def tags_of(attached: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Tags as people know them, from pairs of category and name: of ours key and value, of others the category's name.
 
-    Two values of one key are told together: they are neither of the two, so nothing is taken for managed by them.
+    Two values of one key are joined: the result is neither of the two, so nothing counts as managed by them.
     """
     found: dict[str, list[str]] = {}
     for category, name in attached:

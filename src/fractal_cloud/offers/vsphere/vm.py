@@ -1,7 +1,7 @@
 """Machines: found by their name, which is unique in a folder, and known by an instance UUID of our making.
 
-vCenter tells where a machine was put (pool, datastore, network) in other words than they are declared in, so these are
-used at creation only.
+vCenter reports where a machine was put (pool, datastore, network) in other terms than they are declared in, so these
+are used at creation only.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         "inventoryPath": "its path in the inventory",
         "powerState": "poweredOn, poweredOff or suspended",
         "vmPathName": "where its files lie",
-        "ipAddress": "its address, once its tools have told it",
+        "ipAddress": "its address, once its tools report it",
     }
     glass = glass()
 
@@ -196,18 +196,18 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
             "vmPathName": machine.path,
             "ipAddress": machine.address,
         }
-        is_told = bool(machine.instance)
-        untold = Condition.CREATING if machine.is_reached else Condition.BROKEN
+        has_configuration = bool(machine.instance)
+        without_it = Condition.CREATING if machine.is_reached else Condition.BROKEN
         return Sighting(
             type=self.type,
             name=machine.name,
             resource_id=machine.instance or machine.moref,
             protocol=ProtocolTags.from_mapping(tags),
             tags=tags,
-            actual=_actual(machine) if is_told else {},
+            actual=_actual(machine) if has_configuration else {},
             outputs={name: value for name, value in outputs.items() if value},
-            condition=Condition.SETTLED if is_told else untold,
-            detail="" if is_told else "vCenter does not tell its configuration",
+            condition=Condition.SETTLED if has_configuration else without_it,
+            detail="" if has_configuration else "vCenter does not report its configuration",
             moved_to=f"folder {elsewhere}" if elsewhere else "",
         )
 
