@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -43,3 +44,12 @@ def test_every_half_of_a_link_stands_with_the_provider_it_runs_for() -> None:
         own = handler.target if handler.half == "inbound" else handler.source
         folder = handler.function.__module__.split(".")[2]
         assert registry[own].provider == folder, f"{handler.function.__module__} would not be loaded by its agent"
+
+
+@pytest.mark.rule("S21")
+@pytest.mark.parametrize("provider", sorted({offer.provider for offer in installed() if offer.rights}))
+def test_the_policy_of_a_provider_grants_every_right_that_its_types_name(provider: str) -> None:
+    granted = str(import_module(f"fractal_cloud.offers.{provider}.policy").policy())
+    rights = installed(provider).rights(provider)
+    assert rights
+    assert [right for right in rights if right.partition(" where ")[0] not in granted] == []

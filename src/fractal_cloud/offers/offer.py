@@ -176,9 +176,10 @@ class Offer(ABC, Generic[C, K]):
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
     ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
-    calls this type shares with others (S23). ``wired_by_declarer`` and ``tags_frozen``: see ``TypeFacts``.
-    ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
-    race lost there is reported (S16).
+    calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
+    provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer`` and ``tags_frozen``: see
+    ``TypeFacts``. ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting
+    has a revision; a race lost there is reported (S16).
 
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
@@ -194,6 +195,7 @@ class Offer(ABC, Generic[C, K]):
     title: ClassVar[str]
     unique_in: ClassVar[str] = "all regions and accounts"
     service: ClassVar[str] = ""
+    rights: ClassVar[tuple[str, ...]] = ()
     place: ClassVar[tuple[str, ...]] = ()
     parent: ClassVar[str | None] = None
     realm: ClassVar[str | None] = None

@@ -91,6 +91,10 @@ class Registry:
         """All offers of one provider, by type."""
         return [offer for _, offer in sorted(self._offers.items()) if offer.provider == name]
 
+    def rights(self, provider: str) -> list[str]:
+        """Everything the agent must be allowed to do for the types of a provider, in the provider's own terms."""
+        return sorted({right for offer in self.of_provider(provider) for right in offer.rights})
+
     def catalog(self) -> dict[str, TypeFacts]:
         """Every type as plain data, each with the halves of links that are written for it."""
         found = {component_type: offer.facts() for component_type, offer in sorted(self._offers.items())}

@@ -204,6 +204,6 @@ def test_without_a_vcenter_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_policy_names_every_right_once() -> None:
     text = policy.policy()
-    rights: list[Any] = [*policy._GLOBAL, *policy._FOLDER]
+    rights: list[Any] = [*policy._GLOBAL, *VsphereVmOffer.rights]
     assert all(text.count(right) >= 1 for right in rights)
     assert len(rights) == len(set(rights))

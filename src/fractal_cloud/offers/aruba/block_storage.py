@@ -43,6 +43,7 @@ class ArubaBlockStorageOffer(ArubaOffer[ArubaBlockStorage]):
     service = "storage"
     holds_data = True
     collection = "Aruba.Storage/blockStorages"
+    rights = ("Aruba.Storage/blockStorages",)
     echoed = ("sizeGb", "billingPeriod", "dataCenter", "type")
     outputs: ClassVar[Mapping[str, str]] = {
         "blockStorageUri": "address of the disk, by which others refer to it",

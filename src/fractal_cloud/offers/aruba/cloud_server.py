@@ -88,6 +88,7 @@ class ArubaCloudServerOffer(FrozenTagsOffer[ArubaCloudServer, Aruba], ArubaOffer
     title = "Cloud server"
     service = "compute"
     collection = "Aruba.Compute/cloudServers"
+    rights = ("Aruba.Compute/cloudServers",)
     made_by = "1.1"
     state_as = "status"
     cascade: ClassVar[Mapping[str, str]] = {"deleteBootVolumeOnCascade": "false"}

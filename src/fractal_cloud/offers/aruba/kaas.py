@@ -78,6 +78,7 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
     service = "container"
     holds_data = True
     collection = "Aruba.Container/kaas"
+    rights = ("Aruba.Container/kaas",)
     cascade: ClassVar[Mapping[str, str]] = {"deleteOnCascade": "false"}
     outputs: ClassVar[Mapping[str, str]] = {
         "kaasUri": "address of the cluster",

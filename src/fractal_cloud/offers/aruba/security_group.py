@@ -54,6 +54,7 @@ class ArubaSecurityGroupOffer(ArubaOffer[ArubaSecurityGroup]):
     reads_by_parent = True
     read_needs_parent = True
     collection = "securityGroups"
+    rights = ("Aruba.Network/securityGroups", "Aruba.Network/securityRules")
     echoed = ("default",)
     outputs: ClassVar[Mapping[str, str]] = {
         "securityGroupUri": "address of the group, by which others refer to it",

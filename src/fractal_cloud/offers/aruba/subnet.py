@@ -55,6 +55,7 @@ class ArubaSubnetOffer(ArubaOffer[ArubaSubnet]):
     reads_by_parent = True
     read_needs_parent = True
     collection = "subnets"
+    rights = ("Aruba.Network/subnets",)
     echoed = ("default",)
     outputs: ClassVar[Mapping[str, str]] = {
         "subnetUri": "address of the subnet, by which others refer to it",

@@ -28,6 +28,7 @@ class ArubaVpcOffer(ArubaOffer[ArubaVpc]):
     title = "VPC"
     service = "network"
     collection = "Aruba.Network/vpcs"
+    rights = ("Aruba.Network/vpcs",)
     echoed = ("default",)
     outputs: ClassVar[Mapping[str, str]] = {
         "vpcUri": "address of the VPC, by which others refer to it",

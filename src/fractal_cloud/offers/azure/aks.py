@@ -100,6 +100,7 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
     title = "AKS cluster"
     service = "containerservice"
     kind = AKS
+    rights = (f"{DISK.type}/read",)
     holds_data = True
     deletes_guarded = True
     unguarded = frozenset({"tag"})

@@ -23,6 +23,10 @@ _MACHINE: Final = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_])?\Z")
 _NETWORK: Final = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,78}[a-z0-9_])?\Z")
 
 
+# The one spelling of each word in an id, by the word in small letters; every kind adds its own.
+_SPELLED: Final = {word.lower(): word for word in ("resourceGroups", "subscriptions", "providers", "subnets")}
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
     """One kind of resource: who provides it, what its collection is called, and the version of the API we speak."""
@@ -30,6 +34,9 @@ class ResourceKind:
     namespace: str
     plural: str
     version: str
+
+    def __post_init__(self) -> None:
+        _SPELLED.update({word.lower(): word for word in (self.namespace, self.plural)})
 
     @property
     def type(self) -> str:
@@ -45,11 +52,6 @@ DISK: Final = ResourceKind("Microsoft.Compute", "disks", "2024-03-02")
 STORAGE: Final = ResourceKind("Microsoft.Storage", "storageAccounts", "2024-01-01")
 AKS: Final = ResourceKind("Microsoft.ContainerService", "managedClusters", "2025-03-01")
 POSTGRES: Final = ResourceKind("Microsoft.DBforPostgreSQL", "flexibleServers", "2024-08-01")
-_SPELLED: Final = {
-    text.lower(): text
-    for kind in (VNET, NSG, NIC, VM, DISK, STORAGE, AKS, POSTGRES)
-    for text in (kind.namespace, kind.plural, "resourceGroups", "subscriptions", "providers", "subnets")
-}
 
 
 def canonical_id(resource_id: str) -> str:

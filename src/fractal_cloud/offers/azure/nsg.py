@@ -61,6 +61,7 @@ class AzureNsgOffer(ResourceOffer[AzureNsg]):
     title = "Network security group"
     service = "network"
     kind = NSG
+    rights = (f"{NSG.type}/join/action",)
     outputs: ClassVar[Mapping[str, str]] = {**OUTPUTS, "resourceGuid": "id that no other group will ever have"}
 
     def actual(self, item: Item) -> dict[str, Any]:

@@ -92,6 +92,7 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
     title = "Azure Database for PostgreSQL"
     service = "dbforpostgresql"
     kind = POSTGRES
+    rights = (f"{POSTGRES.type}/databases/read",)  # that it holds one keeps it from being deleted
     place = ()
     holds_data = True
     guard = UNGUARDED

@@ -91,6 +91,10 @@ class AzureStorageAccountOffer(ResourceOffer[AzureStorageAccount]):
     title = "Storage account"
     service = "storage"
     kind = STORAGE
+    rights = tuple(  # that it holds something keeps it from being deleted: what it holds is never read
+        f"{STORAGE.type}/{held}/read"
+        for held in ("blobServices/containers", "fileServices/shares", "queueServices/queues", "tableServices/tables")
+    )
     place = ()
     holds_data = True
     guard = UNGUARDED

@@ -41,6 +41,7 @@ class AzureSubnetOffer(ReadOnlyOffer[AzureSubnet, Azure]):
     component = AzureSubnet
     title = "Subnet"
     service = "network"
+    rights = (f"{VNET.type}/subnets/read",)
     place = ("resourceGroup",)
     parent = "vnet"
     realm = "subscription"

@@ -16,7 +16,7 @@ from pydantic import field_validator
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import NIC, VM, Item, ResourceGroup, canonical_id, machine_name
+from fractal_cloud.offers.azure.kinds import DISK, NIC, VM, VNET, Item, ResourceGroup, canonical_id, machine_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer, State
 from fractal_cloud.offers.azure.subnet import AzureSubnet
 from fractal_cloud.offers.offer import Wanted
@@ -98,6 +98,13 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
     title = "Virtual machine"
     service = "compute"
     kind = VM
+    rights = (  # its interface and its disk are made with it and go with it
+        *(f"{NIC.type}/{verb}" for verb in ("read", "write", "delete", "join/action")),
+        *(f"{DISK.type}/{verb}" for verb in ("read", "write", "delete")),
+        f"{VM.type}/start/action",
+        f"{VM.type}/deallocate/action",
+        f"{VNET.type}/subnets/join/action",
+    )
     guard = (
         "changes carry the machine's etag (If-Match); starting, stopping, tag changes and deletions have no "
         "precondition: their window is the one call after a fresh read"

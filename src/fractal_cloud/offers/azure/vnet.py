@@ -86,6 +86,7 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
     title = "Virtual network"
     service = "network"
     kind = VNET
+    rights = (f"{VNET.type}/subnets/read", f"{VNET.type}/subnets/write")
     guard = (
         "updates carry the network's etag (If-Match), those of a subnet the subnet's own; tag changes and deletions "
         "have no precondition: their window is the one call after a fresh read"

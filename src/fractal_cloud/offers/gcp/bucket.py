@@ -84,6 +84,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
     component = GcpGcsBucket
     title = "Cloud Storage bucket"
     service = "storage"
+    rights = tuple(f"storage.buckets.{verb}" for verb in ("create", "delete", "get", "list", "update"))
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         "bucketName": "name of the bucket",

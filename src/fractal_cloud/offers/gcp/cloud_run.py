@@ -16,7 +16,7 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Region, last_of, run_name
+from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
 from fractal_cloud.offers.link_types import WorkloadSource
@@ -80,6 +80,10 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
     component = GcpCloudRun
     title = "Cloud Run service"
     service = "run"
+    rights = (
+        *(f"run.services.{verb}" for verb in ("create", "delete", "get", "list", "update")),
+        ACT_AS,
+    )
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "serviceName": "name of the service",

@@ -60,6 +60,7 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
     component = GcpFirewall
     title = "Firewall rule"
     service = "compute"
+    rights = tuple(f"compute.firewalls.{verb}" for verb in ("get", "list"))
     outputs: ClassVar[Mapping[str, str]] = {
         "firewallName": "name of the rule",
         "firewallId": "number that no other rule will ever have",

@@ -17,7 +17,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import MANAGED_BY, ProtocolTags
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Location, Network, resource_name
+from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
@@ -112,6 +112,10 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
     component = GcpGke
     title = "GKE cluster"
     service = "container"
+    rights = (
+        *(f"container.clusters.{verb}" for verb in ("create", "delete", "get", "list", "update")),
+        ACT_AS,
+    )
     place = ("location",)
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {

@@ -13,7 +13,9 @@ from fractal_cloud.model.component import Component, parameter
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _BUCKET: Final = re.compile(r"(?!.*\.\.)(?!goog)[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]\Z")
 _BEFORE_PROJECTS: Final = re.compile(r"^https?://.*?/(?=projects/)")
-_SHORTEST_RUN: Final = 49
+_LONGEST_RUN: Final = 49
+# Whoever runs something as a service account must be allowed to; give it on single accounts where you can.
+ACT_AS: Final = "iam.serviceAccounts.actAs"
 
 
 def resource_name(name: str) -> str:
@@ -25,9 +27,9 @@ def resource_name(name: str) -> str:
 
 def run_name(name: str) -> str:
     """A name Cloud Run takes for a service; raises where it is none."""
-    if not _NAME.match(name) or len(name) > _SHORTEST_RUN:
+    if not _NAME.match(name) or len(name) > _LONGEST_RUN:
         raise ValueError(
-            f"{name!r} is no name for Cloud Run: take up to {_SHORTEST_RUN} of a-z, 0-9 and -, with a letter first"
+            f"{name!r} is no name for Cloud Run: take up to {_LONGEST_RUN} of a-z, 0-9 and -, with a letter first"
         )
     return name
 

@@ -44,6 +44,7 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
     component = GcpVpc
     title = "VPC network"
     service = "compute"
+    rights = tuple(f"compute.networks.{verb}" for verb in ("get", "list"))
     outputs: ClassVar[Mapping[str, str]] = {
         "networkName": "name of the network",
         "networkPath": "the network as `projects/…`",

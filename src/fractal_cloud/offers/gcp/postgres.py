@@ -98,6 +98,10 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
     component = GcpPostgresDbms
     title = "Cloud SQL for PostgreSQL"
     service = "sql"
+    rights = (
+        *(f"cloudsql.instances.{verb}" for verb in ("create", "delete", "get", "list", "update")),
+        "cloudsql.backupRuns.create",
+    )
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         "instanceName": "name of the instance",

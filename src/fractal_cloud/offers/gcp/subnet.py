@@ -49,6 +49,7 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
     component = GcpSubnet
     title = "Subnet"
     service = "compute"
+    rights = tuple(f"compute.subnetworks.{verb}" for verb in ("get", "list"))
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "subnetworkName": "name of the subnet",

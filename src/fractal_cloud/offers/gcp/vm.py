@@ -19,7 +19,7 @@ from fractal_cloud.model.errors import Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Zone, path_of, resource_name
+from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
@@ -124,6 +124,19 @@ class GcpVmOffer(GcpOffer[GcpVm]):
     component = GcpVm
     title = "Compute Engine instance"
     service = "compute"
+    rights = (
+        *(f"compute.instances.{verb}" for verb in ("create", "delete", "get", "list", "resume", "start", "stop")),
+        *(f"compute.instances.set{what}" for what in ("DeletionProtection", "Labels", "MachineType", "Metadata")),
+        *(f"compute.instances.set{what}" for what in ("ServiceAccount", "Tags")),
+        "compute.instances.addAccessConfig",
+        "compute.instances.deleteAccessConfig",
+        "compute.disks.create",
+        "compute.disks.get",
+        "compute.images.useReadOnly",
+        "compute.subnetworks.use",
+        "compute.subnetworks.useExternalIp",
+        ACT_AS,
+    )
     place = ("zone",)
     rename_changes_id = True  # `gcloud compute instances set-name`
     outputs: ClassVar[Mapping[str, str]] = {

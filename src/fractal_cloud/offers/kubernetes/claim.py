@@ -12,7 +12,16 @@ from fractal_cloud.model.errors import Conflict, Invalid, Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
-from fractal_cloud.offers.kubernetes.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME, Object, Quantity, object_name
+from fractal_cloud.offers.kubernetes.kinds import (
+    CLAIM,
+    POD,
+    STORAGE_CLASS,
+    VOLUME,
+    Object,
+    ObjectKind,
+    Quantity,
+    object_name,
+)
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State, readable
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.offer import Wanted
@@ -51,6 +60,8 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
     component = KubernetesPersistentVolumeClaim
     title = "Persistent volume claim"
     object_kind = CLAIM
+    # Who uses it, what becomes of its volume, and whether it waits for its first user.
+    also_reads: ClassVar[Mapping[ObjectKind, str]] = {POD: "list", VOLUME: "get", STORAGE_CLASS: "list"}
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,

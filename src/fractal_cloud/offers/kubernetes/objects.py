@@ -64,9 +64,10 @@ class ObjectComponent(Component):
 
 
 class ObjectOffer(Offer[C, Kubernetes]):
-    """How one kind of object is read and changed."""
+    """How one kind of object is read and changed. ``also_reads``: other kinds that it reads, each with the verb."""
 
     object_kind: ClassVar[ObjectKind]
+    also_reads: ClassVar[Mapping[ObjectKind, str]] = {}
     place = ("namespace",)
     realm = "cluster"
     guard = GUARD

@@ -2,6 +2,7 @@
 
 RBAC knows no conditions on labels; but every change tests them in the same request, which the cluster refuses if a
 person was faster (S16). Whoever wants less gives a Role in some namespaces instead: `docs/providers/kubernetes.md`.
+What each type needs stands on its offer.
 """
 
 from __future__ import annotations
@@ -10,30 +11,14 @@ from typing import Final
 
 import yaml
 
-from fractal_cloud.offers.kubernetes.kinds import (
-    CLAIM,
-    DEPLOYMENT,
-    HOST,
-    MAPPING,
-    NAMESPACE,
-    NETWORK_POLICY,
-    POD,
-    SECRET,
-    SERVICE,
-    STORAGE_CLASS,
-    VIRTUAL_MACHINE,
-    VOLUME,
-    Object,
-    ObjectKind,
-)
+from fractal_cloud.offers.kubernetes.kinds import MAPPING, NAMESPACE, SECRET, Object, ObjectKind
+from fractal_cloud.offers.kubernetes.objects import ObjectOffer
+from fractal_cloud.offers.registry import installed
 
 NAME: Final = "fractal-cloud-agent"
-CHANGED: Final = (DEPLOYMENT, SERVICE, NETWORK_POLICY, CLAIM, VIRTUAL_MACHINE, HOST)
 # What links make beside network policies; without them, links that need a secret or a gateway wait and say why.
 MADE_BY_LINKS: Final = (SECRET, MAPPING)
 _ALL: Final = ["get", "list", "watch", "create", "patch", "delete"]
-# Beside the types themselves: who uses a claim, what becomes of its volume, and whether it waits for its first user.
-_READ_ONLY: Final = ((POD, ["list"]), (VOLUME, ["get"]), (STORAGE_CLASS, ["list"]))
 
 
 def policy() -> str:
@@ -43,9 +28,10 @@ def policy() -> str:
 
 def _role() -> Object:
     home = {"apiGroups": [""], "resources": [NAMESPACE.plural], "resourceNames": ["kube-system"], "verbs": ["get"]}
+    offers = [offer for offer in installed("kubernetes").of_provider("kubernetes") if isinstance(offer, ObjectOffer)]
     rules = [
-        *(_rule(kind, _ALL) for kind in (*CHANGED, *MADE_BY_LINKS)),
-        *(_rule(kind, verbs) for kind, verbs in _READ_ONLY),
+        *(_rule(kind, _ALL) for kind in (*(offer.object_kind for offer in offers), *MADE_BY_LINKS)),
+        *(_rule(kind, [verb]) for offer in offers for kind, verb in offer.also_reads.items()),
         home,
     ]
     return {

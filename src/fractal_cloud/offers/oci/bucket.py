@@ -22,6 +22,10 @@ from fractal_cloud.offers.oci.tags import WARNING, glass, protocol_of, rewritten
 from fractal_cloud.offers.offer import Query, Wanted
 
 _SETTINGS = ("publicAccessType", "storageTier", "versioning", "objectEventsEnabled", "autoTiering", "kmsKeyId")
+# The agent never reads an object, and never makes or deletes one.
+_PERMISSIONS = ", ".join(
+    f"request.permission='BUCKET_{verb}'" for verb in ("CREATE", "DELETE", "INSPECT", "READ", "UPDATE")
+)
 _CHANGED = tuple(name for name in _SETTINGS if name != "storageTier")
 
 
@@ -68,6 +72,10 @@ class OciBucketOffer(OciOffer[OciBucket]):
     component = OciBucket
     title = "Bucket"
     service = "objectstorage"
+    rights = (
+        "read objectstorage-namespaces",
+        f"manage buckets where any {{{_PERMISSIONS}}}",
+    )
     holds_data = True
     rename_changes_id = True
     outputs: ClassVar[Mapping[str, str]] = {

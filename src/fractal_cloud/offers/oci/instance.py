@@ -114,6 +114,13 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
     component = OciInstance
     title = "Compute instance"
     collection = "instances"
+    rights = (
+        "manage instances",
+        "read instance-images",
+        "use vnics",
+        "read vnic-attachments",
+        "use volume-family",
+    )
     states = _STATES
     outputs: ClassVar[Mapping[str, str]] = {
         "instanceId": "OCID of the instance",

@@ -71,6 +71,7 @@ class OciSubnetOffer(CoreOffer[OciSubnet]):
     component = OciSubnet
     title = "Subnet"
     collection = "subnets"
+    rights = ("manage subnets", "use vnics")
     parent = "vcn"
     outputs: ClassVar[Mapping[str, str]] = {
         "subnetId": "OCID of the subnet",

@@ -44,6 +44,7 @@ class OciVcnOffer(CoreOffer[OciVcn]):
     component = OciVcn
     title = "VCN"
     collection = "vcns"
+    rights = ("manage vcns", "manage route-tables", "manage security-lists", "manage dhcp-options")
     outputs: ClassVar[Mapping[str, str]] = {
         "vcnId": "OCID of the VCN",
         "region": "region it lies in",

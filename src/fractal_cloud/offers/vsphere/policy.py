@@ -7,26 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fractal_cloud.offers.registry import installed
+
 _GLOBAL: Final = (
     "InventoryService.Tagging.AttachTag",
     "InventoryService.Tagging.ObjectAttachable",
     "InventoryService.Tagging.CreateCategory",
     "InventoryService.Tagging.CreateTag",
-)
-_FOLDER: Final = (
-    "VirtualMachine.Inventory.Create",
-    "VirtualMachine.Inventory.Delete",
-    "VirtualMachine.Config.AddNewDisk",
-    "VirtualMachine.Config.AddRemoveDevice",
-    "VirtualMachine.Config.Annotation",
-    "VirtualMachine.Config.CPUCount",
-    "VirtualMachine.Config.DiskExtend",
-    "VirtualMachine.Config.Memory",
-    "VirtualMachine.Interact.PowerOff",
-    "VirtualMachine.Interact.PowerOn",
-    "Datastore.AllocateSpace",
-    "Network.Assign",
-    "Resource.AssignVMToPool",
 )
 _TEXT: Final = """\
 # Two roles: to tag anywhere, and to make and change machines in one folder. Fill in the user and the paths.
@@ -45,4 +32,6 @@ govc permissions.set -principal USER -role fractal-cloud-machines /DATACENTER/ne
 
 def policy() -> str:
     """The roles, as commands for a shell."""
-    return _TEXT.format(tagging=" \\\n  ".join(_GLOBAL), machines=" \\\n  ".join(_FOLDER))
+    return _TEXT.format(
+        tagging=" \\\n  ".join(_GLOBAL), machines=" \\\n  ".join(installed("vsphere").rights("vsphere"))
+    )

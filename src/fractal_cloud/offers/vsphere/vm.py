@@ -78,6 +78,21 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     title = "Virtual machine"
     place = ("folder",)
     service = "vsphere"
+    rights = (
+        "VirtualMachine.Inventory.Create",
+        "VirtualMachine.Inventory.Delete",
+        "VirtualMachine.Config.AddNewDisk",
+        "VirtualMachine.Config.AddRemoveDevice",
+        "VirtualMachine.Config.Annotation",
+        "VirtualMachine.Config.CPUCount",
+        "VirtualMachine.Config.DiskExtend",
+        "VirtualMachine.Config.Memory",
+        "VirtualMachine.Interact.PowerOff",
+        "VirtualMachine.Interact.PowerOn",
+        "Datastore.AllocateSpace",
+        "Network.Assign",
+        "Resource.AssignVMToPool",
+    )
     holds_data = True
     not_found_may_mean_denied = True  # vCenter finds nothing where it may not be seen
     guard = GUARD
