@@ -140,7 +140,11 @@ def unswept(names: Iterable[str], error: CloudError, *, seen_before: bool) -> st
 def creating(tracked: Tracked) -> str:
     """A creation is under way."""
     intent = tracked.memory.intent
-    return "creating" if intent is None else "creating: the answer to the last try was lost, finishing it"
+    if intent is None:
+        return "creating"
+    if intent.resource_id is not None:
+        return "creating: the cloud accepted the last call, but it does not show: finishing it"
+    return "creating: the answer to the last try was lost, finishing it"
 
 
 def tagging() -> str:
@@ -176,6 +180,8 @@ def window(tracked: Tracked) -> str:
     """A lost create answer may still become visible (S17)."""
     intent = tracked.memory.intent
     since = f"{intent.at:%H:%M:%S}" if intent is not None else "before"
+    if intent is not None and intent.resource_id is not None:
+        return f"creating: the cloud accepted the call of {since}, and does not show it yet"
     return f"the answer to the create call of {since} was lost: waiting until it would be visible, then trying again"
 
 

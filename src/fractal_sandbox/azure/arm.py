@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -134,7 +135,7 @@ class Arm:
         }
         self._require(request, draft, before)
         seen = self._write(draft, identity, body, before)
-        return Reply(kind.created if before is None else 200, show(kind, draft, seen), self._work(request, identity))
+        return self._answer(request, identity, show(kind, draft, seen), is_new=before is None)
 
     def patch(self, request: Request, draft: Draft) -> Reply:
         identity, before = self._existing(request, draft)
@@ -146,7 +147,7 @@ class Arm:
             body["tags"] = tags_of(given["tags"])  # the whole set, as everywhere but at the tags' own address
         self._require(request, draft, before)
         seen = self._write(draft, identity, body, before)
-        return Reply(200, show(self.kind, draft, seen), self._work(request, identity))
+        return self._answer(request, identity, show(self.kind, draft, seen), is_new=False)
 
     def delete(self, request: Request, draft: Draft) -> Reply:
         identity = resource_id(request, self.kind, request.words["name"])
@@ -212,14 +213,29 @@ class Arm:
                 seen["properties"] = {**seen["properties"], name: body[f"_{name}"]}
         return seen
 
+    def _answer(self, request: Request, identity: str, seen: Body, *, is_new: bool) -> Reply:
+        """What a write is answered with: the resource, or only where the vendor's clients find it later."""
+        if self.kind.answers == "operation":
+            operation = {
+                "operation": "UpsertServerManagementOperationV2",
+                "startTime": f"{datetime.now(UTC):%FT%T.%fZ}",
+            }
+            headers = (*self._work(request, identity), ("Location", self._place_of_work(request, identity, "results")))
+            return Reply(202, operation, headers)
+        if self.kind.answers == "nothing" and is_new:
+            return Reply(202, None, (("Location", self._place_of_work(request, identity, "results")),))
+        return Reply(self.kind.created if is_new else 200, seen, self._work(request, identity))
+
     def _work(self, request: Request, identity: str) -> tuple[tuple[str, str], ...]:
-        """Where the vendor's own clients look how far it is."""
+        """Where the vendor's own clients read how far it is."""
         if not self.kind.is_async:
             return ()
+        return (("Azure-AsyncOperation", self._place_of_work(request, identity, "operations")), ("Retry-After", "0"))
+
+    def _place_of_work(self, request: Request, identity: str, collection: str) -> str:
         within = f"{request.base}/subscriptions/{request.words['subscription']}/providers/{self.kind.namespace}"
-        path = f"{within}/locations/westeurope/operations/{operation_id(self.kind, identity.lower())}"
-        query = urlencode({"api-version": request.query.get("api-version", "")})
-        return (("Azure-AsyncOperation", f"{path}?{query}"), ("Retry-After", "0"))
+        path = f"{within}/locations/westeurope/{collection}/{operation_id(self.kind, identity.lower())}"
+        return f"{path}?{urlencode({'api-version': request.query.get('api-version', '')})}"
 
 
 def _place(location: str) -> str:

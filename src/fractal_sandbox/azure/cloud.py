@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from functools import partial
+from urllib.parse import urlencode
 from uuid import uuid4
 
 from fractal_sandbox.azure import GROUP, LOCATION, SUBSCRIPTION, identity
 from fractal_sandbox.azure.across import GROUPS, Across
-from fractal_sandbox.azure.arm import PAGE, Arm
+from fractal_sandbox.azure.arm import PAGE, Arm, show
 from fractal_sandbox.azure.compute import COMPUTE_KINDS, switch
-from fractal_sandbox.azure.kinds import ArmKind
+from fractal_sandbox.azure.kinds import ArmKind, the_kind
 from fractal_sandbox.azure.locks import LOCKS, delete_lock, put_lock
 from fractal_sandbox.azure.network import NETWORK_KINDS, delete_subnet, get_subnet, list_subnets, put_subnet
 from fractal_sandbox.azure.services import (
@@ -33,7 +34,7 @@ _SPELLED = {
     word.lower(): word
     for kind in KINDS
     for word in (
-        *("subscriptions", "resourceGroups", "providers", "subnets", "databases", "locations", "operations"),
+        *("subscriptions", "resourceGroups", "providers", "subnets", "databases", "locations", "operations", "results"),
         *("Microsoft.Resources", "Microsoft.Authorization", "Microsoft.ResourceGraph", "tags", "default", "locks"),
         *("blobServices", "fileServices", "queueServices", "tableServices", "powerOff", "deallocate"),
         "listClusterUserCredential",
@@ -143,6 +144,13 @@ class AzureCloud(RestCloud):
                 "operation",
                 self._operation,
             ),
+            Route(
+                "GET",
+                _IN_SUBSCRIPTION + "/providers/{namespace}/locations/{location}/results/{operation}",
+                "resources",
+                "operation result",
+                self._result,
+            ),
         ]
 
     def _of_kind(self, kind: ArmKind) -> list[Route]:
@@ -240,12 +248,27 @@ class AzureCloud(RestCloud):
             ]
         return found
 
+    def _result(self, request: Request, draft: Draft) -> Reply:
+        """What came of the work on a resource: 202 while it goes on, then the resource."""
+        plural, resource_id = _subject(request)
+        if draft.phase(plural, resource_id) is not None:
+            return Reply(202, None, (("Location", f"{request.base}{request.path}?{urlencode(request.query)}"),))
+        body = draft.peek(plural, resource_id)
+        return Reply(204) if body is None else Reply(200, show(the_kind(KINDS, plural), draft, body))
+
     def _operation(self, request: Request, draft: Draft) -> Reply:
         """How far the work on a resource is."""
         text = request.words["operation"]
-        plural, _, resource_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(" ")
+        plural, resource_id = _subject(request)
         is_over = draft.phase(plural, resource_id) is None
         headers = () if is_over else (("Retry-After", "1"),)
         return Reply(
             200, {"id": request.path, "name": text, "status": "Succeeded" if is_over else "InProgress"}, headers
         )
+
+
+def _subject(request: Request) -> tuple[str, str]:
+    """The kind and the id of the resource that an operation works on."""
+    text = request.words["operation"]
+    plural, _, resource_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(" ")
+    return plural, resource_id

@@ -160,7 +160,16 @@ def switch(arm: Arm, request: Request, draft: Draft) -> Reply:
     return Reply(202)
 
 
-_MACHINE = ArmKind(_NAMESPACE, "virtualMachines", "compute", etag="etag", rules=Rules(complete=_complete, leave=_leave))
+def _shown(_: Draft, body: Body) -> Body:
+    """A deallocated machine says neither how large its system disk is nor of which kind."""
+    if any(one["code"] == "PowerState/deallocated" for one in body["_instanceView"]["statuses"]):
+        disk = body["properties"]["storageProfile"]["osDisk"]
+        disk.pop("diskSizeGB", None)
+        (disk.get("managedDisk") or {}).pop("storageAccountType", None)
+    return body
+
+
+_MACHINE = ArmKind(_NAMESPACE, "virtualMachines", "compute", etag="etag", rules=Rules(_complete, _shown, _leave))
 
 
 def _machine_or_group(body: Body) -> tuple[str, ...]:

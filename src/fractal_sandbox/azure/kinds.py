@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fractal_sandbox.monitor_rules import PROTOCOL_KEYS
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused
@@ -48,6 +48,8 @@ class ArmKind:
 
     `state` is the field of the properties that tells what Azure is doing. What `is_global` has one name in the world.
     `created`: with which status a creation is answered, about which the vendor's SDKs are strict.
+    `answers`: what a creation is answered with. Storage accounts send nothing but where the result will be; database
+    servers send their operation, also when they are changed; all others send the resource.
     """
 
     namespace: str
@@ -60,6 +62,7 @@ class ArmKind:
     states: Mapping[str, str] = field(default_factory=dict)
     is_async: bool = True
     created: int = 201
+    answers: Literal["resource", "nothing", "operation"] = "resource"
     goes_with: Callable[[Body], Iterable[str]] | None = None
     rules: Rules = no_rules
 

@@ -200,11 +200,18 @@ def _leave_with_children(draft: Draft, body: Body) -> None:
 
 
 _SERVER_STATES = {"creating": "Provisioning", "updating": "Updating", "deleting": "Dropping", "ready": "Ready"}
-_ACCOUNT = ArmKind("Microsoft.Storage", "storageAccounts", "storage", is_global=True, is_async=False, created=200)
+_ACCOUNT = ArmKind("Microsoft.Storage", "storageAccounts", "storage", is_global=True, is_async=False, answers="nothing")
 _CLUSTER = ArmKind(
     "Microsoft.ContainerService", "managedClusters", "containerservice", etag="eTag", deletes_guarded=True
 )
-_SERVER = ArmKind("Microsoft.DBforPostgreSQL", "flexibleServers", "dbforpostgresql", is_global=True, state="state")
+_SERVER = ArmKind(
+    "Microsoft.DBforPostgreSQL",
+    "flexibleServers",
+    "dbforpostgresql",
+    is_global=True,
+    state="state",
+    answers="operation",
+)
 SERVICE_KINDS = (
     replace(_ACCOUNT, rules=Rules(_complete_account, leave=_leave_with_children)),
     replace(_CLUSTER, rules=Rules(_complete_cluster, leave=_leave_cluster)),

@@ -12,6 +12,7 @@ from fractal_cloud.offers.azure.aks import AzureAks
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
+from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
 from fractal_cloud.offers.azure.vm import AzureVm
 from fractal_cloud.offers.cluster_versions import next_version
 from fractal_cloud.offers.rest import Answer, Call, RestClient
@@ -52,6 +53,36 @@ def test_a_machine_that_was_left_stopped_is_started(world: AzureWorld) -> None:
     world.azure.call("POST", f"{path}/powerOff")
     world.settle()
     assert world.output("ls-a", "box", "powerState") == "running"
+
+
+@pytest.mark.rule("G3", "S12")
+def test_a_stopped_machine_does_not_report_its_disks_size_and_that_is_no_drift(world: AzureWorld) -> None:
+    stopped = declared(AzureVm, osDiskSizeGB=64, state="stopped")
+    world.deploy("ls-a", *stopped)
+    world.settle()
+    item = world.azure.find(world.component("ls-a", "box")["resourceId"])
+    assert item is not None
+    assert "diskSizeGB" not in item["properties"]["storageProfile"]["osDisk"]
+    assert world.status("ls-a", "box") == "Active"
+    assert "drift" not in world.component("ls-a", "box")["outputFields"]
+    world.assert_safe()
+
+
+@pytest.mark.rule("S17")
+@pytest.mark.parametrize("kind", [AzureStorageAccount, AzurePostgresDbms])
+def test_a_creation_that_was_answered_without_the_resource_is_no_lost_answer(world: AzureWorld, kind: Any) -> None:
+    component = declared(kind)[-1]["id"]
+    world.cloud.knobs.late_visibility(reads=3)
+    world.deploy("ls-a", *declared(kind))
+    world.cycle()
+    message = world.component("ls-a", component)["message"]
+    assert "lost" not in message, message
+    assert "accepted" in message, message
+    world.settle()
+    assert world.status("ls-a", component) == "Active"
+    [created] = [one for one in operations(world, component) if one.startswith("createOrUpdate")]
+    assert created
+    world.assert_safe()
 
 
 def test_a_machine_takes_along_what_it_made_and_nothing_else(world: AzureWorld) -> None:

@@ -164,12 +164,16 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
             "imageReference": ":".join(str(image.get(part) or "") for part in _IMAGE),
             "adminUsername": system.get("adminUsername"),
             "sshPublicKey": next((one["keyData"] for one in keys), None),
-            "osDiskSizeGB": (disks.get("osDisk") or {}).get("diskSizeGB"),
             "zone": next(iter(item.get("zones") or ()), None),
             "subnet": _subnet_id(item.get(_BESIDE)),
         }
-        # The power state is in the instance view only: without it, the run state is not known.
-        return {**known, **({"state": _POWER[power][0]} if (power := _power(item)) in _POWER else {})}
+        # What Azure leaves out is not known, which is no difference: the size of a deallocated machine's disk, and the
+        # power, which only the instance's view has.
+        if (size := (disks.get("osDisk") or {}).get("diskSizeGB")) is not None:
+            known["osDiskSizeGB"] = size
+        if (power := _power(item)) in _POWER:
+            known["state"] = _POWER[power][0]
+        return known
 
     def shown(self, item: Item) -> dict[str, Any]:
         """Its address and power."""
