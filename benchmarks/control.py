@@ -11,14 +11,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2 as httpx
 import uvicorn
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from benchmarks.jobs import Job, Stage
 from benchmarks.result import Bar, Result
@@ -28,6 +26,7 @@ from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.control.store.driver import observe_statements
 
 COUNT: Final = 1_000
 CYCLES: Final = 5
@@ -49,15 +48,15 @@ class Watched:
         self.url = f"http://127.0.0.1:{port}"
         self._server = uvicorn.Server(uvicorn.Config(self, port=port, log_level="error", lifespan="on"))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._observing = ExitStack()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             self.requests[scope["path"]] += 1
         await self._app(scope, receive, send)
 
-    def count(self, *arguments: Any) -> None:
-        """Count one statement, as SQLAlchemy tells it."""
-        statement: str = arguments[2]
+    def count(self, statement: str) -> None:
+        """Count one statement."""
         verb = statement.split(None, 1)[0].upper()
         if verb in _WRITES:
             self.statements[verb] += 1
@@ -69,7 +68,7 @@ class Watched:
 
     def start(self) -> None:
         """Serve, and return when it does."""
-        event.listen(Engine, "before_cursor_execute", self.count)
+        self._observing.enter_context(observe_statements(self.count))
         self._thread.start()
         while not self._server.started:
             time.sleep(0.01)
@@ -78,7 +77,7 @@ class Watched:
         """End it."""
         self._server.should_exit = True
         self._thread.join(10)
-        event.remove(Engine, "before_cursor_execute", self.count)
+        self._observing.close()
 
 
 @contextmanager

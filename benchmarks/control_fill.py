@@ -31,9 +31,9 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import Store, agents, claims, incarnations, livesystems, reports, schema, tokens
-from fractal_cloud.control.store.bulk import insert_missing, insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.declarations import checked
+from fractal_cloud.control.store.driver import insert_missing, insert_rows, upsert
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import (

@@ -20,7 +20,7 @@ from typing import Final
 
 from sqlalchemy import text
 
-from fractal_cloud.control.store.dialect import connect
+from fractal_cloud.control.store.driver import connect
 from tests import postgres
 
 TOKEN: Final = "benchmark"

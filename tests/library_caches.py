@@ -25,8 +25,8 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import URL
 from starlette.routing import BaseRoute
 
-from fractal_cloud.control.store import dialect
 from fractal_cloud.control.store.database import Database
+from fractal_cloud.control.store.driver import connections
 from fractal_cloud.offers.aws import cloud
 from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_cloud.offers.aws.models import Models
@@ -112,7 +112,7 @@ def sqlalchemy(folder: Path) -> Iterator[None]:
 
     Only what an engine is asked often is shared, the dialect and the statements it compiled; connections are not.
     """
-    make = dialect._sqlite
+    make = connections._sqlite
     empty = folder / "empty.db"
     Database(f"sqlite:///{empty}").close()
     with sqlite3.connect(empty) as made:
@@ -129,7 +129,7 @@ def sqlalchemy(folder: Path) -> Iterator[None]:
 
     _empty.append(empty)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dialect, "_sqlite", share)
+        patch.setattr(connections, "_sqlite", share)
         yield
     _empty.clear()
     first.dispose()

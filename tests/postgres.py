@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from sqlalchemy import make_url, text
 
-from fractal_cloud.control.store.dialect import connect
+from fractal_cloud.control.store.driver import connect
 
 
 def binaries() -> Path | None:

@@ -16,9 +16,9 @@ from sqlalchemy import text
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
+from fractal_cloud.control.store.driver.notifications import PostgresSignals
 from fractal_cloud.control.store.failures import Undone, Unsure
 from fractal_cloud.control.store.limits import Limits
-from fractal_cloud.control.store.listening import PostgresSignals
 from tests import postgres
 from tests.api.conftest import TOKEN, vpc
 from tests.http_server import served

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert
-from sqlalchemy.engine import URL
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -22,7 +21,8 @@ from fractal_cloud.control.auth import authenticator as module
 from fractal_cloud.control.auth.authenticator import ADMIN, BELIEVED_SECONDS, USED_SECONDS, Authenticator
 from fractal_cloud.control.auth.middleware import Authentication
 from fractal_cloud.control.auth.principal import Principal, Role
-from fractal_cloud.control.store import dialect, tokens
+from fractal_cloud.control.store import tokens
+from fractal_cloud.control.store.driver import connect
 from fractal_cloud.control.store.failures import DatabaseTrouble, Undone
 from fractal_cloud.control.store.schema import tokens as table
 
@@ -69,7 +69,7 @@ class Shelf:
     """The table of tokens by itself, as the store asks it; a whole database takes a hundred times as long to make."""
 
     def __init__(self, file: Path) -> None:
-        self._engine = dialect._sqlite(URL.create("sqlite", database=str(file)))
+        self._engine = connect(f"sqlite:///{file}")
         table.create(self._engine)
 
     @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import inspect, text
 
-from fractal_cloud.control.store.dialect import connect
+from fractal_cloud.control.store.driver import connect
 from fractal_sandbox.aws.resources import Ref, tags_of
 from tests.machine.deeds import NET
 from tests.machine.people import name_of, resources

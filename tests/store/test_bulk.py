@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select, text
+from sqlalchemy import select, text
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import Engine
 
-from fractal_cloud.control.store import bulk, listeners, placement, reported_components, scopes
-from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store import driver, listeners, placement, reported_components, scopes
+from fractal_cloud.control.store.driver import PreparedStatement, observe_statements
 from fractal_cloud.control.store.schema import resources, types
 from fractal_cloud.model.status import Status
 from tests.store.playing import World, net
@@ -31,15 +30,8 @@ HOT = {
 @contextmanager
 def _counted() -> Iterator[list[str]]:
     seen: list[str] = []
-
-    def count(*arguments: Any) -> None:
-        seen.append(arguments[2])
-
-    event.listen(Engine, "before_cursor_execute", count)
-    try:
+    with observe_statements(seen.append):
         yield seen
-    finally:
-        event.remove(Engine, "before_cursor_execute", count)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # PostgreSQL scans small tables, index or not
@@ -71,7 +63,7 @@ def test_a_report_takes_as_many_statements_for_twenty_components_as_for_two(worl
 def test_of_two_rows_with_one_key_the_later_counts(world: World) -> None:
     with world.store.write() as tx:
         rows = [{"type": "T", "provider": provider, "facts": {"é": None}} for provider in ("one", "two")]
-        bulk.upsert(tx.connection, types, rows)
+        driver.upsert(tx.connection, types, rows)
     with world.store.read() as tx:
         assert [(row.provider, row.facts) for row in tx.connection.execute(select(types))] == [("two", {"é": None})]
 
@@ -79,9 +71,9 @@ def test_of_two_rows_with_one_key_the_later_counts(world: World) -> None:
 def test_values_come_back_as_they_were_written(world: World) -> None:
     with world.store.write() as tx:
         row = {"identity_key": "k", "scope_key": "s", "owner": None, "resource_id": "i", "updated_at": tx.now}
-        bulk.insert_rows(tx.connection, resources, [row])
-        bulk.insert_missing(tx.connection, resources, [{**row, "resource_id": "another"}])
-        bulk.update_rows(tx.connection, resources, [{"identity_key": "k", "owner": '\'; "ls" :x %s'}])
+        driver.insert_rows(tx.connection, resources, [row])
+        driver.insert_missing(tx.connection, resources, [{**row, "resource_id": "another"}])
+        driver.update_rows(tx.connection, resources, [{"identity_key": "k", "owner": '\'; "ls" :x %s'}])
         moment = tx.now
     with world.store.read() as tx:
         found = tx.connection.execute(select(resources)).one()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from alembic import command
-from sqlalchemy import delete, event, select
+from sqlalchemy import delete, select
 
 from fractal_cloud.control.store import agents, claims, hosts, open_store, plans, scopes
 from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, glance
+from fractal_cloud.control.store.driver import observe_statements
 from fractal_cloud.control.store.housekeeping import FORGET_AGENTS_AFTER, forget_the_old
 from fractal_cloud.control.store.migrate import config
 from fractal_cloud.control.store.schema import agent_reaches
@@ -23,19 +23,11 @@ from tests.store.playing import CATALOG, TOKEN, Clock, World, net
 
 
 @contextmanager
-def _statements(world: World) -> Iterator[list[str]]:
+def _statements() -> Iterator[list[str]]:
     """What the database is asked meanwhile."""
     asked: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        asked.append(statement)
-
-    engine = world.store.database._engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+    with observe_statements(asked.append):
         yield asked
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 def _begins(statement: str) -> bool:
@@ -64,7 +56,7 @@ def test_a_claim_without_news_is_one_statement(world: World) -> None:
     agent = world.agent()
     agent.settle()
     agent.claim()
-    with _statements(world) as asked:
+    with _statements() as asked:
         claimed = agent.claim()
     assert [lease.work for lease in claimed.leases] == [None, None]
     assert len([statement for statement in asked if not _begins(statement)]) == 1, asked
@@ -74,10 +66,10 @@ def test_a_poll_is_one_statement_and_a_heartbeat_three(world: World) -> None:
     world.deploy("ls-a", net())
     agent = world.agent()
     agent.claim()
-    with _statements(world) as asked, world.store.read() as tx:
+    with _statements() as asked, world.store.read() as tx:
         agents.wake_number(tx, "a1", TOKEN)
     assert len([statement for statement in asked if not _begins(statement)]) == 1, asked
-    with _statements(world) as asked:
+    with _statements() as asked:
         agent.beat()
     assert len([statement for statement in asked if not _begins(statement)]) == 3, asked
 
@@ -164,7 +156,7 @@ def test_an_agent_whose_reaches_nobody_noted_misses_nothing_and_is_noted_by_its_
     assert _reached(world) == {("a1", "test", "acct")}
     with world.store.read() as tx:
         assert claimed.wake == scopes.wake_number(tx, {("test", "acct")}) > 0
-    with _statements(world) as asked:
+    with _statements() as asked:
         agent.claim()
     assert len([statement for statement in asked if not _begins(statement)]) == 1, asked
 
@@ -200,18 +192,18 @@ def test_the_time_is_the_databases_own_where_it_has_one(postgres_database: str) 
         with store.write() as tx:
             registered = agents.register(tx, wanted, TOKEN)
         seen = registered.last_seen
-        with _statements(world) as asked:
+        with _statements() as asked:
             claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="a1", last_seen=seen), TOKEN))
         assert len(claimed.leases) == 1
         assert claimed.now >= registered.now
         held = {lease.scope: lease.work.version for lease in claimed.leases if lease.work is not None}
-        with _statements(world) as asked:
+        with _statements() as asked:
             later = Claimed.model_validate(
                 claims.claim(store.database, Claim(agent_id="a1", last_seen=seen, held=held), TOKEN)
             )
         assert len(asked) == 1, asked
         assert later.now > claimed.now
-        with _statements(world) as asked, store.write() as tx:
+        with _statements() as asked, store.write() as tx:
             beat = agents.heartbeat(tx, Heartbeat(agent_id="a1", last_seen=seen), TOKEN)
         assert len(asked) == 3, asked
         assert beat.now > later.now

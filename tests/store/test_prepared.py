@@ -10,11 +10,10 @@ from sqlalchemy import bindparam, insert, literal, select, text
 from sqlalchemy.exc import IntegrityError
 
 from fractal_cloud.control.store import Store, open_store, schema
-from fractal_cloud.control.store.bulk import among
+from fractal_cloud.control.store.driver import PreparedStatement, among
 from fractal_cloud.control.store.failures import Overloaded, Undone
 from fractal_cloud.control.store.limits import Limits
 from fractal_cloud.control.store.migrate import config
-from fractal_cloud.control.store.prepared import PreparedStatement
 from tests.store.playing import CATALOG, World, net
 
 TYPES = PreparedStatement(

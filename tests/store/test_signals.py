@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from fractal_cloud.control.store import Store, open_store
-from fractal_cloud.control.store.listening import MOST_BYTES, PostgresSignals
+from fractal_cloud.control.store.driver.notifications import MOST_BYTES, PostgresSignals
 from tests.store.playing import CATALOG
 
 

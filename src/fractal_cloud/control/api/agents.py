@@ -161,7 +161,7 @@ async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Res
     topics = [reach_topic(*reach) for reach in reaches]
     with store.signals.subscribe(topics) as subscription:
         # What was committed before the subscription stood is news, too: looked at again where something was.
-        is_woken = store.signals.has_told(topics, mark)
+        is_woken = store.signals.was_notified(topics, mark)
         if not is_woken and not await request.is_disconnected():
             is_woken = await subscription.wait(min(wanted.seconds, LONGEST_WAIT))
         if is_woken:

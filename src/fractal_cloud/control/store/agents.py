@@ -14,12 +14,10 @@ from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from fractal_cloud.control.store import hosts, incarnations, scopes, tokens, types
 from fractal_cloud.control.store import realms as realms_of_names
-from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import Now
+from fractal_cloud.control.store.driver import Now, PreparedStatement, insert_rows, upsert
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.placement import explain_other, place_newly_reached
-from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.realms import Name
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, agents, reaches
@@ -231,7 +229,7 @@ def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     asked = {"agent": beat.agent_id, incarnations.SEEN: beat.last_seen.event}
     own = only_own(_OWN.rows(tx.connection, asked), beat.agent_id, token_id)
     incarnations.check(own, beat.last_seen)
-    tx.is_told(own.now)
+    tx.set_time(own.now)
     agent, known = _agent(own), own.read_at
     held = scopes.held_by(tx, agent.id)
     news = beat.to_json()

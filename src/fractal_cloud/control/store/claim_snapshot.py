@@ -31,8 +31,7 @@ from fractal_cloud.control.store import agents, balancing, hosts, incarnations, 
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.balancing import Pool, Realm
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import Now, has_clock
-from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.driver import Now, PreparedStatement, has_clock
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, departures
 from fractal_cloud.control.store.schema import agents as agent_table
@@ -75,7 +74,7 @@ def glance(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -
         found[row.kind].append(row)
     own = agents.only_own(found["agent"], agent_id, token_id)
     incarnations.check(own, seen)
-    tx.is_told(own.now)
+    tx.set_time(own.now)
     agent = agents.agent_of(own, from_json(own.reaches))
     realms = {(row.provider, row.realm): row for row in found["realm"]}
     rooms = {(provider, "") for provider in agent.hosted}

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Transaction, insert, select
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from fractal_cloud.control.store import bulk, dialect, failures, schema
+from fractal_cloud.control.store import driver, failures, schema
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
-from fractal_cloud.control.store.listening import PostgresSignals
 from fractal_cloud.control.store.migrate import migrate
-from fractal_cloud.control.store.signals import EVENTS, LocalSignals, Signals
+from fractal_cloud.control.store.signals import EVENTS, Signals
 from fractal_cloud.model.event import EventKind
 
 Clock = Callable[[], datetime]
@@ -32,7 +31,7 @@ ValueRefused = DataError
 """The database cannot hold a value: a number out of range, or the like."""
 
 
-_EVENTS: Final = bulk.Numbered(schema.events, "seq", schema.counters, "events")
+_EVENTS: Final = driver.Numbered(schema.events, "seq", schema.counters, "events")
 
 
 def new_incarnation() -> str:
@@ -63,7 +62,7 @@ class Tx:
 
     connection: Connection
     clock: Clock | None = None
-    happenings: list[PendingEvent] = field(default_factory=list)
+    events: list[PendingEvent] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
     _now: datetime | None = None
 
@@ -71,22 +70,17 @@ class Tx:
     def now(self) -> datetime:
         """The time of this transaction, read once: from the clock given, else the database's, else this machine's."""
         if self._now is None:
-            self._now = self.clock() if self.clock is not None else dialect.now(self.connection) or utc_now()
+            self._now = self.clock() if self.clock is not None else driver.now(self.connection) or utc_now()
         return self._now
 
-    def stamp(self) -> None:
-        """Read the time while there is still something read, if there are events that need it."""
-        if self.happenings:
-            self._now = self.now
-
-    def is_told(self, now: datetime | None) -> None:
-        """Take the database's time from a statement that asked for it besides; the first one told counts."""
+    def set_time(self, now: datetime | None) -> None:
+        """Use the database's time as a statement returned it besides its rows; the first one counts."""
         if self._now is None and self.clock is None:
             self._now = now
 
-    def record(self, *happenings: PendingEvent) -> None:
+    def record(self, *events: PendingEvent) -> None:
         """Append events, numbered when the transaction ends."""
-        self.happenings.extend(happenings)
+        self.events.extend(events)
 
     def wake(self, topics: Iterable[str]) -> None:
         """Wake those who listen to the topics, once this is committed."""
@@ -106,25 +100,19 @@ class Database:
     ) -> None:
         self._clock = clock
         self._is_closed = False
-        self._engine: Engine = dialect.connect(url, limits)
-        self._reader = dialect.reading(self._engine)
-        self._writer = self._engine.execution_options(**{dialect.WRITING: True})
-        self._gate = dialect.WriteGate(self._engine)
+        self._connections = driver.Connections(url, limits)
         try:
             self._migrate()
         except BaseException:
-            self._engine.dispose()
+            self._connections.close()
             raise
-        self.signals: Signals = signals or self._own_signals()
-
-    def _own_signals(self) -> Signals:
-        return PostgresSignals(self._engine.url) if self._engine.dialect.name == "postgresql" else LocalSignals()
+        self.signals: Signals = signals or self._connections.signals()
 
     def _migrate(self) -> None:
-        with self._gate.open(), self._writer.begin() as connection:
-            dialect.lock_for_migration(connection)
+        with self._connections.turn_to_write(), self._connections.writing() as connection, connection.begin():
+            driver.lock_for_migration(connection)
             migrate(connection)
-            bulk.begin_numbering(connection, _EVENTS)
+            driver.begin_numbering(connection, _EVENTS)
             self._begin_first_incarnation(Tx(connection, self._clock))
 
     def _begin_first_incarnation(self, tx: Tx) -> None:
@@ -138,42 +126,52 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """A transaction that only reads."""
-        with self._transaction(self._reader) as tx:
-            yield tx
+        with self._connected(self._connections.reading) as connection:
+            with failures.working():
+                transaction = connection.begin()
+                yield Tx(connection, self._clock)
+            with failures.committing(is_writing=False):
+                transaction.commit()
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
         """A transaction that writes: all of it or nothing; its signals go out with the commit."""
         topics: set[str] = set()
         try:
-            with self._gate.open(), self._transaction(self._writer, self._conclude) as tx:
-                topics = tx.topics
-                yield tx
-                tx.stamp()
+            with self._connections.turn_to_write(), self._connected(self._connections.writing) as connection:
+                with failures.working():
+                    transaction = connection.begin()
+                    tx = Tx(connection, self._clock)
+                    topics = tx.topics
+                    yield tx
+                    events = _event_rows(tx)
+                with failures.committing(is_writing=True):
+                    self._commit(tx, transaction, events)
         except failures.Unsure:
-            self.signals.notify(topics)  # whoever looks for nothing has lost nothing
+            self.signals.notify(topics)  # it may be committed, and waking those who find nothing new does no harm
             raise
         if topics:
             self.signals.notify(topics)
 
-    def _conclude(self, tx: Tx) -> None:
-        """What goes to the database last, right before the commit; nothing is read here (``dialect.in_one_go``)."""
-        _append_events(tx)
-        self.signals.announce(tx.connection, tx.topics)
+    def _commit(self, tx: Tx, transaction: Transaction, events: list[dict[str, Any]]) -> None:
+        """Append the events, announce the topics and commit, all sent at once: nothing is read here."""
+        if not events and not tx.topics:
+            transaction.commit()
+            return
+        with driver.sent_with_commit(tx.connection):
+            if events:
+                # Numbered in the order of commits: their counter is held from here to the commit.
+                driver.append_numbered(tx.connection, _EVENTS, events)
+                tx.topics.add(EVENTS)
+            self.signals.announce(tx.connection, tx.topics)
+            transaction.commit()
 
     @contextmanager
-    def _transaction(self, engine: Engine, conclude: Callable[[Tx], None] = lambda _: None) -> Iterator[Tx]:
+    def _connected(self, connect: Callable[[], Connection]) -> Iterator[Connection]:
         with failures.connecting():
-            connection = engine.connect()
+            connection = connect()
         with connection:  # its end rolls back what was not committed
-            with failures.working():
-                transaction = connection.begin()
-                tx = Tx(connection, self._clock)
-                yield tx
-            is_more = bool(tx.happenings or tx.topics)
-            with failures.committing(is_writing=engine is self._writer), dialect.in_one_go(connection, is_more):
-                conclude(tx)
-                transaction.commit()
+            yield connection
             if self._is_closed:
                 connection.invalidate()  # its pool was closed meanwhile, and would keep it open for good
 
@@ -182,27 +180,23 @@ class Database:
         self._is_closed = True
         self.signals.close()
         self.signals.join()
-        self._engine.dispose()
+        self._connections.close()
 
 
-def _append_events(tx: Tx) -> None:
-    """Write the events, numbered in the order of commits: their counter is held from here to the commit."""
-    if not tx.happenings:
-        return
-    rows = [
+def _event_rows(tx: Tx) -> list[dict[str, Any]]:
+    """The rows of a transaction's events, numbered from 1."""
+    return [
         {
-            "seq": index + 1,
+            "seq": number,
             "id": secrets.token_hex(8),
             "at": tx.now,
-            "live_system_id": happening.live_system_id,
-            "component_id": happening.component_id,
-            "kind": happening.kind.value,
-            "by": happening.by,
-            "message": happening.message,
-            "before": happening.before,
-            "after": happening.after,
+            "live_system_id": event.live_system_id,
+            "component_id": event.component_id,
+            "kind": event.kind.value,
+            "by": event.by,
+            "message": event.message,
+            "before": event.before,
+            "after": event.after,
         }
-        for index, happening in enumerate(tx.happenings)
+        for number, event in enumerate(tx.events, 1)
     ]
-    bulk.append_numbered(tx.connection, _EVENTS, rows)
-    tx.topics.add(EVENTS)

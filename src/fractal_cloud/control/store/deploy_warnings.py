@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from fractal_cloud.control.store import previews
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.owners import unknown_owner, unknown_owners
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.resources import absent_of, declarers

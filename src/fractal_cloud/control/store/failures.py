@@ -16,6 +16,7 @@ import stamina
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from fractal_cloud.control.store.driver import Cause, cause_of
 from fractal_cloud.model.errors import FractalError
 
 T = TypeVar("T")
@@ -28,12 +29,10 @@ _HOW: Final[Mapping[str, Any]] = {
     "wait_jitter": 0.05,
     "wait_exp_base": 3,
 }
-_SQLITE_BUSY: Final = 5
-_SERIALISATION: Final = frozenset({"40001", "40P01"})
 _OVERLOADED: Final = {
-    "55P03": "what it needs was held by somebody else for too long",
-    "57014": "a statement took too long",
-    "53300": "the database has no connection left",
+    Cause.LOCK_TIMEOUT: "what it needs was held by somebody else for too long",
+    Cause.STATEMENT_TIMEOUT: "a statement took too long",
+    Cause.TOO_MANY_CONNECTIONS: "the database has no connection left",
 }
 
 
@@ -66,8 +65,8 @@ def connecting() -> Iterator[None]:
     except PoolTimeout as error:
         raise Overloaded("all connections to the database are in use: nothing was changed; try again", 2) from error
     except OperationalError as error:
-        if getattr(error.orig, "sqlstate", None) == "53300":
-            raise _overloaded("53300") from error
+        if cause_of(error) is Cause.TOO_MANY_CONNECTIONS:
+            raise _overloaded(Cause.TOO_MANY_CONNECTIONS) from error
         cause = str(error.orig).strip().split("\n", 1)[0]
         raise Undone(f"the database cannot be reached ({cause}): nothing was changed; try again") from error
 
@@ -87,7 +86,7 @@ def committing(*, is_writing: bool) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if is_writing and _is_cut(error):
+        if is_writing and cause_of(error) is Cause.DISCONNECTED:
             raise Unsure(
                 "the connection to the database was lost while committing: it may be done, or not; "
                 "look before you ask again",
@@ -98,25 +97,19 @@ def committing(*, is_writing: bool) -> Iterator[None]:
 
 def _explained(error: DBAPIError) -> Exception:
     """What an error inside a transaction means; one that is about the values is left as it is."""
-    state = getattr(error.orig, "sqlstate", None)
-    if state in _SERIALISATION:
-        return Undone("others changed the same at the same time, again and again: nothing was changed; try again")
-    if _is_cut(error):
-        return Undone("the connection to the database was lost: nothing was changed; try again")
-    if state in _OVERLOADED:
-        return _overloaded(state)
-    if getattr(error.orig, "sqlite_errorcode", None) == _SQLITE_BUSY:
-        return _overloaded("55P03")
-    return error
+    match cause_of(error):
+        case Cause.CONFLICT:
+            return Undone("others changed the same at the same time, again and again: nothing was changed; try again")
+        case Cause.DISCONNECTED:
+            return Undone("the connection to the database was lost: nothing was changed; try again")
+        case Cause.OTHER:
+            return error
+        case cause:
+            return _overloaded(cause)
 
 
-def _overloaded(state: str) -> Overloaded:
-    return Overloaded(f"{_OVERLOADED[state]}: nothing was changed; try again", 2)
-
-
-def _is_cut(error: DBAPIError) -> bool:
-    state = getattr(error.orig, "sqlstate", None) or ""
-    return error.connection_invalidated or state.startswith(("08", "57P0", "25P0"))
+def _overloaded(cause: Cause) -> Overloaded:
+    return Overloaded(f"{_OVERLOADED[cause]}: nothing was changed; try again", 2)
 
 
 def again(work: Callable[[], T]) -> T:

@@ -15,8 +15,8 @@ from datetime import datetime
 from sqlalchemy import select
 
 from fractal_cloud.control.store import types
-from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import among
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, reaches, scopes
 from fractal_cloud.model.host import HOST_NAMES, HostName, host_of, reach_name

@@ -11,8 +11,8 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select
 
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import PreparedStatement
 from fractal_cloud.control.store.errors import LeaseLost
-from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import Json, iso
 from fractal_cloud.control.store.schema import counters, events, incarnations
 from fractal_cloud.model.wire import LastSeen

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from sqlalchemy import delete, select
 
-from fractal_cloud.control.store.bulk import among, insert_missing, update_rows
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import among, insert_missing, update_rows
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import journal
 from fractal_cloud.model.wire import JournalEntry

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, select
 
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import components, refers, scopes, types
 from fractal_cloud.model.identity import Scope

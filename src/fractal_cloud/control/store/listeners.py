@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from sqlalchemy import Select, and_, literal, or_, select, union_all
 
-from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import PreparedStatement, among
 from fractal_cloud.control.store.hosts import room
-from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, refers
 from fractal_cloud.model.host import host_of

@@ -11,9 +11,8 @@ from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 from fractal_cloud.control.store import hosts, links, mutations, scopes
 from fractal_cloud.control.store import realms as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
-from fractal_cloud.control.store.bulk import among, insert_missing
 from fractal_cloud.control.store.database import PendingEvent, Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import among, chunks, insert_missing
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
 from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
 from fractal_cloud.control.store.placement import foreign_message, forget_left, lock_live_systems, recall_overrides

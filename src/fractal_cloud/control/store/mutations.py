@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from sqlalchemy import String, cast, delete, func, insert, literal, or_, select, text, update
 
-from fractal_cloud.control.store.bulk import among, upsert
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import among, upsert
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.owners import unknown_owners, with_owner
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id

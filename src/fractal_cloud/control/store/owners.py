@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import select
 
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.schema import live_systems
 
 

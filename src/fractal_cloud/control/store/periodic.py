@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fractal_cloud.control.store.database import Database, Tx
-from fractal_cloud.control.store.dialect import is_only_housekeeper
+from fractal_cloud.control.store.driver import is_only_housekeeper
 
 
 def when_due(database: Database, is_due: Callable[[Tx], object], do: Callable[[Tx], None]) -> None:

@@ -11,10 +11,8 @@ from typing import Final
 from sqlalchemy import and_, bindparam, or_, select, update
 
 from fractal_cloud.control.store import scopes
-from fractal_cloud.control.store.bulk import among, among_found
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
-from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.driver import PreparedStatement, among, among_found, chunks
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
 from fractal_cloud.model.host import called

@@ -9,8 +9,8 @@ from typing import Final
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from fractal_cloud.control.store import scopes
-from fractal_cloud.control.store.bulk import pair_among
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import pair_among
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import plans

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import and_, select
 
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.livesystems import require
 from fractal_cloud.control.store.records import ComponentRecord, Json, records_of
 from fractal_cloud.control.store.resources import declarers

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, select, update
 
-from fractal_cloud.control.store.bulk import insert_rows, upsert
 from fractal_cloud.control.store.database import PendingEvent, Tx
+from fractal_cloud.control.store.driver import insert_rows, upsert
 from fractal_cloud.control.store.schema import agent_reaches, agents, components, reaches
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, called, host_of

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from sqlalchemy import Select, delete, select
 
-from fractal_cloud.control.store.bulk import among, insert_rows, update_rows
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import among, insert_rows, update_rows
 from fractal_cloud.control.store.schema import components
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.status import Stance, Status

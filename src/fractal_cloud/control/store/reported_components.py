@@ -8,11 +8,9 @@ from typing import Final
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store.bulk import among
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import Now
+from fractal_cloud.control.store.driver import Now, PreparedStatement, among
 from fractal_cloud.control.store.placement import lock_live_systems_of
-from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
 from fractal_cloud.control.store.schema import components, live_systems, scopes, types
 
@@ -55,7 +53,7 @@ def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
     for row in _STANDING.rows(tx.connection, {"uids": uids}):
         if row.live_system_id not in held:
             continue  # deployed since the others were held
-        tx.is_told(row.now)
+        tx.set_time(row.now)
         record = found.records[row.uid] = to_record(row)
         if record.scope_key is not None:
             found.versions[record.scope_key] = row.scope_version

@@ -9,9 +9,8 @@ from typing import Any
 
 from sqlalchemy import delete, exists, select
 
-from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks, upsert
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import components, resources

@@ -14,9 +14,8 @@ from typing import Final
 
 from sqlalchemy import and_, bindparam, delete, exists, func, not_, select, text
 
-from fractal_cloud.control.store.bulk import among, upsert
 from fractal_cloud.control.store.database import Database, Tx
-from fractal_cloud.control.store.dialect import is_only_housekeeper
+from fractal_cloud.control.store.driver import among, is_only_housekeeper, upsert
 from fractal_cloud.control.store.schema import STATUS_EVENTS, components, counters, events, journal
 
 PASSED: Final = "events passed"

@@ -17,10 +17,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
-from fractal_cloud.control.store.dialect import UtcTime
+from fractal_cloud.control.store.driver import SEQUENCE_NUMBER, UtcTime, page_fill, partial_index
 
 metadata: Final = MetaData(
     naming_convention={
@@ -42,11 +41,6 @@ NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
 STATUS_EVENTS: Final = "kind = 'StatusChanged'"
 """Events that tell a component's status."""
 _REQUESTED: Final = "request IS NOT NULL"
-
-
-def _partial(name: str, column: str, condition: str, *more: str) -> Index:
-    """An index of the few rows for which a condition holds."""
-    return Index(name, column, *more, sqlite_where=text(condition), postgresql_where=text(condition))
 
 
 def _text(name: str, *, nullable: bool = False) -> Column[Any]:
@@ -152,9 +146,9 @@ components: Final = Table(
     Index("ix_components_identity_key", "identity_key"),
     # Who serves what is asked of all components at once: the index alone answers it.
     Index("ix_components_served", "environment", "provider", "realm_name", "realm", "type"),
-    _partial("ix_components_not_overdue", "uid", NOT_OVERDUE),
-    _partial("ix_components_requested", "uid", _REQUESTED),
-    postgresql_with={"fillfactor": 70},
+    partial_index("ix_components_not_overdue", "uid", where=NOT_OVERDUE),
+    partial_index("ix_components_requested", "uid", where=_REQUESTED),
+    **page_fill(70),
 )
 
 # Who refers to whom inside one LiveSystem: ``kind`` is "dependency" or "link".
@@ -298,7 +292,7 @@ mutation_components: Final = Table(
 events: Final = Table(
     "events",
     metadata,
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("seq", SEQUENCE_NUMBER, primary_key=True, autoincrement=False),
     Column("id", Text, nullable=False, default=""),
     _time("at"),
     _text("live_system_id"),
@@ -310,7 +304,7 @@ events: Final = Table(
     _json("after", nullable=True),
     Index("ix_events_live_system_id_seq", "live_system_id", "seq"),
     # Whether a component's status has changed since: what is asked of an event before it is forgotten.
-    _partial("ix_events_status", "live_system_id", STATUS_EVENTS, "component_id", "seq"),
+    partial_index("ix_events_status", "live_system_id", "component_id", "seq", where=STATUS_EVENTS),
 )
 
 journal: Final = Table(
@@ -338,7 +332,7 @@ journal: Final = Table(
     _time("last_at", nullable=True),
     Index("ix_journal_live_system_id_component_id_at", "live_system_id", "component_id", "at"),
     Index("ix_journal_at", "at"),
-    _partial("ix_journal_open", "uid", "outcome IS NULL"),
+    partial_index("ix_journal_open", "uid", where="outcome IS NULL"),
 )
 
 # One task per scope of a plan somebody waits for.

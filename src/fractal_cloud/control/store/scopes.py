@@ -26,10 +26,16 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store.balancing import Pool, Realm
-from fractal_cloud.control.store.bulk import among, insert_missing, pair_among, update_rows
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import CHUNK, chunks
-from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.driver import (
+    CHUNK,
+    PreparedStatement,
+    among,
+    chunks,
+    insert_missing,
+    pair_among,
+    update_rows,
+)
 from fractal_cloud.control.store.schema import agents, components, departures, scopes
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.identity import Scope

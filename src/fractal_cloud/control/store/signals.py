@@ -1,6 +1,6 @@
-"""Tells those who wait that something was committed. What it was, they read from the store: a signal carries nothing.
+"""Wakes those who wait for a commit. What was committed they read from the store: a signal carries no data.
 
-``listening`` has the second implementation, for several server processes on one PostgreSQL.
+``driver`` has the second implementation, for several server processes on one database.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def plan_topic(plan_id: str) -> str:
 
 
 class Subscription(Protocol):
-    """A place in the queue of those who wait; subscribe first, then look at the store, then wait."""
+    """One who waits for topics; subscribe first, then read the store, then wait."""
 
     def __enter__(self) -> Self: ...
 
@@ -47,7 +47,7 @@ class Signals(Protocol):
     """How a commit reaches those who wait for it."""
 
     def announce(self, connection: Connection, topics: Iterable[str]) -> None:
-        """Tell other processes on the same database, as part of a transaction and only if it commits."""
+        """Notify other processes on the same database, as part of a transaction and only if it commits."""
         ...
 
     def notify(self, topics: Iterable[str]) -> None:
@@ -62,7 +62,7 @@ class Signals(Protocol):
         """How much was notified so far."""
         ...
 
-    def has_told(self, topics: Iterable[str], since: int) -> bool:
+    def was_notified(self, topics: Iterable[str], since: int) -> bool:
         """Whether one of the topics was notified since that mark was taken."""
         ...
 
@@ -81,14 +81,14 @@ class Signals(Protocol):
 
 
 class LocalSignals:
-    """Signals inside one process: enough for SQLite, which has one server process."""
+    """Signals inside one process: enough for a database that has one server process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: dict[str, set[LocalSubscription]] = defaultdict(set)
-        self._told = 0
-        self._last_told: dict[str, int] = {}
-        self._all_told = 0
+        self._count = 0
+        self._last_notified: dict[str, int] = {}
+        self._all_notified = 0
         self._closed = False
 
     @property
@@ -97,29 +97,29 @@ class LocalSignals:
         return self._closed
 
     def announce(self, connection: Connection, topics: Iterable[str]) -> None:
-        """Nobody else is there."""
+        """Do nothing: there is no other process."""
 
     def notify(self, topics: Iterable[str]) -> None:
         """Wake everybody who subscribed to one of the topics."""
         named = list(topics)
         with self._lock:
-            self._told += 1
-            self._last_told.update(dict.fromkeys(named, self._told))
-            if len(self._last_told) > MOST_REMEMBERED:
-                self._last_told.clear()
-                self._all_told = self._told
+            self._count += 1
+            self._last_notified.update(dict.fromkeys(named, self._count))
+            if len(self._last_notified) > MOST_REMEMBERED:
+                self._last_notified.clear()
+                self._all_notified = self._count
             woken = {listener for topic in named for listener in self._listeners.get(topic, ())}
         for listener in woken:
             listener.wake()
 
     def mark(self) -> int:
         """How much was notified so far."""
-        return self._told
+        return self._count
 
-    def has_told(self, topics: Iterable[str], since: int) -> bool:
+    def was_notified(self, topics: Iterable[str], since: int) -> bool:
         """Whether one of the topics was notified since that mark was taken."""
         with self._lock:
-            return self._all_told > since or any(self._last_told.get(topic, 0) > since for topic in topics)
+            return self._all_notified > since or any(self._last_notified.get(topic, 0) > since for topic in topics)
 
     def subscribe(self, topics: Iterable[str]) -> LocalSubscription:
         """Listen to topics."""
@@ -133,23 +133,23 @@ class LocalSignals:
     def wake_all(self) -> None:
         """Wake everybody, whatever they wait for."""
         with self._lock:
-            self._told += 1
-            self._all_told = self._told
+            self._count += 1
+            self._all_notified = self._count
             woken = {listener for listeners in self._listeners.values() for listener in listeners}
         for listener in woken:
             listener.wake()
 
     def join(self) -> None:
-        """Nothing runs in the background."""
+        """Return at once: nothing runs in the background."""
 
     def add(self, listener: LocalSubscription) -> None:
-        """Take a listener in."""
+        """Add a listener."""
         with self._lock:
             for topic in listener.topics:
                 self._listeners[topic].add(listener)
 
     def drop(self, listener: LocalSubscription) -> None:
-        """Let a listener go."""
+        """Remove a listener."""
         with self._lock:
             for topic in listener.topics:
                 self._listeners[topic].discard(listener)

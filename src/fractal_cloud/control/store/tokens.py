@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
-from fractal_cloud.control.store.bulk import among_many
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import PreparedStatement, among_many
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused
-from fractal_cloud.control.store.prepared import PreparedStatement
 from fractal_cloud.control.store.records import Json, new_id
 from fractal_cloud.control.store.schema import tokens
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store.bulk import upsert
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.driver import upsert
 from fractal_cloud.control.store.schema import types
 from fractal_cloud.model.catalog import TypeFacts
 

@@ -15,7 +15,7 @@ from sqlalchemy import Select, and_, or_, select
 
 from fractal_cloud.control.store import hosts, links
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.dialect import chunks
+from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.links import Links
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources

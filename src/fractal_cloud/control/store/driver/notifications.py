@@ -1,7 +1,7 @@
 """Signals across processes on one PostgreSQL: NOTIFY inside the committing transaction, LISTEN in a thread of its own.
 
-A notification says which topics there is news of, never what it is: that is read from the store. So a lost connection
-costs nothing but a look: whoever waits here is woken once it stands again.
+A notification names topics that changed, never what changed: that is read from the store. So a lost connection costs
+nothing but a read: whoever waits here is woken once it is open again.
 """
 
 from __future__ import annotations
@@ -10,27 +10,34 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import stamina
 import structlog
 from sqlalchemy import URL, Connection, text
 
-from fractal_cloud.control.store.dialect import PATIENCE
-from fractal_cloud.control.store.prepared import PreparedStatement
+from fractal_cloud.control.store.driver.prepared import PreparedStatement
 from fractal_cloud.control.store.signals import LocalSignals
 
 log = structlog.get_logger()
 
 CHANNEL = "fractal_cloud"
+KEEPALIVE: Final[Mapping[str, Any]] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""How soon a PostgreSQL that is gone without closing its connections is noticed, here and by the pool."""
 MOST_BYTES = 7_900
 """PostgreSQL refuses a payload of 8,000 bytes and more."""
 PROBE_SECONDS = 15.0
-"""A connection that says nothing for so long is asked whether it still stands."""
-LONGEST_PAUSE = 5.0
+"""A connection that is silent for so long is probed."""
+LONGEST_WAIT = 5.0
 _NOTIFY = PreparedStatement(text("SELECT pg_notify(:channel, :payload)"))
 
 
@@ -47,7 +54,7 @@ class PostgresSignals(LocalSignals):
         self._thread.start()
 
     def announce(self, connection: Connection, topics: Iterable[str]) -> None:
-        """Tell the other processes, if and when this transaction commits."""
+        """Notify the other processes, if and when this transaction commits."""
         named = sorted(topics)
         if not named:
             return
@@ -67,7 +74,7 @@ class PostgresSignals(LocalSignals):
         self._thread.join(2.0)
 
     def is_listening(self, seconds: float = 0.0) -> bool:
-        """Whether others are heard; waits so long for it."""
+        """Whether other processes are heard; waits up to so long for it."""
         return self._listening.wait(seconds)
 
     # --- the thread
@@ -82,7 +89,7 @@ class PostgresSignals(LocalSignals):
                     return
                 with suppress(psycopg.Error), connection:
                     connection.execute(f"LISTEN {CHANNEL}")
-                    self.wake_all()  # whatever was told while nobody listened
+                    self.wake_all()  # for what was notified while nobody listened
                     self._listening.set()
                     self._listen(connection)
                 self._listening.clear()
@@ -94,10 +101,10 @@ class PostgresSignals(LocalSignals):
         import psycopg
 
         @stamina.retry(
-            on=psycopg.Error, attempts=None, timeout=None, wait_initial=0.1, wait_max=LONGEST_PAUSE, wait_jitter=0.5
+            on=psycopg.Error, attempts=None, timeout=None, wait_initial=0.1, wait_max=LONGEST_WAIT, wait_jitter=0.5
         )
         def connect() -> Any:
-            return None if self.is_closed else psycopg.connect(self._url, autocommit=True, **PATIENCE)
+            return None if self.is_closed else psycopg.connect(self._url, autocommit=True, **KEEPALIVE)
 
         return connect()
 
@@ -115,7 +122,7 @@ class PostgresSignals(LocalSignals):
         try:
             origin, topics = json.loads(payload)
         except (ValueError, TypeError):
-            origin, topics = "", None  # not from one of us; whoever looks for nothing has lost nothing
+            origin, topics = "", None  # not from one of our processes: waking everybody is always safe
         if origin == self._origin:
             return  # those who wait here were woken by the commit itself
         if topics is None:

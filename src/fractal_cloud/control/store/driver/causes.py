@@ -1,0 +1,42 @@
+"""What an error of a driver means, so that ``failures`` can decide what to do about it."""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum, auto
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+
+class Cause(Enum):
+    """Why a statement or a commit failed."""
+
+    DISCONNECTED = auto()
+    CONFLICT = auto()
+    """Deadlock or serialisation failure: PostgreSQL rolled it back."""
+    LOCK_TIMEOUT = auto()
+    STATEMENT_TIMEOUT = auto()
+    TOO_MANY_CONNECTIONS = auto()
+    OTHER = auto()
+    """The error is in the statement or its values."""
+
+
+_SQLSTATES: Final = {
+    "40001": Cause.CONFLICT,
+    "40P01": Cause.CONFLICT,
+    "55P03": Cause.LOCK_TIMEOUT,
+    "57014": Cause.STATEMENT_TIMEOUT,
+    "53300": Cause.TOO_MANY_CONNECTIONS,
+}
+_DISCONNECTED: Final = ("08", "57P0", "25P0")
+
+
+def cause_of(error: DBAPIError) -> Cause:
+    """Classify an error by its SQLSTATE, or by SQLite's error code."""
+    state: str = getattr(error.orig, "sqlstate", None) or ""
+    if error.connection_invalidated or state.startswith(_DISCONNECTED):
+        return Cause.DISCONNECTED
+    if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+        return Cause.LOCK_TIMEOUT
+    return _SQLSTATES.get(state, Cause.OTHER)
