@@ -60,13 +60,14 @@ test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, whic
 mutants: setup ## break the rules, access and the guard on purpose, and fail where no direct test notices
 	@nice $(BIN)/python scripts/mutants.py $(MUTANTS)
 
-check: setup ## format, lint, types, import contracts, the docs and their links, proofs of the rules
+check: setup ## format, lint, types (also of the code in the docs), import contracts, links, proofs of the rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy src tests examples scripts $(wildcard benchmarks)
 	$(BIN)/lint-imports
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/docs.py
+	@$(BIN)/python scripts/typed_docs.py
 	@$(MAKE) --no-print-directory rules
 
 rules: setup ## which test proves which rule of docs/protocol.md

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -127,7 +127,8 @@ Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
-Selected = Annotated[str | Labels | Component, BeforeValidator(_reference), WithJsonSchema({"type": "string"})]
-"""A component whose pods are meant; once resolved, the labels they have."""
+C = TypeVar("C", bound=Component)
+Selected = Annotated[str | Labels | C, BeforeValidator(_reference), WithJsonSchema({"type": "string"})]
+"""A component of a type whose pods are meant; once resolved, the labels they have."""
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", examples=["default"])]

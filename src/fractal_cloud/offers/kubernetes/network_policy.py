@@ -24,7 +24,7 @@ class KubernetesNetworkPolicy(ObjectComponent):
 
     type = "NetworkAndCompute.CaaS.KubernetesNetworkPolicy"
 
-    workload: Selected | None = parameter(
+    workload: Selected[KubernetesWorkload] | None = parameter(
         default=None,
         reference=(KubernetesWorkload.type, "selector"),
         description="The workload whose pods it is about; instead of `podSelector`.",

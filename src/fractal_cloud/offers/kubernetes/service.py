@@ -28,7 +28,7 @@ class KubernetesService(ObjectComponent):
         default=None, description="Port of the pods, a number or a name; the same as `port` if not given."
     )
     protocol: Literal["TCP", "UDP", "SCTP"] | None = parameter(default=None, description="TCP if not given.")
-    workload: Selected | None = parameter(
+    workload: Selected[KubernetesWorkload] | None = parameter(
         default=None,
         reference=(KubernetesWorkload.type, "selector"),
         description="The workload in front of which it stands; instead of `selector`.",
