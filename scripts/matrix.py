@@ -39,8 +39,8 @@ def command_lines(found: Counts) -> str:
     """The vendors' own command lines with which the glass was broken."""
     rows = []
     for name, clis in sorted(found.items()):
-        told = [f"{cli.replace('_', ' ')} ({count})" for cli, count in clis.items()]
-        rows.append(f"| {name} | {', '.join(told)} |")
+        cells = [f"{cli.replace('_', ' ')} ({count})" for cli, count in clis.items()]
+        rows.append(f"| {name} | {', '.join(cells)} |")
     return "\n".join(["| provider | command line (tests) |", "|---|---|", *rows])
 
 

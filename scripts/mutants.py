@@ -9,7 +9,7 @@ Three parts, each in a copy of the tree under `.cache/mutants`, so that nothing 
   Its score is stated, and fails nothing.
 
 Run it with the names of parts (`centre`, `named`, `sample`) to run only those; with a pattern of mutmut's after
-`centre`, only these mutants are tried, and nothing is judged.
+`centre`, only these mutants are tried, and no score is demanded.
 """
 
 from __future__ import annotations
@@ -240,8 +240,10 @@ def change_of(part: Part, mutant: Mutant) -> Change:
 
 def slowest_tests(part: Part) -> list[tuple[float, str]]:
     """How long the tests took while nothing was changed, the slowest first."""
-    told: dict[str, float] = json.loads((part.folder / "mutants" / "mutmut-stats.json").read_text())["duration_by_test"]
-    return sorted(((seconds, name) for name, seconds in told.items()), reverse=True)
+    durations: dict[str, float] = json.loads((part.folder / "mutants" / "mutmut-stats.json").read_text())[
+        "duration_by_test"
+    ]
+    return sorted(((seconds, name) for name, seconds in durations.items()), reverse=True)
 
 
 # --- the centre
@@ -257,8 +259,8 @@ class Table:
     @classmethod
     def read(cls) -> Table:
         """The table of this tree."""
-        told = tomllib.loads(SURVIVORS.read_text())
-        return cls(_changes(told.get("equivalent", [])), _changes(told.get("open", [])))
+        listed = tomllib.loads(SURVIVORS.read_text())
+        return cls(_changes(listed.get("equivalent", [])), _changes(listed.get("open", [])))
 
 
 def _changes(rows: Iterable[Mapping[str, Any]]) -> dict[Change, str]:
@@ -289,10 +291,10 @@ def run_centre(names: Sequence[str]) -> list[str]:
             print(f"{mutant.state}: {mutant.name}\n- {change.old}\n+ {change.new}\n")
         print(f"{len(made)} mutants, {len(made) - len(survivors)} killed, {len(survivors)} survived")
         return []
-    return _judge_centre(made, survivors, time.monotonic() - began)
+    return _missed_goals(made, survivors, time.monotonic() - began)
 
 
-def _judge_centre(made: list[Mutant], survivors: Mapping[Mutant, Change], seconds: float) -> list[str]:
+def _missed_goals(made: list[Mutant], survivors: Mapping[Mutant, Change], seconds: float) -> list[str]:
     table = Table.read()
     equivalent = [mutant for mutant, change in survivors.items() if change in table.equivalent]
     killed = len(made) - len(survivors)
@@ -386,7 +388,7 @@ _ONE_OF_THEM: Final = "fractal_cloud.control.store.scopes.x_wake_number__mutmut_
 
 
 def run_sample(_: Sequence[str]) -> list[str]:
-    """Try a few mutants of the store and of the cycle; the score is stated, and nothing is judged by it."""
+    """Try a few mutants of the store and of the cycle; the score is stated, and none is demanded."""
     began = time.monotonic()
     copy_tree(SAMPLE.folder, settings_of(SAMPLE))
     mutmut(SAMPLE, [_ONE_OF_THEM])  # one is enough to have all of them written down, and the tests measured

@@ -40,7 +40,7 @@ RECOGNITION: Mapping[Recognition, str] = {
     Recognition.TOKEN: "by a client token that is the same for every try",
     Recognition.WINDOW: (
         "by its name; as the cloud allows several of one name, a creation whose answer was lost is tried again only "
-        "after two looks that did not show it, and two cycles or 10 s, whichever is longer"
+        "after two reads that did not show it, and two cycles or 10 s, whichever is longer"
     ),
 }
 COMPARED: Mapping[str, str] = {
@@ -52,8 +52,8 @@ COMPARED: Mapping[str, str] = {
     "entries": "Only the entries that are declared are compared.",
 }
 INSTALLED = """\
-Every type that is installed with this package. `GET /offers` tells the same of a running control plane, with the types
-its agents brought along."""
+Every type that is installed with this package. `GET /offers` returns the same for a running control plane, with the
+types its agents brought along."""
 NOTES = """\
 Parameters that are not declared are not compared: what the cloud or a person sets there is left alone. A default acts
 at creation and is not enforced afterwards, unless the remarks say so."""
@@ -157,7 +157,7 @@ class Page:
         yield "data", "holds data" if self._facts.holds_data else "holds none"
         if self._facts.taggable:
             yield "a creation whose answer was lost is recognised", self._recognised()
-        yield "distinguished from a later one of the same name", _told_apart(self._offer)
+        yield "distinguished from a later one of the same name", _distinguished_by(self._offer)
         yield "its absence is proven by", _proof(self._offer)
         yield "guard of a write", self._facts.guard
 
@@ -194,7 +194,7 @@ class Page:
         if facts.get("enforced"):
             yield "Its default is enforced as if it were declared."
         if facts.get("swept"):
-            yield "The cloud tells it only one by one, so it is read in turns (S23)."
+            yield "The cloud returns it only one by one, so it is read in turns (S23)."
         if "compare" in facts:
             yield COMPARED[facts["compare"]]
         if "reference" in facts:
@@ -387,7 +387,7 @@ def identity(offer: AnyOffer, facts: TypeFacts) -> str:
     return f"its `name`, unique in {offer.unique_in}"
 
 
-def _told_apart(offer: AnyOffer) -> str:
+def _distinguished_by(offer: AnyOffer) -> str:
     """What a deletion is bound to (O19)."""
     if offer.ids_return:
         return "by nothing: its id returns with its name, and the cloud reports nothing else; deletions are bound to it"
@@ -424,8 +424,8 @@ def _default(name: str, schema: Mapping[str, Any]) -> str:
 def escaped(text: str) -> str:
     """Text for a cell; a pattern is shown as code, everything else as it is."""
     said, matches, pattern = text.partition(" that matches ")
-    told = _MARKDOWN.sub(r"\\\1", said)
-    return f"{told} that matches `{pattern.replace('|', chr(92) + '|')}`" if matches else told
+    plain = _MARKDOWN.sub(r"\\\1", said)
+    return f"{plain} that matches `{pattern.replace('|', chr(92) + '|')}`" if matches else plain
 
 
 def table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> str:

@@ -30,19 +30,19 @@ class Proof:
 
 
 def read_rules(text: str) -> tuple[dict[str, str], list[str]]:
-    """Return every rule's state by its id, in the order of the page, and the faults of the page."""
+    """Return every rule's state by its id, in the order of the page, and the errors of the page."""
     found = [(match["id"], match["state"]) for match in RULE_LINE.finditer(text)]
-    faults = [
+    errors = [
         f"docs/protocol.md: {id_} is written {n} times" for id_, n in Counter(i for i, _ in found).items() if n > 1
     ]
-    faults += [
+    errors += [
         f"docs/protocol.md: the state of {id_} is '{state}', not one of {', '.join(STATES)}"
         for id_, state in found
         if state not in STATES
     ]
     if not found:
-        faults.append("docs/protocol.md: no rule found; a rule begins like `- **S9** *(done)* `")
-    return dict(found), faults
+        errors.append("docs/protocol.md: no rule found; a rule begins like `- **S9** *(done)* `")
+    return dict(found), errors
 
 
 def mark_name(node: ast.AST) -> str | None:
@@ -64,7 +64,7 @@ class TestFile:
     def __init__(self, path: Path, source: str) -> None:
         self.name = path.as_posix()
         self.tree = ast.parse(source, filename=self.name)
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         self._named: dict[str, ast.expr] = dict(self._assignments(self.tree.body))
 
     def proofs(self) -> list[Proof]:
@@ -111,12 +111,12 @@ class TestFile:
 
     def _ids(self, mark: ast.Call) -> Iterator[str]:
         if not mark.args or mark.keywords:
-            self.faults.append(f"{self.name}:{mark.lineno}: a rule mark names its rules, like rule('S9', 'T6')")
+            self.errors.append(f"{self.name}:{mark.lineno}: a rule mark names its rules, like rule('S9', 'T6')")
         for argument in mark.args:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value
             else:
-                self.faults.append(
+                self.errors.append(
                     f"{self.name}:{mark.lineno}: a rule mark takes literal ids, so that they can be found"
                 )
 
@@ -162,23 +162,23 @@ def test_files(folder: Path) -> Iterator[Path]:
 
 
 def check(rules: dict[str, str], proofs: Iterable[Proof]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the tests of every rule, and the faults: unknown rules named, rules called done without a test."""
+    """Return the tests of every rule, and the errors: unknown rules named, rules called done without a test."""
     by_rule: dict[str, list[str]] = defaultdict(list)
     for proof in proofs:
         for id_ in sorted(proof.rules):
             by_rule[id_].append(proof.test)
-    faults = [
+    errors = [
         f"{test}: names rule '{id_}', which docs/protocol.md does not have"
         for id_, tests in by_rule.items()
         if id_ not in rules
         for test in tests
     ]
-    faults += [
+    errors += [
         f"docs/protocol.md: {id_} is called done, and no test proves it; write one, or call it planned"
         for id_, state in rules.items()
         if state == "done" and not by_rule.get(id_)
     ]
-    return by_rule, faults
+    return by_rule, errors
 
 
 def print_table(rules: dict[str, str], by_rule: dict[str, list[str]]) -> None:
@@ -191,21 +191,21 @@ def print_table(rules: dict[str, str], by_rule: dict[str, list[str]]) -> None:
 
 
 def main() -> int:
-    """Print the table, then every fault; return 1 if there is any."""
-    rules, faults = read_rules((ROOT / "docs" / "protocol.md").read_text(encoding="utf-8"))
+    """Print the table, then every error; return 1 if there is any."""
+    rules, errors = read_rules((ROOT / "docs" / "protocol.md").read_text(encoding="utf-8"))
     proofs: list[Proof] = []
     for path in test_files(ROOT / "tests"):
         file = TestFile(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
         proofs += file.proofs()
-        faults += file.faults
+        errors += file.errors
     by_rule, more = check(rules, proofs)
-    faults += more
+    errors += more
     print_table(rules, by_rule)
     proved = sum(1 for id_ in rules if by_rule.get(id_))
     print(f"\n{len(rules)} rules, {sum(s == 'done' for s in rules.values())} called done, {proved} with tests")
-    for fault in faults:
-        print(f"error: {fault}", file=sys.stderr)
-    return 1 if faults else 0
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

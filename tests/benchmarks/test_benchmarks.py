@@ -40,7 +40,7 @@ def test_a_steady_cycle_of_a_few_things_makes_the_fewest_calls_there_are() -> No
         (Bar("above the bar", 1.6, 1.0, most=1.5), False),
         (Bar("as many times as asked for", 1.8, 1.0, least=1.8), True),
         (Bar("fewer times than asked for", 1.7, 1.0, least=1.8), False),
-        (Bar("above, but only told", 1.6, 1.0), True),
+        (Bar("above, but only reported", 1.6, 1.0), True),
     ],
     ids=lambda value: value.what if isinstance(value, Bar) else "",
 )
@@ -78,7 +78,7 @@ def test_one_thing_of_the_canned_cloud_is_found_by_its_id_and_by_its_name() -> N
         assert client.describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["nobody"]}])["Vpcs"] == []
 
 
-def test_a_job_that_fails_or_hangs_is_told_as_missed_and_leaves_an_empty_stage() -> None:
+def test_a_job_that_fails_or_hangs_is_reported_as_missed_and_leaves_an_empty_stage() -> None:
     def fails(stage: Stage) -> Iterator[Result]:
         (stage.folder / "left").touch()
         yield Result("fails", "agent", 1)
@@ -100,7 +100,7 @@ def test_a_job_that_fails_or_hangs_is_told_as_missed_and_leaves_an_empty_stage()
     assert "given up" in hung.note
 
 
-def test_a_peer_that_is_not_here_or_fails_is_told_and_not_measured(tmp_path: Path) -> None:
+def test_a_peer_that_is_not_here_or_fails_is_reported_and_not_measured(tmp_path: Path) -> None:
     with pytest.raises(NotHere, match="ended with 3: no such thing"):
         spend([sys.executable, "-c", "import sys; print('no such thing'); sys.exit(3)"], tmp_path)
     spent = spend([sys.executable, "-c", "sum(range(10**6))"], tmp_path)
@@ -108,7 +108,7 @@ def test_a_peer_that_is_not_here_or_fails_is_told_and_not_measured(tmp_path: Pat
     assert spent.peak > 1
 
 
-def test_the_page_tells_every_result_and_what_was_missed() -> None:
+def test_the_page_lists_every_result_and_what_was_missed() -> None:
     bar = Bar("CPU by the bare loop", 2.0, 1.0, "s", most=1.5)
     results = [
         Result("check", "agent", 100, {"CPU s": 0.001}, (bar,)),

@@ -166,7 +166,7 @@ def test_a_list_of_calls_in_python_changes_rule_by_rule(absorb: Any) -> None:
     assert text == dedent(PYTHON).replace("  # all\n", f"  # all\n{expected}")
 
 
-def test_what_is_computed_is_told_and_left_to_a_person(absorb: Any) -> None:
+def test_what_is_computed_is_listed_and_left_to_a_person(absorb: Any) -> None:
     ran, text = absorb(".py", PYTHON, region="eu-west-1", cidrBlock="10.1.0.0/16")
     assert ran.code == 1
     assert "web: region is 'eu-west-1' and must be changed by hand: line 6 computes it: REGION" in ran.words

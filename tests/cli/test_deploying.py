@@ -34,7 +34,7 @@ def accept(control: FakeControlPlane, *warnings: str) -> None:
     control.on("PUT", "/livesystems/ls-a", answer, status=202)
 
 
-def test_deploy_puts_the_declaration_and_tells_the_mutation(
+def test_deploy_puts_the_declaration_and_prints_the_mutation(
     fractal: Fractal, control: FakeControlPlane, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept(control, "nobody serves aws")
@@ -56,7 +56,7 @@ def test_deploy_and_wait_prints_changes_and_ends_well_when_completed(
         MUTATION,
         mutation("InProgress", net=("Instantiating", "")),
         mutation("InProgress", net=("Instantiating", "")),
-        mutation("Completed", net=("Active", ""), web=("ManualOverride", "hands off")),
+        mutation("Completed", net=("Active", ""), web=("ManualOverride", "in manual override")),
     )
     ran = fractal("deploy", file, "--wait")
     assert ran.code == 0
@@ -64,7 +64,7 @@ def test_deploy_and_wait_prints_changes_and_ends_well_when_completed(
         "ls-a: deployed as mutation m1",
         "ls-a/net  Instantiating",
         "ls-a/net  Active",
-        "ls-a/web  ManualOverride  hands off",
+        "ls-a/web  ManualOverride  in manual override",
         "web is in manual override: it was left as it is",
     ]
 
@@ -77,11 +77,11 @@ def test_links_are_waited_for_a_moment_and_hold_nothing_up(
     monkeypatch.setattr(waiting, "LINK_SECONDS", patience)
     accept(control)
     done = mutation("Completed", web=("Active", ""))
-    told = "link of 'web' to 'db': 'db' has published nothing for it yet"
-    control.on("GET", MUTATION, {**done, "linksWaiting": [told]}, {**done, "linksWaiting": []})
+    unpublished = "link of 'web' to 'db': 'db' has published nothing for it yet"
+    control.on("GET", MUTATION, {**done, "linksWaiting": [unpublished]}, {**done, "linksWaiting": []})
     ran = fractal("deploy", file, "--wait")
     assert ran.code == 0
-    assert (f"waits: {told}" in ran.out) is (patience == 0.0)
+    assert (f"waits: {unpublished}" in ran.out) is (patience == 0.0)
 
 
 @pytest.mark.rule("C8")
@@ -202,7 +202,7 @@ def test_plan_ends_by_what_it_found(
     [
         ("create", ["The deploy would complete."]),
         ("fail", ["The deploy would fail:", "  c0: because"]),
-        ("unknown", ["Whether the deploy would complete cannot be told: not every agent has answered."]),
+        ("unknown", ["Whether the deploy would complete is unknown: not every agent has answered."]),
     ],
 )
 def test_plan_ends_with_the_verdict_and_says_what_the_deploy_would_warn_of(
@@ -281,7 +281,7 @@ def test_delete_forgets_a_component_only_with_a_reason(fractal: Fractal, control
     assert [asked.query for asked in control.asked] == [{"forget": "net", "reason": "closed"}]
 
 
-def test_delete_asks_a_person_and_takes_no_for_an_answer(
+def test_delete_asks_a_person_and_accepts_no_as_the_answer(
     fractal: Fractal, control: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preview(control)

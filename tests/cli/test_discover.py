@@ -128,7 +128,7 @@ def test_what_was_made_by_hand_is_discovered_and_its_deploy_changes_nothing(
     assert found["my-logs"]["parameters"] == {"name": "my.logs", "region": REGION, "versioning": "Enabled"} | {
         key: found["my-logs"]["parameters"][key] for key in ("blockPublicAccess",)
     }
-    assert "secret" not in json.dumps(document), "what a machine is told at its start may be a secret"
+    assert "secret" not in json.dumps(document), "what a machine gets at its start may be a secret"
     planned = _plan(world, document)
     assert {part["action"] for part in planned["components"]} == {"leave"}
     assert not planned["hasChanges"]
@@ -222,7 +222,9 @@ def test_comments_say_whose_a_resource_is(discover: Discover, world: World) -> N
     world.person.tag(made["subnet"], managed_by="terraform")
     out = discover().out
     assert f"# {made['net']}\n# fractal-cloud-owner is 'ls-team-a': this LiveSystem will import it" in out
-    assert f"# {made['subnet']}\n# managed-by is 'terraform': hands off until that tag is gone" in out
+    assert (
+        f"# {made['subnet']}\n# managed-by is 'terraform': Fractal changes nothing here until that tag is gone" in out
+    )
 
 
 @pytest.mark.rule("G11")
@@ -235,7 +237,7 @@ def test_any_name_survives(discover: Discover, world: World, tmp_path: Path, nam
 
 
 @pytest.mark.rule("G11", "S0")
-def test_what_could_not_be_read_is_told_and_the_command_fails(discover: Discover, world: World) -> None:
+def test_what_could_not_be_read_is_reported_and_the_command_fails(discover: Discover, world: World) -> None:
     _make_a_shop(world)
     denied: Json = {"code": "UnauthorizedOperation", "status": 403, "times": None}
     world.sandbox.aws.knobs.fail(operation="DescribeSubnets", **denied)
@@ -255,7 +257,7 @@ def test_what_could_not_be_read_is_told_and_the_command_fails(discover: Discover
         (("--provider", "aws", "--region", REGION, "--id", "No_Id"), "is no id"),
     ],
 )
-def test_bad_usage_is_told(fractal: Fractal, arguments: tuple[str, ...], words: str) -> None:
+def test_bad_usage_is_reported(fractal: Fractal, arguments: tuple[str, ...], words: str) -> None:
     ran = fractal("discover", *arguments)
     assert ran.code == 2
     assert words in ran.words

@@ -102,12 +102,12 @@ def test_standard_input_is_yaml_or_json(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, name: str, text: str, cause: str) -> None:
-    told = refusal(write(tmp_path, name, text)).cause
-    assert told.startswith(str(tmp_path))
-    assert cause in told
+    cause = refusal(write(tmp_path, name, text)).cause
+    assert cause.startswith(str(tmp_path))
+    assert cause in cause
 
 
-def test_a_refused_declaration_in_python_is_told_with_its_line_and_all_its_faults(tmp_path: Path) -> None:
+def test_a_refused_declaration_in_python_is_reported_with_its_line_and_all_its_errors(tmp_path: Path) -> None:
     text = (
         "from fractal_cloud import network_and_compute as nc\n\n"
         'net = nc.aws.vpc(id="net", region=5, cidr_block="10.0.0.1/16")\n'

@@ -1,4 +1,4 @@
-"""`fractal events --follow` outlives its connections: nothing is lost, and nothing is told twice."""
+"""`fractal events --follow` outlives its connections: nothing is lost, and nothing is printed twice."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def at_once() -> Iterator[None]:
 
 
 def _stream(*seqs: int) -> Step:
-    told = "".join(f"id: {seq}\nevent: StatusChanged\ndata: {json.dumps(event(seq))}\n\n" for seq in seqs)
-    text = f": connected\n\n{told}: keep-alive\n\n"
+    stream = "".join(f"id: {seq}\nevent: StatusChanged\ndata: {json.dumps(event(seq))}\n\n" for seq in seqs)
+    text = f": connected\n\n{stream}: keep-alive\n\n"
     return lambda: httpx2.Response(200, text=text, headers={"content-type": "text/event-stream"})
 
 
@@ -72,7 +72,7 @@ def _play(control: FakeControlPlane, *steps: Step) -> list[str]:
     return asked
 
 
-def _told(out: str) -> list[int]:
+def _seqs(out: str) -> list[int]:
     return [json.loads(line)["seq"] for line in out.splitlines()]
 
 
@@ -94,10 +94,10 @@ def test_followed_events_go_on_where_they_ended_whatever_ended_them(
     )
     ran = fractal("events", "--follow", "-o", "json")
     assert ran.code == 130, "until the person has seen enough"
-    assert _told(ran.out) == [1, 2, 3, 4, 5, 6]
+    assert _seqs(ran.out) == [1, 2, 3, 4, 5, 6]
     assert asked == ["2", "3", "3", "3", "5", "5", "5", "6"], "nothing that happens in between is missed"
     outages = [line for line in ran.err.splitlines() if "following on as soon as it answers again" in line]
-    assert len(outages) == 2, f"each outage is told once, on standard error: {ran.err}"
+    assert len(outages) == 2, f"each outage is reported once, on standard error: {ran.err}"
 
 
 @pytest.mark.rule("C4")
@@ -106,7 +106,7 @@ def test_a_refusal_ends_the_following(fractal: Fractal, control: FakeControlPlan
     _play(control, _stream(3), _problem(401, "the token was revoked"))
     ran = fractal("events", "--follow", "-o", "json")
     assert ran.code == 1
-    assert _told(ran.out) == [1, 2, 3]
+    assert _seqs(ran.out) == [1, 2, 3]
     assert "refuses the token" in ran.err
 
 
@@ -138,9 +138,9 @@ def _deploy(env: dict[str, str], times: int) -> None:
         assert answer.status_code == 202, answer.text
 
 
-def _await_lines(told: Path, many: int) -> None:
+def _await_lines(printed: Path, many: int) -> None:
     deadline = time.monotonic() + 60
-    while len(told.read_text().splitlines()) < many and time.monotonic() < deadline:
+    while len(printed.read_text().splitlines()) < many and time.monotonic() < deadline:
         time.sleep(0.1)
 
 
@@ -150,13 +150,13 @@ def test_a_control_plane_that_is_killed_and_comes_back_is_followed_on(tmp_path: 
     port = str(free_port())
     settings = {"FRACTAL_PORT": port, "FRACTAL_URL": f"http://127.0.0.1:{port}", "FRACTAL_TOKEN": TOKEN}
     env = {**os.environ, **settings, "FRACTAL_DATA_DIR": str(tmp_path / "data")}
-    log, told = tmp_path / "serve.log", tmp_path / "told"
+    log, printed = tmp_path / "serve.log", tmp_path / "printed"
     server = _serve(env, log)
     _deploy(env, 2)
-    with told.open("w") as out:
+    with printed.open("w") as out:
         follower = _program(env, "events", "--follow", "-o", "json", stdout=out, stderr=subprocess.PIPE)
     try:
-        _await_lines(told, 2)
+        _await_lines(printed, 2)
         for ending in (signal.SIGKILL, signal.SIGTERM):
             _deploy(env, 2)
             server.send_signal(ending)
@@ -164,8 +164,8 @@ def test_a_control_plane_that_is_killed_and_comes_back_is_followed_on(tmp_path: 
             time.sleep(0.5)
             server = _serve(env, log)
             _deploy(env, 2)
-        _await_lines(told, 10)
-        assert _told(told.read_text()) == list(range(1, 11))
+        _await_lines(printed, 10)
+        assert _seqs(printed.read_text()) == list(range(1, 11))
         assert follower.poll() is None
     finally:
         follower.terminate()  # not SIGINT: whoever runs the tests in the background has it ignored

@@ -42,7 +42,7 @@ def test_help_names_every_command_at_once() -> None:
     assert all(f"  {command} " in done.stdout for command in [*COMMANDS, "delete", "token"])
 
 
-def test_the_version_is_told(fractal: Fractal) -> None:
+def test_the_version_is_printed(fractal: Fractal) -> None:
     assert fractal("--version").out == f"{fractal_cloud.__version__}\n"
 
 
@@ -83,12 +83,12 @@ def test_a_refused_token_says_where_tokens_come_from(fractal: Fractal, control: 
     assert "FRACTAL_TOKEN" in ran.err
 
 
-def test_a_role_that_may_not_is_told(fractal: Fractal, control: FakeControlPlane) -> None:
+def test_a_role_that_may_not_gets_the_reason(fractal: Fractal, control: FakeControlPlane) -> None:
     control.refuse("GET", "/tokens", 403, "a reader may not do this")
     assert fractal("token", "list").err.startswith("error: a reader may not do this\n")
 
 
-def test_what_is_no_control_plane_is_told_so() -> None:
+def test_what_is_no_control_plane_is_reported_as_such() -> None:
     html = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
     with pytest.raises(CommandError, match="is no control plane: what answers there does not speak JSON"):
         ControlPlane("http://somewhere", "", html).get("/livesystems")
@@ -97,7 +97,7 @@ def test_what_is_no_control_plane_is_told_so() -> None:
         ControlPlane("http://somewhere", "", broken).get("/livesystems")
 
 
-def test_an_address_that_is_none_is_told(fractal: Fractal) -> None:
+def test_an_address_that_is_none_is_reported(fractal: Fractal) -> None:
     assert fractal("status", "--url", "nonsense").code == 1
 
 
@@ -144,7 +144,7 @@ def test_up_refuses_a_port_in_use_and_a_database_that_is_not_its_own(fractal: Fr
 
 
 @pytest.mark.parametrize("command", ["up", "serve"])
-def test_a_data_folder_that_cannot_be_made_is_told(
+def test_a_data_folder_that_cannot_be_made_is_reported(
     fractal: Fractal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("FRACTAL_SANDBOX_PORT", str(free_port()))

@@ -32,7 +32,7 @@ def component(name: str, status: str = "Active", message: str = "", **fields: An
     }
 
 
-WEB = component("web-vm", "ManualOverride", "managed-by is absent: hands off", drift=DRIFT)
+WEB = component("web-vm", "ManualOverride", "in manual override: managed-by is absent", drift=DRIFT)
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def test_status_of_a_live_system_reads_every_page(fractal: Fractal, deployed: Fa
     assert {asked.token for asked in deployed.asked} == {"t"}
 
 
-def test_status_of_a_component_tells_everything_of_it(fractal: Fractal, deployed: FakeControlPlane) -> None:
+def test_status_of_a_component_shows_everything_of_it(fractal: Fractal, deployed: FakeControlPlane) -> None:
     ran = fractal("status", "ls-abc", "web-vm")
-    for word in ("managed-by is absent: hands off", "i-web-vm", "t3.large", "ls-abc/blueprint/web-vm"):
+    for word in ("in manual override: managed-by is absent", "i-web-vm", "t3.large", "ls-abc/blueprint/web-vm"):
         assert word in ran.words
 
 
@@ -204,7 +204,7 @@ def test_force_push_on_a_component_and_on_a_live_system(fractal: Fractal, contro
 
 
 @pytest.mark.rule("G10")
-def test_a_refused_force_push_tells_the_reason(fractal: Fractal, control: FakeControlPlane) -> None:
+def test_a_refused_force_push_prints_the_reason(fractal: Fractal, control: FakeControlPlane) -> None:
     control.refuse("POST", "/livesystems/ls/components/web/force-push", 409, "'web' is owned by 'ls-b'")
     ran = fractal("force-push", "ls", "web")
     assert ran.code == 1
@@ -222,7 +222,7 @@ def test_tokens_are_made_listed_and_revoked(fractal: Fractal, control: FakeContr
     assert fractal("token", "create", "--role", "king").code == 2
 
 
-def test_what_is_not_there_is_told_with_a_command_for_people(fractal: Fractal, control: FakeControlPlane) -> None:
+def test_what_is_not_there_is_reported_with_a_command_for_people(fractal: Fractal, control: FakeControlPlane) -> None:
     missing = "there is no LiveSystem 'ls-gone': GET /livesystems lists them"  # as tests/api holds it
     control.refuse("GET", "/livesystems/ls-gone", 404, missing)
     control.refuse("GET", "/livesystems/ls-gone/components", 404, missing)

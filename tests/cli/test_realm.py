@@ -139,8 +139,8 @@ def test_a_replaced_cluster_is_seen_in_the_list_and_served_once_it_is_accepted(
     assert f"kubernetes sandbox is {seen['other']} from now on, it was {before['realm']}." in accepted.words
     [after] = listed()
     assert (after["realm"], after["other"]) == (seen["other"], None)
-    [told] = events(world, "RealmAccepted")
-    assert "rebuilt" in told["message"]
+    [event] = events(world, "RealmAccepted")
+    assert "rebuilt" in event["message"]
     world.cycle(3)
     assert world.status("ls-a", "web") == "Missing", "nothing is made there before somebody deploys it"
     world.deploy("ls-a", workload())

@@ -103,7 +103,7 @@ def test_the_command_begins_a_recovery_and_what_waits_is_confirmed_or_deployed_a
         assert first == program.status()
         assert [one["id"] for one in first["liveSystems"]] == ["ls-a"]
         unseen = program.run("restored", "confirm", "ls-a", "--yes")
-        assert unseen.returncode == 1, "no agent can tell what would be done, so nothing is confirmed"
+        assert unseen.returncode == 1, "no agent can say what would be done, so nothing is confirmed"
         assert "net" in unseen.stderr
         nobody = program.run("restored", "confirm-tokens")
         assert nobody.returncode == 2

@@ -24,7 +24,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
 
 @pytest.mark.rule("G2")
-def test_the_cycle_is_180_seconds_and_a_setting_that_takes_fractions(
+def test_the_cycle_is_180_seconds_and_a_setting_that_accepts_fractions(
     fractal: Fractal, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = ("agent", "--provider", "aws", "--token", "t")
@@ -36,7 +36,7 @@ def test_the_cycle_is_180_seconds_and_a_setting_that_takes_fractions(
     assert fractal(*agent, "--cycle-seconds", "0").code == 2
 
 
-def test_an_agent_is_told_all_it_needs(fractal: Fractal, started: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_gets_all_it_needs(fractal: Fractal, started: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRACTAL_URL", "http://control:1")
     monkeypatch.setenv("FRACTAL_TOKEN", "secret")
     ran = fractal("agent", "--provider", "aws", "--environment", "prod")
@@ -77,7 +77,7 @@ def test_the_control_planes_settings_come_either_way(
     assert (settings.database_url, settings.data_dir) == ("postgresql://db/x", Path("kept"))
 
 
-def test_the_sandbox_listens_where_it_is_told(
+def test_the_sandbox_listens_where_the_settings_say(
     fractal: Fractal, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fractal("sandbox")

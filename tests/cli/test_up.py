@@ -67,7 +67,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
         running.process.wait()
 
 
-def test_everything_comes_up_with_the_sample_and_ends_together(up: Up) -> None:
+def test_everything_comes_up_with_the_sample_and_all_of_it_ends(up: Up) -> None:
     up.wait_for(lambda: "is deployed: 7 Active." in up.printed)
     for word in (f"http://127.0.0.1:{up.port}/ui", TOKEN, "sandbox env", "status sample", "Ctrl-C ends it"):
         assert word in up.printed
@@ -79,7 +79,7 @@ def test_everything_comes_up_with_the_sample_and_ends_together(up: Up) -> None:
     assert not any(is_alive(child) for child in children)
 
 
-def test_when_one_ends_all_end_and_it_is_told_which(up: Up) -> None:
+def test_when_one_ends_all_end_and_its_name_is_printed(up: Up) -> None:
     up.wait_for(lambda: "Ctrl-C ends it" in up.printed)
     up.wait_for(lambda: len(up.children()) == 3)
     children = up.children()

@@ -56,9 +56,9 @@ def test_the_check_names_what_is_stale_and_writes_nothing(
     left_over.write_text("of a type that is no more")
 
     assert main(["--check"]) == 1
-    told = capsys.readouterr().err
-    assert "reference/aws/gone.md is stale" in told
-    assert "reference/aws/vpc.md is stale" in told
+    printed = capsys.readouterr().err
+    assert "reference/aws/gone.md is stale" in printed
+    assert "reference/aws/vpc.md is stale" in printed
     assert [path.name for path in tmp_path.rglob("*.md")] == ["gone.md"]
 
     assert main([]) == 0

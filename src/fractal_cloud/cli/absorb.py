@@ -65,7 +65,7 @@ def absorb(
     for line in [*left, *more]:
         warn(line)
     if not made:
-        raise CommandError(f"{file}: nothing could be written", advice="Change it by hand, as told above.")
+        raise CommandError(f"{file}: nothing could be written", advice="Change it by hand, as listed above.")
     _check(path, after, declared.document, made)
     _show(file, before, after)
     if dry_run:
@@ -73,7 +73,7 @@ def absorb(
     _write(path, after)
     say(f"{file} is changed, and nothing is deployed: review it, and deploy it with `fractal deploy {file}`.")
     if left or more:
-        raise CommandError("not everything could be written", advice="Change the rest by hand, as told above.")
+        raise CommandError("not everything could be written", advice="Change the rest by hand, as listed above.")
 
 
 def _drifted(live_system: str, component: str, found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -89,7 +89,7 @@ def _drifted(live_system: str, component: str, found: list[Mapping[str, Any]]) -
     if one["status"] != _OVERRIDE:
         raise CommandError(
             f"{component} is {one['status']}, not in override: the agent itself brings it to its declaration",
-            advice=f"`fractal glass {live_system} {component}` tells how to take it over first.",
+            advice=f"`fractal glass {live_system} {component}` prints how to take it over first.",
         )
     return [one] if _drift(one) else []
 

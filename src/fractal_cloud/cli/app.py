@@ -44,7 +44,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _program(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Declare cloud resources, keep them as declared, and let people take over any of them at any time."""

@@ -76,7 +76,7 @@ class Children:
         self._children.append(Child(name, process, log))
 
     def check(self) -> None:
-        """Raise ``Ended`` if this process was asked to end, or tell which child ended by itself."""
+        """Raise ``Ended`` if this process was asked to end, or say which child ended by itself."""
         if self.asked_to_end.is_set():
             raise Ended
         for child in self._children:
@@ -104,7 +104,7 @@ class Children:
             self.asked_to_end.wait(0.5)
 
     def _stop(self) -> None:
-        """End all children, the last started first to be told; whoever does not end in time is killed."""
+        """End all children, the last started first; whoever does not end in time is killed."""
         for child in reversed(self._children):
             if child.process.poll() is None:
                 child.process.terminate()

@@ -18,7 +18,7 @@ _TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
 _STREAM_TIMEOUT = httpx2.Timeout(5.0, read=45.0)
 _PAGE = 200
 _AGAIN = stamina.RetryingCaller(attempts=4, timeout=15.0, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1).on(Broken)
-# What the API tells programs to ask for, and what people type instead.
+# What the API asks of programs, and what people type instead.
 _LISTS = {"livesystems": "fractal status", "tokens": "fractal token list"}
 
 Json = Any
@@ -126,8 +126,8 @@ class ControlPlane:
         problem = _problem(answer)
         cause = str(problem.get("detail") or "the control plane cannot answer now")
         is_unsure = str(problem.get("type", "")).endswith(":unsure") and not is_read
-        looked = "See with `fractal status` whether it was done; deploying the same again does no harm."
-        return Broken(cause, advice=looked if is_unsure else "Nothing was changed: try again in a moment.")
+        advice = "See with `fractal status` whether it was done; deploying the same again does no harm."
+        return Broken(cause, advice=advice if is_unsure else "Nothing was changed: try again in a moment.")
 
     def _refusal(self, answer: httpx2.Response) -> CommandError:
         problem = _problem(answer)
@@ -139,7 +139,7 @@ class ControlPlane:
             )
         if answer.status_code == httpx2.codes.FORBIDDEN:
             return CommandError(cause, advice="Use a token of another role: `fractal token create --role …` makes one.")
-        details = [_fault_text(fault) for fault in problem.get("errors") or []]
+        details = [_error_text(error) for error in problem.get("errors") or []]
         if details:
             return CommandError(cause, details=details, advice="Correct it and try again; nothing of it was stored.")
         said, _, route = cause.partition(": GET /")
@@ -169,10 +169,10 @@ def _problem(answer: httpx2.Response) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"title": f"HTTP {answer.status_code}"}
 
 
-def _fault_text(fault: object) -> str:
-    if isinstance(fault, dict):
-        return ": ".join(str(fault[key]) for key in ("path", "message") if fault.get(key))
-    return str(fault)
+def _error_text(error: object) -> str:
+    if isinstance(error, dict):
+        return ": ".join(str(error[key]) for key in ("path", "message") if error.get(key))
+    return str(error)
 
 
 def connect(url: str, token: str) -> ControlPlane:

@@ -44,13 +44,13 @@ _SUMMARY = {
     "drop": "to drop",
     "leave": "left alone",
     "fail": "that would fail",
-    "unknown": "nobody can tell",
+    "unknown": "unknown",
     "nothing": "as declared",
 }
 _VERDICTS = {
     "Completed": ("The deploy would complete.", "green"),
     "Failed": ("The deploy would fail:", "bold red"),
-    "Unknown": ("Whether the deploy would complete cannot be told: not every agent has answered.", "bold red"),
+    "Unknown": ("Whether the deploy would complete is unknown: not every agent has answered.", "bold red"),
 }
 
 
@@ -94,8 +94,8 @@ def show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
         rows.append((plain(f"{mark} {action}", style), item["componentId"], "\n".join(_plan_lines(item))))
     out = console()
     out.print(table(("action", "component", "what and why"), rows, live_system_id))
-    told = [f"{counts[action]} {words}" for action, words in _SUMMARY.items() if action in counts]
-    out.print(plain(", ".join(told) or "nothing is declared"))
+    parts = [f"{counts[action]} {words}" for action, words in _SUMMARY.items() if action in counts]
+    out.print(plain(", ".join(parts) or "nothing is declared"))
     for warning in made.get("warnings") or []:
         warn(warning)
     words, style = _VERDICTS[str(made["verdict"])]
@@ -123,12 +123,12 @@ def _link_lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for link in links:
         if link["action"] == "nothing" and not link["waits"]:
             continue
-        told = [f"link to {link['target']}: {link['action'] if link['action'] != 'nothing' else 'as it is'}"]
+        lines = [f"link to {link['target']}: {link['action'] if link['action'] != 'nothing' else 'as it is'}"]
         for name, change in link["changes"].items():
             both = {"add": (change["declared"],), "remove": (change["actual"],)}
             values = both.get(link["action"], (change["actual"], change["declared"]))
-            told.append(f"{name}: {' → '.join(map(compact, values))}")
-        yield ", ".join(told) + (f"; waits: {link['waits']}" if link["waits"] else "")
+            lines.append(f"{name}: {' → '.join(map(compact, values))}")
+        yield ", ".join(lines) + (f"; waits: {link['waits']}" if link["waits"] else "")
 
 
 def deploy(

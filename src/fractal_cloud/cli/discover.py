@@ -23,19 +23,17 @@ class Written(StrEnum):
 
 
 def discover(
-    provider: Annotated[str, typer.Option("--provider", help="The cloud to look at, such as aws.")],
+    provider: Annotated[str, typer.Option("--provider", help="The cloud to read, such as aws.")],
     region: Annotated[
-        list[str] | None, typer.Option("--region", help="A region to look at; may be given several times.")
+        list[str] | None, typer.Option("--region", help="A region to read; may be given several times.")
     ] = None,
     namespace: Annotated[
         list[str] | None,
-        typer.Option("--namespace", help="A namespace of a cluster to look at; may be given several times."),
+        typer.Option("--namespace", help="A namespace of a cluster to read; may be given several times."),
     ] = None,
     location: Annotated[
         list[str] | None,
-        typer.Option(
-            "--location", help="A location to look at, where a cloud calls it so; may be given several times."
-        ),
+        typer.Option("--location", help="A location to read, where a cloud calls it so; may be given several times."),
     ] = None,
     kind: Annotated[
         list[str] | None,

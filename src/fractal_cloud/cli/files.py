@@ -82,7 +82,7 @@ def _from_python(path: Path, text: str) -> Iterator[tuple[str, object]]:
             exec(compile(text, str(path), "exec"), namespace)  # noqa: S102 - a declaration in Python is a program
         except SyntaxError as error:
             raise _refused(f"{error.filename}:{error.lineno}: {error.msg}") from None
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's program: all is told
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's program: every error is shown
             raise _failed(path, error) from None
     seen: list[LiveSystem] = []
     for name, value in namespace.items():
@@ -111,7 +111,7 @@ def _failed(path: Path, error: BaseException) -> CommandError:
     if isinstance(error, DeclarationError):
         return CommandError(
             f"{where}: the declaration is refused",
-            details=[str(fault) for fault in error.faults],
+            details=[str(each) for each in error.faults],
             code=Exit.USAGE,
         )
     return _refused(f"{where}: {type(error).__name__}: {error}")

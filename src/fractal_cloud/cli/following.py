@@ -11,8 +11,8 @@ from fractal_cloud.cli.client import ControlPlane
 from fractal_cloud.cli.errors import Unreachable
 from fractal_cloud.cli.output import warn
 
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
+FIRST_BACKOFF = 0.2
+LONGEST_BACKOFF = 5.0
 
 
 def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
@@ -24,12 +24,12 @@ def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
     stamina.instrumentation.set_on_retry_hooks(())
     while True:
         for attempt in stamina.retry_context(
-            on=_telling_once(),
+            on=_warning_once(),
             attempts=None,
             timeout=None,
-            wait_initial=FIRST_PAUSE,
-            wait_max=LONGEST_PAUSE,
-            wait_jitter=FIRST_PAUSE,
+            wait_initial=FIRST_BACKOFF,
+            wait_max=LONGEST_BACKOFF,
+            wait_jitter=FIRST_BACKOFF,
         ):
             with attempt:
                 for event in _until_it_ends(control, path, seen):
@@ -52,17 +52,17 @@ def _until_it_ends(control: ControlPlane, path: str, seen: int) -> Iterator[Any]
         raise Unreachable(f"the control plane at {control.url} ended the stream")
 
 
-def _telling_once() -> Callable[[Exception], bool]:
+def _warning_once() -> Callable[[Exception], bool]:
     """Whether an error is worth another try; that there was one is said once, however many tries follow."""
-    told = False
+    warned = False
 
     def is_worth_another_try(error: Exception) -> bool:
-        nonlocal told
+        nonlocal warned
         if not isinstance(error, Unreachable):
             return False
-        if not told:
+        if not warned:
             warn(f"{error.cause}: following on as soon as it answers again")
-            told = True
+            warned = True
         return True
 
     return is_worth_another_try

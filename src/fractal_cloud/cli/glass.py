@@ -80,7 +80,7 @@ def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) ->
     elif component in answer.get("tagsFrozen", ()):
         _show_remembered(component, broken=broken)
     elif broken:
-        say(f"{component}: asked for; the agent now removes managed-by, and then keeps its hands off.")
+        say(f"{component}: asked for; the agent now removes managed-by, and then reads it and changes nothing.")
     else:
         say(f"{component}: asked for; the agent now takes it back and makes it as declared.")
 
@@ -91,7 +91,7 @@ def _show_remembered(component: str, *, broken: bool) -> None:
     if broken:
         say(
             f"{component}: asked for; its tags are frozen, so the control plane remembers it: "
-            "nothing is written to the cloud, and the agent keeps its hands off."
+            "nothing is written to the cloud, and the agent reads it and changes nothing."
         )
     else:
         say(f"{component}: asked for; the agent now makes it as declared, and then manages it again.")
@@ -104,7 +104,7 @@ def _show_commands(found: Mapping[str, Any], output: Output) -> None:
         emit(found, output)
         return
     for title, key in (
-        ("Break the glass: after this the agent keeps its hands off", "break"),
+        ("Break the glass: after this the agent reads it and changes nothing", "break"),
         ("Re-adopt: after this the agent makes it as declared", "readopt"),
     ):
         console().print(plain(title, "bold"))

@@ -1,6 +1,6 @@
 """How a child ends with its parent, however the parent ends: a pipe that nobody writes to, closed by the system.
 
-The parent holds the only writing end. When it is gone, reading ends, and the child ends itself as if told to.
+The parent holds the only writing end. When it is gone, reading ends, and the child ends itself as if it got a signal.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ LockSeconds = Annotated[
 CycleSeconds = Annotated[
     float,
     Option(
-        "--cycle-seconds", envvar="FRACTAL_CYCLE_SECONDS", min=0.01, help="Seconds between two looks at the clouds."
+        "--cycle-seconds", envvar="FRACTAL_CYCLE_SECONDS", min=0.01, help="Seconds between two reads of the clouds."
     ),
 ]
 Concurrency = Annotated[
@@ -130,7 +130,7 @@ SweepBudget = Annotated[
         "--sweep-budget",
         envvar="FRACTAL_SWEEP_BUDGET",
         min=0,
-        help="Calls per service and cycle for settings that a cloud tells only one by one.",
+        help="Calls per service and cycle for settings that a cloud returns only one by one.",
     ),
 ]
 SetbackCycles = Annotated[

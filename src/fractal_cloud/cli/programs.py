@@ -160,7 +160,7 @@ def agent(
     try:
         run(settings)
     except RegistrationError as error:
-        raise CommandError(str(error), advice="Mend the package that has this type, or take it off.") from None
+        raise CommandError(str(error), advice="Fix the package that has this type, or uninstall it.") from None
 
 
 @agent_app.command("policy")

@@ -113,7 +113,7 @@ def confirm(live_system: LiveSystemId, yes: Yes = False, url: Url = DEFAULT_URL,
         show_plan(live_system, plan)
         if plan["fingerprint"] is None:
             raise CommandError(
-                f"nobody can tell what would become of {', '.join(plan['unknown'])}, so nothing was confirmed",
+                f"it is not known what would become of {', '.join(plan['unknown'])}, so nothing was confirmed",
                 advice="Start their agents (`fractal restored confirm-tokens` lets them in), or deploy it again.",
             )
         if not yes:

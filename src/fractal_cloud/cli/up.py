@@ -253,8 +253,8 @@ def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
             typer.echo(f"{error.cause}: `{_program()} status {_SAMPLE}` shows why")
             return
     counts = Counter(str(component.get("status")) for _, component in components_of(found))
-    told = ", ".join(f"{count} {word}" for word, count in counts.items())
-    typer.echo(f"The LiveSystem {_SAMPLE!r} is deployed: {told}.")
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items())
+    typer.echo(f"The LiveSystem {_SAMPLE!r} is deployed: {summary}.")
 
 
 def _greet(plan: _Plan) -> None:

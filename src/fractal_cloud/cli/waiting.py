@@ -113,8 +113,8 @@ def _judge(mutations: Sequence[Mutation], timeout: float) -> None:
     for mutation in mutations:
         for name in mutation.get("heldByOverride") or []:
             console().print(plain(f"{name} is in manual override: it was left as it is", "yellow"), soft_wrap=True)
-        for told in mutation.get("linksWaiting") or []:
-            console().print(plain(f"waits: {told}", "yellow"), soft_wrap=True)
+        for link in mutation.get("linksWaiting") or []:
+            console().print(plain(f"waits: {link}", "yellow"), soft_wrap=True)
     bad = [mutation for mutation in mutations if mutation["status"] != "Completed"]
     if not bad:
         return

@@ -150,8 +150,8 @@ class _Drafting:
         facts = seen.offer.facts()
         required = {"name", *facts.parameter_schema.get("required", ())}
         check = ParameterCheck(facts)
-        while faults := [*check.errors(component_id, parameters), *plain_data_errors(parameters)]:
-            path, message = faults[0]
+        while errors := [*check.errors(component_id, parameters), *plain_data_errors(parameters)]:
+            path, message = errors[0]
             name = str(path[0]) if path else ""
             if name in required or name not in parameters:
                 raise _Unfit(f"{name} {message}".strip())
@@ -185,7 +185,7 @@ def _about(seen: Seen, live_system_id: str) -> list[str]:
     elif tags.owner is not None:
         notes.append("fractal-cloud-owner is this LiveSystem")
     elif tags.other_manager is not None:
-        notes.append(f"managed-by is {tags.other_manager!r}: hands off until that tag is gone")
+        notes.append(f"managed-by is {tags.other_manager!r}: Fractal changes nothing here until that tag is gone")
     return notes
 
 

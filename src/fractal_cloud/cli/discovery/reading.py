@@ -1,4 +1,4 @@
-"""Looking at a cloud with the operator's own credentials, without a declaration: everything of some types, in full."""
+"""Reads a cloud with the operator's own credentials, without a declaration: everything of some types, in full."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Survey:
-    """What a look at some places showed: resources, and errors where a type could not be read to its end."""
+    """What reading some places showed: resources, and errors where a type could not be read to its end."""
 
     seen: list[Seen] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)

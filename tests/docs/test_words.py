@@ -1,0 +1,45 @@
+"""The words of the code, its messages and its documentation are those of the field: a private language stays out."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from scripts.words import Place, places
+
+# Folders and files without a private word. One that gets there is added, and never leaves the list.
+CLEAN = [
+    "README.md",
+    "Makefile",
+    "CHANGELOG.md",
+    "deploy",
+    "scripts",
+    "src/fractal_cloud/api_management",
+    "src/fractal_cloud/cli",
+    "src/fractal_cloud/custom_workloads",
+    "src/fractal_cloud/network_and_compute",
+    "src/fractal_cloud/storage",
+    "src/fractal_sandbox/aws",
+    "tests/benchmarks",
+    "tests/cli",
+    "tests/docs",
+    "tests/everywhere",
+    "tests/realms",
+]
+
+
+@cache
+def everywhere() -> tuple[Place, ...]:
+    """Every private word of the tree, found once."""
+    return tuple(places(["."]))
+
+
+@pytest.mark.parametrize("folder", CLEAN)
+def test_names_messages_and_pages_say_what_the_field_says(folder: str) -> None:
+    found = [
+        f"{place.path}:{place.line}: {place.word!r}: say {place.instead}"
+        for place in everywhere()
+        if place.path == folder or place.path.startswith(f"{folder}/")
+    ]
+    assert not found, "\n".join(found)
