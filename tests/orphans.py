@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from fractal_sandbox.owned import Owned
+from fractal_sandbox.owned_resources import Owned
 
 _STAYS = ("left in the cloud", "left, not confirmed", "reference dropped")
 

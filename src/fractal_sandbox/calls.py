@@ -1,6 +1,6 @@
 """What was asked of a sandbox cloud, by whom, and how it was answered.
 
-One neutral shape for all clouds: tests count calls by it, knobs filter by it, the monitor judges by it. How a call is
+One neutral shape for all clouds: tests count calls by it, knobs filter by it, the monitor checks it. How a call is
 read from a vendor's wire format does not belong here, nor what it does to a resource.
 """
 
@@ -81,7 +81,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A call with its answer: `status` is the HTTP status, 0 where the connection was cut; `effect` tells whether the
+    """A call with its answer: `status` is the HTTP status, 0 where the connection was cut; `effect` says whether the
     call reached the cloud and was accepted by it, whatever answer the client then got."""
 
     call: Call

@@ -77,7 +77,7 @@ class Authority:
 
 @cache
 def authority() -> Authority:
-    """The one of this process: what its clouds tell their clients to trust is what its ports answer with."""
+    """The one of this process: what its clouds name to clients as trusted is what its ports answer with."""
     return Authority()
 
 

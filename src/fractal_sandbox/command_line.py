@@ -5,8 +5,8 @@ Servers are loaded only when they are started: asking for settings is quick.
 
 from __future__ import annotations
 
-from fractal_sandbox.env import agent_env, sandbox_env, without_real_clouds
-from fractal_sandbox.mounts import Mount, mounts
+from fractal_sandbox.environment import agent_env, sandbox_env, without_real_clouds
+from fractal_sandbox.registry import Mount, mounts
 
 __all__ = ["agent_env", "clouds", "sandbox_env", "serve", "without_real_clouds"]
 

@@ -4,7 +4,7 @@ For every writing call of the agent it compares two moments: the agent's last re
 the write, under one lock with the write itself. Forbidden already at the read: a violation, a fault of the agent.
 Forbidden only since: a lost race. It knows resources only by reference and by their tags; how a vendor's call maps to
 them, the cloud says. A call that the cloud cannot map is a violation too, whatever becomes of it: the monitor fails
-closed. What is forbidden is decided in `judging.py`.
+closed. What is forbidden is decided in `monitor_rules.py`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Creation:
 class Monitor:
     """Keeps what the agents have seen, and what it found. A cloud calls it under the lock of its dispatch.
 
-    Several agents on one key tell themselves apart by an `agent/…` token; what one read, another has not seen.
+    Several agents on one key are distinguished by an `agent/…` token; what one read, another has not seen.
     """
 
     def __init__(self) -> None:
@@ -144,14 +144,14 @@ class Monitor:
         with self._lock:
             self._listed[(_reader(call), kind, call.region)] = dict(names)
 
-    def judge(self, call: Call, touches: list[Touch], creation: Creation | None = None) -> list[Finding]:
+    def check(self, call: Call, touches: list[Touch], creation: Creation | None = None) -> list[Finding]:
         """Record the violations of a call that is about to be carried out; return the races it is about to lose."""
         with self._lock:
             if not call.origin.live_system or not call.origin.component:
                 text = "the user agent of a writing call names no LiveSystem or no component"
                 return self._settle([Finding("violation", "C7", text, call, "", None, None)])
-            findings = [self._judge_touch(call, touch) for touch in touches]
-            findings += [] if creation is None else [self._judge_tags(call, creation), self._judge_name(call, creation)]
+            findings = [self._check_touch(call, touch) for touch in touches]
+            findings += [] if creation is None else [self._check_tags(call, creation), self._check_name(call, creation)]
             return self._settle([finding for finding in findings if finding is not None])
 
     def unclassified(self, call: Call, why: str) -> None:
@@ -170,10 +170,10 @@ class Monitor:
         self._findings += [finding for finding in findings if finding.kind == "violation"]
         return [finding for finding in findings if finding.kind == "lost-race"]
 
-    def _judge_touch(self, call: Call, touch: Touch) -> Finding | None:
+    def _check_touch(self, call: Call, touch: Touch) -> Finding | None:
         seen = self._seen.get((_reader(call), touch.resource))
         if touch.by_mark:
-            return self._judge_mark(call, touch, seen)
+            return self._check_mark(call, touch, seen)
         if seen is not None:
             broken = forbidden(touch.meant or touch.change, seen, call.origin)
             if broken is not None:
@@ -186,21 +186,21 @@ class Monitor:
         kind: FindingKind = "violation" if seen is None else "lost-race"
         return Finding(kind, broken.rule, broken.text, call, touch.resource, touch.tags, seen)
 
-    def _judge_mark(self, call: Call, touch: Touch, seen: Mapping[str, str] | None) -> Finding | None:
+    def _check_mark(self, call: Call, touch: Touch, seen: Mapping[str, str] | None) -> Finding | None:
         """By the mark at this instant alone: marks are written once, so that there is no race about them to lose."""
         broken = forbidden_in_link(touch.tags, call.origin)
         if broken is None:
             return None
         return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
 
-    def _judge_tags(self, call: Call, creation: Creation) -> Finding | None:
-        judge = forbidden_in_link if creation.by_mark else forbidden_creation
-        broken = judge(creation.tags, call.origin)
+    def _check_tags(self, call: Call, creation: Creation) -> Finding | None:
+        rule = forbidden_in_link if creation.by_mark else forbidden_creation
+        broken = rule(creation.tags, call.origin)
         if broken is None or (creation.is_bare and not creation.tags):
             return None
         return Finding("violation", broken.rule, broken.text, call, creation.kind, creation.tags, None)
 
-    def _judge_name(self, call: Call, creation: Creation) -> Finding | None:
+    def _check_name(self, call: Call, creation: Creation) -> Finding | None:
         if not creation.twins:
             return None
         visible = self._listed.get((_reader(call), creation.kind, creation.region))

@@ -1,7 +1,7 @@
 """What the protocol forbids: purely computational, from one change and the tags of one resource at one moment.
 
-Written from SPEC alone and on purpose not sharing a line with the agent's own rules: a judge who reads from the same
-page as the accused finds nothing. No memory, no clock, no cloud.
+Written from SPEC alone, and on purpose not sharing a line with the agent's own rules: a monitor that shares the
+agent's code shares its mistakes. No memory, no clock, no cloud.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def is_signed_with(request: Request, secret: str, region: str) -> bool:
     from botocore.credentials import Credentials
 
     found = _PARTS.fullmatch(request.headers.get("authorization", ""))
-    told = request.headers.get("x-amz-content-sha256", "")
-    if found is None or told not in (_UNSIGNED, hashlib.sha256(request.body).hexdigest()):
+    digest = request.headers.get("x-amz-content-sha256", "")
+    if found is None or digest not in (_UNSIGNED, hashlib.sha256(request.body).hexdigest()):
         return False
     signed = {name: request.headers.get(name, "") for name in found[3].split(";")}
     if not {"host", "x-amz-date", "x-amz-content-sha256"} <= signed.keys():
@@ -42,10 +42,10 @@ def is_signed_with(request: Request, secret: str, region: str) -> bool:
     parts = urlsplit(request.base)
     asked = AWSRequest(request.method, f"{parts.scheme}://{parts.netloc}{request.target}", headers=signed)
     asked.context["timestamp"] = signed["x-amz-date"]
-    judge = S3SigV4Auth(Credentials(found[1], secret), "s3", region)
-    if judge.credential_scope(asked) != found[2]:
+    signer = S3SigV4Auth(Credentials(found[1], secret), "s3", region)
+    if signer.credential_scope(asked) != found[2]:
         return False
-    right = judge.signature(judge.string_to_sign(asked, judge.canonical_request(asked)), asked)
+    right = signer.signature(signer.string_to_sign(asked, signer.canonical_request(asked)), asked)
     return secrets.compare_digest(str(right), found[4])
 
 

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from fractal_sandbox.certificates import Authority, authority
-from fractal_sandbox.control import PREFIX, Cloud, ControlSurface
-from fractal_sandbox.mounts import mounts
-from fractal_sandbox.owned import Owned
-from fractal_sandbox.wire import Environ, HttpServer, StartResponse
+from fractal_sandbox.control_api import PREFIX, Cloud, ControlSurface
+from fractal_sandbox.http_server import Environ, HttpServer, StartResponse
+from fractal_sandbox.owned_resources import Owned
+from fractal_sandbox.registry import mounts
 
 __all__ = ["Sandbox", "main"]
 
@@ -145,7 +145,7 @@ class _Router:
 
 
 def main(host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
-    """Serve until the process is told to end (SIGINT or SIGTERM); `fractal sandbox` calls this."""
+    """Serve until SIGINT or SIGTERM; `fractal sandbox` calls this."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

@@ -21,7 +21,7 @@ import httpx2 as httpx
 from sqlalchemy import Engine, create_engine, text
 
 from fractal_sandbox import agent_env
-from fractal_sandbox.owned import Owned
+from fractal_sandbox.owned_resources import Owned
 from tests import postgres
 from tests.chaos.processes import Command, Fractal, Keeper, Nursery, Program, wait_until
 from tests.chaos.proxy import FAIR, Network, Proxy

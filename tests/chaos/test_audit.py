@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from fractal_sandbox.owned import Owned
+from fractal_sandbox.owned_resources import Owned
 from tests.chaos.audit import Auditor
 from tests.chaos.declared import KINDS, Seen
 from tests.chaos.people import Owner, People, Thing

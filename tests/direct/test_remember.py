@@ -90,10 +90,10 @@ def test_what_cannot_be_read_stays_as_it_was_but_for_the_message() -> None:
 @pytest.mark.rule("S24")
 def test_what_could_not_be_judged_is_failed_and_all_else_stays() -> None:
     known = replace(BEFORE, links=LINKED)
-    unjudged = judged(NONE, Status.FAILED, rule="S24", message="its offer failed")
+    unmonitored = judged(NONE, Status.FAILED, rule="S24", message="its offer failed")
     expected = replace(known, status=Status.FAILED, message="its offer failed; link to 'db': no key")
-    assert remember(tracked(known), seen(), unjudged) == expected
-    hands_off = remember(tracked(known), seen(), replace(unjudged, status=None))
+    assert remember(tracked(known), seen(), unmonitored) == expected
+    hands_off = remember(tracked(known), seen(), replace(unmonitored, status=None))
     assert hands_off.status is Status.INSTANTIATING
 
 

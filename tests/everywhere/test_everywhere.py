@@ -11,7 +11,7 @@ import pytest
 from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox, agent_env
-from fractal_sandbox.mounts import mounts
+from fractal_sandbox.registry import mounts
 from tests.world import World
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "everywhere.py"

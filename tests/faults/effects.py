@@ -15,7 +15,7 @@ import pytest
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.model.wire import Report, Reported
 from fractal_cloud.offers.aws.cloud import AwsSession, is_read
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from tests import library_caches
 
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from fractal_sandbox import Sandbox
-from fractal_sandbox.databases import REAL_POSTGRES
+from fractal_sandbox.real_postgres import REAL_POSTGRES
 from tests import postgres
 from tests.linking.two_clouds import TwoClouds, two_clouds
 

@@ -13,7 +13,7 @@ import pytest
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.database_roles import dsn_setting
 from fractal_sandbox import Sandbox
-from fractal_sandbox.databases import REAL_POSTGRES
+from fractal_sandbox.real_postgres import REAL_POSTGRES
 from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster
 from tests.linking.two_clouds import workload
 from tests.offers.azure.examples import EXAMPLES

@@ -11,8 +11,8 @@ from typing import Any
 
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.watchdog import Watchdog
-from fractal_sandbox.knobs import Knobs
-from fractal_sandbox.settings import Hang
+from fractal_sandbox.fault_injection import Knobs
+from fractal_sandbox.fault_settings import Hang
 
 CALL_SECONDS = 0.02
 """How often a watchdog looks at its clock, and by how much that passes at once."""

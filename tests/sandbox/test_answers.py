@@ -10,12 +10,12 @@ import pytest
 
 from fractal_sandbox import Sandbox
 from fractal_sandbox.calls import Call, Origin
+from fractal_sandbox.fault_injection import Knobs
+from fractal_sandbox.fault_settings import Settings
 from fractal_sandbox.hetzner import PATH as HETZNER
 from fractal_sandbox.hetzner import PERSON_TOKEN
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.http_server import ConnectionCut
 from fractal_sandbox.kubernetes import CLUSTERS
-from fractal_sandbox.settings import Settings
-from fractal_sandbox.wire import ConnectionCut
 from tests.sandbox.conftest import Tools
 from tests.sandbox.making import make_vpc, vpc_ids
 

@@ -164,10 +164,10 @@ def test_every_writing_route_says_what_it_writes_or_why_it_writes_nothing(sandbo
             assert len(route.read.split()) > 1, f"{about} says no reason"
         elif route.kind != ANY:
             assert route.kind in kinds, f"{about} writes {route.kind!r}, which is no kind of {name}"
-            assert not kinds[route.kind].unjudged, f"{about} writes {route.kind!r}, which nobody judges"
+            assert not kinds[route.kind].unmonitored, f"{about} writes {route.kind!r}, which nobody judges"
     for kind in kinds.values():
-        if kind.unjudged:
-            assert len(kind.unjudged.split()) > 3, f"{kind.name} is not judged, and no reason is given"
+        if kind.unmonitored:
+            assert len(kind.unmonitored.split()) > 3, f"{kind.name} is not judged, and no reason is given"
 
 
 def test_a_route_without_an_effect_cannot_be_made() -> None:
@@ -384,7 +384,7 @@ def test_an_object_of_a_link_is_that_links_alone(sandbox: Sandbox) -> None:
 def test_what_was_done_in_a_cluster_that_is_gone_is_still_known(sandbox: Sandbox, person: Tools) -> None:
     make_eks(person, "kube")
     ((key, cluster),) = sandbox.clusters.all().items()
-    cluster._watching.judge_unknown({"REQUEST_METHOD": "DELETE", "QUERY_STRING": ""}, "/api/v1/nodes/x", "agent")
+    cluster._watching.report_unknown({"REQUEST_METHOD": "DELETE", "QUERY_STRING": ""}, "/api/v1/nodes/x", "agent")
     sandbox.clusters.close(key)
     assert [one.rule for one in sandbox.clusters.monitor.violations] == [UNCLASSIFIED]
     assert len(sandbox.clusters.monitor.as_json()["violations"]) == 1

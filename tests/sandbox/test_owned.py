@@ -16,7 +16,7 @@ from fractal_sandbox.aws import PERSON_ACCESS_KEY
 from fractal_sandbox.azure import LOCATION
 from fractal_sandbox.gcp import PROJECT
 from fractal_sandbox.kubernetes.kinds import NAMESPACE
-from fractal_sandbox.owned import Owned
+from fractal_sandbox.owned_resources import Owned
 from fractal_sandbox.vsphere.simulator import why_not
 from tests.offers.aruba.person import VPCS, ArubaPerson
 from tests.offers.azure.person import AzurePerson

@@ -20,7 +20,7 @@ import pytest
 
 from fractal_sandbox import Sandbox, agent_env, sandbox_env, without_real_clouds
 from fractal_sandbox.aws import AGENT_ACCESS_KEY, PERSON_ACCESS_KEY
-from fractal_sandbox.mounts import mounts
+from fractal_sandbox.registry import mounts
 from tests.sandbox.conftest import Tools, agent_tools, http
 
 SERVE = "from fractal_sandbox.server import main; main('127.0.0.1', 0)"

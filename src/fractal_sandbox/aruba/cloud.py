@@ -66,7 +66,7 @@ class ArubaCloud(RestCloud):
     def begin(self, draft: Draft) -> None:
         for name, project in PROJECTS.items():
             draft.put(PROJECT.name, project, {"id": project, "name": name, "scope": "", "default": name == "team"})
-            for path, kind in servers.STANDING.values():
+            for path, kind in servers.PRESENT_FROM_THE_START.values():
                 draft.put(kind.name, *_given(project, path, kind))
 
     def page_of(self, request: Request) -> int:

@@ -10,7 +10,7 @@ from fractal_sandbox.aruba import forms
 from fractal_sandbox.aruba.collection import Collection, existing, find_by_uri
 from fractal_sandbox.aruba.networks import CLUSTER, SUBNET, VPC
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.clusters import CLUSTERS, address, kubeconfig
+from fractal_sandbox.managed_clusters import CLUSTERS, address, kubeconfig
 from fractal_sandbox.rest import Body, Draft, Reply, Request
 
 __all__ = ["COLLECTIONS", "DOWNLOAD", "download"]

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from fractal_sandbox.aruba import forms
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
 __all__ = ["PROJECT", "Collection", "existing", "find_by_uri"]
 
-PROJECT: Final = forms.plain("project", unjudged="there from the start: no call here writes one")
+PROJECT: Final = forms.plain("project", unmonitored="there from the start: no call here writes one")
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
 Change: TypeAlias = Callable[[Body, Body], None]
@@ -161,17 +161,17 @@ class Collection:
         body["properties"] = {self.answered.get(name, name): value for name, value in made.items()}
         return Reply(201, self.shown(draft, draft.put(self.kind.name, resource_id, body)))
 
-    def standing(self, request: Request, draft: Draft) -> Body:
-        """What a write is about; raises while the cloud is at work on it."""
+    def writable(self, request: Request, draft: Draft) -> Body:
+        """Return the resource that a write is about; raises while the cloud is at work on it."""
         self._inside(request, draft)
         body = existing(draft, self.kind.name, request.words["id"])
         phase = draft.phase(self.kind.name, body["id"])
         if phase is not None:
-            raise forms.in_use(f"The resource is {self.kind.looks(body, phase)['state']}.")
+            raise forms.in_use(f"The resource is {self.kind.in_phase(body, phase)['state']}.")
         return body
 
     def _update(self, request: Request, draft: Draft) -> Reply:
-        body = self.standing(request, draft)
+        body = self.writable(request, draft)
         given, metadata = _read(request)
         if _location(metadata) != body["location"]:
             raise forms.invalid("Location", "cannot be changed")
@@ -198,7 +198,7 @@ class Collection:
         return after
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
-        body = self.standing(request, draft)
+        body = self.writable(request, draft)
         if self.linked(draft, body):
             raise forms.in_use(f"The {self.kind.name} is in use by linked resources.")
         self.gone(draft, body, request.query)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from fractal_sandbox.calls import Origin
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Kind, Phase, Place, Refused, Reply, Request
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "checked_tags",
     "in_use",
     "invalid",
-    "judged_tags",
     "kind",
     "known_owners",
+    "monitored_tags",
     "new_id",
     "not_found",
     "page",
@@ -46,7 +46,7 @@ _PLAIN_OWNER: Final = "fc-owner-"
 _AT_WORK: Final[Mapping[Phase, str]] = {"creating": "InCreation", "updating": "Updating", "deleting": "Deleting"}
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     return {**body, "state": _AT_WORK[phase]}
 
 
@@ -55,8 +55,8 @@ def kind(name: str) -> Kind:
     return Kind(
         name,
         lambda body: Place(body["name"], body["scope"]),
-        judged_tags,
-        _looks,
+        monitored_tags,
+        _in_phase,
         passing=frozenset({"state", OWNERS}),
         replaces_tags=True,
     )
@@ -64,14 +64,14 @@ def kind(name: str) -> Kind:
 
 def plain(name: str, **more: Any) -> Kind:
     """A kind of what no offer is about; ``more`` says who speaks for it."""
-    return Kind(name, lambda body: Place(str(body["name"]), str(body["scope"])), looks=_looks, **more)
+    return Kind(name, lambda body: Place(str(body["name"]), str(body["scope"])), in_phase=_in_phase, **more)
 
 
 def new_id() -> str:
     return uuid4().hex[:24]
 
 
-def judged_tags(body: Body) -> Mapping[str, str]:
+def monitored_tags(body: Body) -> Mapping[str, str]:
     """The tags as the monitor knows them: the protocol's under its own names, whatever their spelling."""
     found: dict[str, str] = {}
     for tag in body["tags"]:
@@ -84,11 +84,11 @@ def judged_tags(body: Body) -> Mapping[str, str]:
 
 
 def known_owners(request: Request, tags: list[str], before: Mapping[str, str]) -> dict[str, str]:
-    """Who stands behind a hashed owner, as far as callers told it in their user agents."""
+    """Return who is behind a hashed owner, as far as the user agents of calls name them."""
     live_system = Origin.from_user_agent(request.headers.get("user-agent", "")).live_system
     digest = hashlib.sha256((live_system or "").encode()).digest()
-    told = {f"{_PLAIN_OWNER}{b32encode(digest).decode().lower()[:20]}": live_system or ""}
-    return {tag: owner for tag, owner in {**told, **before}.items() if tag in tags}
+    named = {f"{_PLAIN_OWNER}{b32encode(digest).decode().lower()[:20]}": live_system or ""}
+    return {tag: owner for tag, owner in {**named, **before}.items() if tag in tags}
 
 
 def checked_name(given: Any) -> str:
@@ -118,7 +118,7 @@ def _size(request: Request, knobs: Knobs) -> int:
 def page(
     request: Request, knobs: Knobs, items: list[Any], form: Callable[[Any], Any], show: Callable[[Any], None]
 ) -> Reply:
-    """One page of a list in the vendor's envelope; `show` is told what is on it."""
+    """One page of a list in the vendor's envelope; `show` is called with every item on it."""
     size, begin = _size(request, knobs), int(request.query.get("offset") or 0)
     here = items[begin : begin + size]
     for item in here:

@@ -20,7 +20,7 @@ RULE: Final = forms.plain(
 )
 CLUSTER: Final = forms.kind("kaas")
 SERVER: Final = forms.kind("cloud-server")
-ADDRESS: Final = forms.plain("elastic-ip", tags=forms.judged_tags, offered=False)
+ADDRESS: Final = forms.plain("elastic-ip", tags=forms.monitored_tags, offered=False)
 
 
 def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:

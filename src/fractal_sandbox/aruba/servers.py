@@ -14,16 +14,19 @@ from fractal_sandbox.aruba import forms
 from fractal_sandbox.aruba.collection import Collection, find_by_uri
 from fractal_sandbox.aruba.networks import ADDRESS, GROUP, SERVER, SUBNET, VPC
 from fractal_sandbox.aruba.storage import DISK, attached
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
-__all__ = ["COLLECTIONS", "KEY", "STANDING"]
+__all__ = ["COLLECTIONS", "KEY", "PRESENT_FROM_THE_START"]
 
-KEY: Final = forms.plain("key-pair", tags=forms.judged_tags, offered=False)
+KEY: Final = forms.plain("key-pair", tags=forms.monitored_tags, offered=False)
 CREATED_BY: Final = "1.1"
 FLAVORS: Final[Mapping[str, tuple[int, int]]] = {"CSO2A4": (2, 4), "CSO4A8": (4, 8)}
-STANDING: Final = {"keyPairs": ("Aruba.Compute/keyPairs", KEY), "elasticIps": ("Aruba.Network/elasticIps", ADDRESS)}
-"""What stands in every project from the start, by the collection it is in; each is called `given`."""
+PRESENT_FROM_THE_START: Final = {
+    "keyPairs": ("Aruba.Compute/keyPairs", KEY),
+    "elasticIps": ("Aruba.Network/elasticIps", ADDRESS),
+}
+"""What every project has from the start, by the collection it is in; each is called `given`."""
 _HIDDEN: Final = ("subnets", "securityGroups", "elasticIps", "dataVolumes")
 
 
@@ -141,13 +144,13 @@ class _Servers(Collection):
 
     def shown(self, draft: Draft, body: Body) -> Body:
         item = super().shown(draft, body)
-        told = body["properties"]
-        linked = [*told["subnets"], *told["securityGroups"], *told["elasticIps"], *attached(body)]
+        properties = body["properties"]
+        linked = [*properties["subnets"], *properties["securityGroups"], *properties["elasticIps"], *attached(body)]
         nets = [
             {"subnet": uri, "macAddress": f"02:00:00:00:00:{number:02x}", "ips": [f"10.0.{number}.4"]}
-            for number, uri in enumerate(told["subnets"])
+            for number, uri in enumerate(properties["subnets"])
         ]
-        kept = {name: value for name, value in told.items() if name not in _HIDDEN}
+        kept = {name: value for name, value in properties.items() if name not in _HIDDEN}
         links = [{"uri": uri, "strictCorrelation": False} for uri in linked]
         return {**item, "properties": {**kept, "networkInterfaces": nets, "linkedResources": links}}
 
@@ -158,7 +161,7 @@ class _Servers(Collection):
 
     def _acting(self, act: Act) -> Callable[[Request, Draft], Reply]:
         def handler(request: Request, draft: Draft) -> Reply:
-            body = self.standing(request, draft)
+            body = self.writable(request, draft)
             act(draft, body, request.json() or {})
             return Reply(202, self.shown(draft, draft.put(self.kind.name, body["id"], body)))
 
@@ -191,6 +194,6 @@ COLLECTIONS: Final = (
         gone=_with_its_disk,
         rests="Running",
     ),
-    Collection(KEY, STANDING["keyPairs"][0], "compute", "KeyPair", _make_part, linked=_users),
-    Collection(ADDRESS, STANDING["elasticIps"][0], "network", "ElasticIp", _make_part, rests="NotUsed"),
+    Collection(KEY, PRESENT_FROM_THE_START["keyPairs"][0], "compute", "KeyPair", _make_part, linked=_users),
+    Collection(ADDRESS, PRESENT_FROM_THE_START["elasticIps"][0], "network", "ElasticIp", _make_part, rests="NotUsed"),
 )

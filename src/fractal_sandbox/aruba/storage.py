@@ -13,7 +13,7 @@ from fractal_sandbox.rest import Body, Draft
 __all__ = ["COLLECTIONS", "DISK", "SNAPSHOT", "attached"]
 
 DISK: Final = forms.kind("block-storage")
-SNAPSHOT: Final = forms.plain("snapshot", tags=forms.judged_tags, offered=False)
+SNAPSHOT: Final = forms.plain("snapshot", tags=forms.monitored_tags, offered=False)
 _PERIODS: Final = ("Hour", "Month", "Year")
 
 
@@ -49,8 +49,8 @@ def _needed_by(draft: Draft, body: Body) -> list[str]:
 
 def attached(server: Body) -> list[str]:
     """The disks of a server, the one it boots from first."""
-    told = server["properties"]
-    return [told["bootVolume"]["uri"], *told["dataVolumes"]]
+    properties = server["properties"]
+    return [properties["bootVolume"]["uri"], *properties["dataVolumes"]]
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from fractal_sandbox.aws.speed import Moto, hurry
 from fractal_sandbox.aws.watching import Watching
 from fractal_sandbox.aws.writing import Writing
 from fractal_sandbox.calls import Call, CallLog, RecordedCall
-from fractal_sandbox.knobs import Interference, Knobs
+from fractal_sandbox.fault_injection import Interference, Knobs
+from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse
 from fractal_sandbox.monitor import Monitor
-from fractal_sandbox.owned import Owned, owned
-from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse
+from fractal_sandbox.owned_resources import Owned, owned
 
 __all__ = ["AwsCloud"]
 

@@ -15,7 +15,7 @@ from fractal_sandbox.aws.answer import Answer, AwsError
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref
 from fractal_sandbox.calls import Call
-from fractal_sandbox.knobs import Countdown, Knobs
+from fractal_sandbox.fault_injection import Countdown, Knobs
 from fractal_sandbox.monitor_rules import Change
 
 __all__ = ["Lifecycle", "PhaseName"]

@@ -24,7 +24,7 @@ from werkzeug.exceptions import HTTPException
 from fractal_sandbox.aws import AGENT_ACCESS_KEY, REGION
 from fractal_sandbox.aws.classifying import is_read
 from fractal_sandbox.calls import Call, Origin
-from fractal_sandbox.wire import Environ
+from fractal_sandbox.http_server import Environ
 
 __all__ = ["AwsRequest", "parse", "with_parameters"]
 

@@ -21,7 +21,7 @@ from fractal_sandbox.aws.moto_fixes import FixContext
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
 from fractal_sandbox.calls import Call
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_sandbox.monitor_rules import MANAGED_BY, OURS, PROTOCOL_KEYS
 
@@ -50,19 +50,19 @@ class Watching:
         why = unclassified(call)
         if why is not None:
             self._monitor.unclassified(call, why)
-            return self._monitor.judge(call, [])
+            return self._monitor.check(call, [])
         touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
-        return self._monitor.judge(call, touches, self._creation(call))
+        return self._monitor.check(call, touches, self._creation(call))
 
     def _check_by_mark(self, call: Call, effect: LinkEffect) -> list[Finding]:
         if effect.change is None:
             name = (effect.id, "")
             creation = Creation(effect.kind, call.region, name, effect.marks or {}, by_mark=True)
-            return self._monitor.judge(call, [], creation)
+            return self._monitor.check(call, [], creation)
         if effect.marks is None:
-            return self._monitor.judge(call, [])  # nothing is there that it could change
+            return self._monitor.check(call, [])  # nothing is there that it could change
         touch = Touch(str(effect), effect.change, effect.marks, by_mark=True)
-        return self._monitor.judge(call, [touch])
+        return self._monitor.check(call, [touch])
 
     def denial(self, call: Call) -> str | None:
         """Say why the access control refuses a call of the agent; None if it does not.

@@ -13,8 +13,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.files import written
-from fractal_sandbox.mounts import Mount
+from fractal_sandbox.config_files import written
+from fractal_sandbox.registry import Mount
 
 if TYPE_CHECKING:
     from fractal_sandbox.azure.cloud import AzureCloud

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractal_sandbox.azure.arm import merged, page, show, tags_of
 from fractal_sandbox.azure.kinds import ArmKind, group_of, the_kind
 from fractal_sandbox.azure.locks import refuse_if_locked
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request
 
 __all__ = ["GROUPS", "Across"]

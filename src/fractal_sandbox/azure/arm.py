@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from fractal_sandbox.azure.kinds import ArmKind, etag_name, group_of, name_of
 from fractal_sandbox.azure.locks import refuse_if_locked
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Refused, Reply, Request
 
 __all__ = ["Arm", "merged", "operation_id", "page", "resource_id", "show", "tags_of"]
@@ -206,8 +206,8 @@ class Arm:
     def _seen(self, request: Request, draft: Draft, body: Body) -> Body:
         seen = show(self.kind, draft, body)
         if request.query.get("statusOnly") == "true":
-            told = {key: seen[key] for key in ("id", "name", "type", "location")}
-            return {**told, "properties": {"instanceView": body.get("_instanceView")}}
+            summary = {key: seen[key] for key in ("id", "name", "type", "location")}
+            return {**summary, "properties": {"instanceView": body.get("_instanceView")}}
         for name in (request.query.get("$expand") or "").split(","):
             if f"_{name}" in body:
                 seen["properties"] = {**seen["properties"], name: body[f"_{name}"]}

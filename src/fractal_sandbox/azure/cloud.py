@@ -94,7 +94,7 @@ class AzureCloud(RestCloud):
         )
 
     def path_of(self, path: str) -> str:
-        """Resource Manager does not tell capitals apart, but for names, which are kept as they were given."""
+        """Resource Manager ignores case, but for names, which are kept as they were given."""
         return "/".join(_SPELLED.get(part.lower(), part) for part in path.split("/"))
 
     def routes(self) -> list[Route]:
@@ -216,7 +216,7 @@ class AzureCloud(RestCloud):
                 "user credential",
                 credential,
                 "name",
-                read="tells, and keeps nothing",
+                read="returns credentials, and keeps nothing",
             )
         )
         for plural, pattern in (

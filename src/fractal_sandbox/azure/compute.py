@@ -1,4 +1,4 @@
-"""Machines and disks: a machine makes its interface and its disk, and takes along what it was told to."""
+"""Machines and disks: a machine makes its interface and its disk, and takes along what its declaration says."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def _make_interfaces(draft: Draft, body: Body) -> None:
     profile = body["properties"].get("networkProfile") or {}
     made = []
     for configuration in profile.get("networkInterfaceConfigurations") or ():
-        told = configuration["properties"]
+        settings = configuration["properties"]
         interface_id = (
             f"{_group_path(body['id'])}/providers/Microsoft.Network/networkInterfaces/{configuration['name']}"
         )
         addresses = []
-        for number, one in enumerate(told["ipConfigurations"]):
+        for number, one in enumerate(settings["ipConfigurations"]):
             subnet_id = one["properties"]["subnet"]["id"]
             _subnet(draft, subnet_id)
             address = {"privateIPAddress": _address(draft, subnet_id), "primary": number == 0}
@@ -86,7 +86,7 @@ def _make_interfaces(draft: Draft, body: Body) -> None:
                 },
             },
         )
-        option = told.get("deleteOption", "Detach")
+        option = settings.get("deleteOption", "Detach")
         made.append({"id": interface_id, "properties": {"primary": True, "deleteOption": option}})
     given = profile.get("networkInterfaces") or []
     if not (made or given):

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from fractal_sandbox.azure import SUBSCRIPTION, TENANT
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.databases import REAL_POSTGRES
+from fractal_sandbox.real_postgres import REAL_POSTGRES
 from fractal_sandbox.rest import Draft, Refused, Reply, Request
 
 __all__ = [

@@ -44,9 +44,9 @@ no_rules = Rules()
 
 @dataclass(frozen=True)
 class ArmKind:
-    """One kind: `etag` names the field it is told in, where there is one; `deletes_guarded`: a deletion heeds it.
+    """One kind: `etag` names the field that holds it, where there is one; `deletes_guarded`: a deletion respects it.
 
-    `state` is the field of the properties that tells what Azure is doing. What `is_global` has one name in the world.
+    `state` is the field of the properties that says what Azure is doing. What `is_global` has one name in the world.
     `created`: with which status a creation is answered, about which the vendor's SDKs are strict.
     `answers`: what a creation is answered with. Storage accounts send nothing but where the result will be; database
     servers send their operation, also when they are changed; all others send the resource.
@@ -76,13 +76,13 @@ class ArmKind:
             name=self.plural,
             place=lambda body: Place(name_of(body["id"]).lower(), "" if self.is_global else group_of(body["id"])),
             tags=_neutral_tags,
-            looks=self._look,
+            in_phase=self._in_phase,
             passing=frozenset({self.etag} if self.etag else ()),
             goes_with=self.goes_with,
             carries_tags=True,
         )
 
-    def _look(self, body: Body, phase: Phase) -> Body:
+    def _in_phase(self, body: Body, phase: Phase) -> Body:
         state = self.states.get(phase, _STATES[phase])
         return {**body, "properties": {**body["properties"], self.state: state}}
 

@@ -122,13 +122,13 @@ def _complete_group(_: Draft, body: Body, before: Body | None) -> Body:
     seen: set[Any] = set()
     rules = []
     for rule in properties.get("securityRules") or []:
-        told = rule.get("properties") or {}
-        key = (told.get("direction"), told.get("priority"))
+        asked = rule.get("properties") or {}
+        key = (asked.get("direction"), asked.get("priority"))
         if None in key or key in seen:
             words = f"Security rule {rule.get('name')} has conflicting or missing priority or direction."
             raise Refused(400, "SecurityRuleConflict", words)
         seen.add(key)
-        rules.append({**rule, "id": f"{body['id']}/securityRules/{rule['name']}", "properties": _complete_rule(told)})
+        rules.append({**rule, "id": f"{body['id']}/securityRules/{rule['name']}", "properties": _complete_rule(asked)})
     properties["securityRules"] = rules
     return body
 

@@ -13,7 +13,7 @@ from fractal_sandbox.azure import identity
 from fractal_sandbox.azure.arm import Arm
 from fractal_sandbox.azure.kinds import ArmKind, Rules, group_of, name_of
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.clusters import CLUSTERS, address, kubeconfig
+from fractal_sandbox.managed_clusters import CLUSTERS, address, kubeconfig
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request
 
 __all__ = ["CHILDREN", "SERVICE_KINDS", "delete_child", "list_children", "put_child", "user_credential"]

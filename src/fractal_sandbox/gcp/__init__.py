@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.files import written
-from fractal_sandbox.mounts import Mount
+from fractal_sandbox.config_files import written
+from fractal_sandbox.registry import Mount
 
 if TYPE_CHECKING:
     from fractal_sandbox.gcp.cloud import GcpCloud
@@ -50,10 +50,10 @@ def credentials(url: str, token_file: Path) -> str:
 
 def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
     """What points gcloud and the agent here: files, so there is nothing without a folder. Google's libraries find their
-    credentials by it; their clients are told the address.
+    credentials by it; their clients are given the address.
 
-    gcloud puts the region before the host of Cloud Run, which no name server knows: so it is told to send everything
-    through the sandbox as its proxy.
+    gcloud puts the region before the host of Cloud Run, which no name server knows: so it is configured to send
+    everything through the sandbox as its proxy.
     """
     if folder is None:
         return {}

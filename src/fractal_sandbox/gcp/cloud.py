@@ -30,7 +30,7 @@ _PLACE = re.compile(r"/(?:zones|regions|locations)/([^/:]+)")
 
 
 class GcpCloud(RestCloud):
-    """Two projects. `exhausted_zones`: where machines are taken on and then not made, for want of room."""
+    """Two projects. `exhausted_zones`: where a machine's creation is accepted and then fails for want of capacity."""
 
     name = "gcp"
     kinds: ClassVar[tuple[Kind, ...]] = (
@@ -87,7 +87,7 @@ class GcpCloud(RestCloud):
         if request.path == _TOKEN_PATH:
             return "person"
         if key_id_of(request):
-            return "person"  # what runs somewhere, with a key that is looked at there
+            return "person"  # what runs somewhere, with a key that is checked there
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         for actor, known in TOKENS.items():
             if token == known:

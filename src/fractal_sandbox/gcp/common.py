@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request, Route
 
 __all__ = [
@@ -29,7 +29,9 @@ __all__ = [
     "taken",
 ]
 
-OPERATION = Kind("operation", lambda body: Place(body["name"], ""), unjudged="the record that Google keeps of a call")
+OPERATION = Kind(
+    "operation", lambda body: Place(body["name"], ""), unmonitored="the record that Google keeps of a call"
+)
 MOST_LABELS = 64
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 _VALUE = re.compile(r"[a-z0-9_-]{0,63}\Z")

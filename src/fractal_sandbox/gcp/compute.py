@@ -7,7 +7,7 @@ from typing import Any
 from fractal_sandbox.gcp.common import Service, begin, good, is_done, new_number, now, operation_of
 from fractal_sandbox.rest import Body, Draft, Reply, Request, Route
 
-__all__ = ["Compute", "begun", "operation_by_request", "target_path", "told_operation"]
+__all__ = ["Compute", "begun", "operation_by_request", "shown_operation", "target_path"]
 
 
 class Compute(Service):
@@ -24,7 +24,7 @@ class Compute(Service):
         return found
 
     def _get(self, request: Request, draft: Draft) -> Reply:
-        return good(told_operation(request, draft, operation_of(draft, request.words["operation"])))
+        return good(shown_operation(request, draft, operation_of(draft, request.words["operation"])))
 
 
 def target_path(request: Request) -> str:
@@ -54,7 +54,7 @@ def begun(
             "error": {"errors": [error]} if error else None,
         },
     )
-    return good({**_told(request, operation), "status": "RUNNING", "progress": 0})
+    return good({**_operation_form(request, operation), "status": "RUNNING", "progress": 0})
 
 
 def operation_by_request(draft: Draft, request: Request) -> Body | None:
@@ -65,15 +65,15 @@ def operation_by_request(draft: Draft, request: Request) -> Body | None:
     return next((body for _, body in draft.everything("operation") if body.get("requestId") == wanted), None)
 
 
-def told_operation(request: Request, draft: Draft, operation: Body) -> Body:
-    """An operation as Google tells it now."""
+def shown_operation(request: Request, draft: Draft, operation: Body) -> Body:
+    """Return an operation as Google shows it now."""
     if not is_done(draft, operation):
-        return {**_told(request, operation), "status": "RUNNING", "progress": 50}
+        return {**_operation_form(request, operation), "status": "RUNNING", "progress": 50}
     error = {"error": operation["error"], "httpErrorStatusCode": 503} if operation.get("error") else {}
-    return {**_told(request, operation), "status": "DONE", "progress": 100, "endTime": now(), **error}
+    return {**_operation_form(request, operation), "status": "DONE", "progress": 100, "endTime": now(), **error}
 
 
-def _told(request: Request, operation: Body) -> dict[str, Any]:
+def _operation_form(request: Request, operation: Body) -> dict[str, Any]:
     api = f"{request.base}/compute/v1"
     words = operation["targetPath"].split("/")
     where = "/".join(words[: 3 if words[2] == "global" else 4])

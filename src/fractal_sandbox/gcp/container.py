@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from fractal_sandbox.clusters import CLUSTERS, address, certificate
 from fractal_sandbox.gcp import TOKENS
 from fractal_sandbox.gcp.common import (
     Service,
@@ -19,6 +18,7 @@ from fractal_sandbox.gcp.common import (
     now,
     stated,
 )
+from fractal_sandbox.managed_clusters import CLUSTERS, address, certificate
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 
 __all__ = ["CLUSTER", "Container"]
@@ -33,7 +33,7 @@ _DESIRED = {
 }
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     words = {"creating": "PROVISIONING", "updating": "RECONCILING", "deleting": "STOPPING"}
     return {**body, "status": words[phase]}
 
@@ -42,7 +42,7 @@ CLUSTER = Kind(
     "cluster",
     lambda body: Place(body["name"], f"{body['project']}/{body['location']}"),
     tags=lambda body: body["resourceLabels"],
-    looks=_looks,
+    in_phase=_in_phase,
     tag_fields=frozenset({"resourceLabels"}),
     replaces_tags=True,
 )
@@ -145,17 +145,17 @@ class Container(Service):
         name = f"operation-{new_number()}"
         where = f"projects/{request.words['project']}/locations/{request.words['location']}"
         operation = {"name": name, "target": ["cluster", resource_id], "kind": kind, "where": where, "startTime": now()}
-        return good({**_told(request, begin(draft, operation)), "status": "RUNNING"})
+        return good({**_operation_form(request, begin(draft, operation)), "status": "RUNNING"})
 
     def _operation(self, request: Request, draft: Draft) -> Reply:
         found = draft.peek("operation", request.words["operation"])
         if found is None:
             raise stated(404, "NOT_FOUND", "Operation not found.")
         done = {"status": "DONE", "endTime": now()}
-        return good({**_told(request, found), **(done if is_done(draft, found) else {"status": "RUNNING"})})
+        return good({**_operation_form(request, found), **(done if is_done(draft, found) else {"status": "RUNNING"})})
 
 
-def _told(request: Request, operation: Body) -> dict[str, Any]:
+def _operation_form(request: Request, operation: Body) -> dict[str, Any]:
     api = f"{request.base}/v1"
     location, name = operation["target"][1].split("/")[1:]
     return {
@@ -231,9 +231,9 @@ def _id(request: Request) -> str:
 
 def _shown(request: Request, body: Body) -> Body:
     path = f"projects/{body['project']}/locations/{body['location']}/clusters/{body['name']}"
-    told = {key: value for key, value in body.items() if key != "project" and value not in ({}, [])}
+    shown = {key: value for key, value in body.items() if key != "project" and value not in ({}, [])}
     return {
-        **told,
+        **shown,
         "endpoint": address(urlsplit(request.base).netloc, body["id"]),
         "selfLink": f"{request.base}/v1/{path}",
         "zone": body["location"],

@@ -73,8 +73,11 @@ class Identities(Service):
         asked, project = self.body_of(request), request.words["project"]
         if project not in NUMBERS:
             raise stated(403, "PERMISSION_DENIED", f"Permission denied on project '{project}'.")
-        told = asked.get("serviceAccount") or {}
-        if not 6 <= len(str(asked.get("accountId", ""))) <= 30 or len(str(told.get("description", "")).encode()) > 256:
+        account = asked.get("serviceAccount") or {}
+        if (
+            not 6 <= len(str(asked.get("accountId", ""))) <= 30
+            or len(str(account.get("description", "")).encode()) > 256
+        ):
             raise stated(400, "INVALID_ARGUMENT", "The account id or its description is too short or too long.")
         email = f"{asked['accountId']}@{project}.iam.gserviceaccount.com"
         if draft.peek(ACCOUNT.name, email) is not None:
@@ -83,8 +86,8 @@ class Identities(Service):
             "name": f"projects/{project}/serviceAccounts/{email}",
             "projectId": project,
             "email": email,
-            "displayName": told.get("displayName", ""),
-            "description": told.get("description", ""),
+            "displayName": account.get("displayName", ""),
+            "description": account.get("description", ""),
         }
         return good(draft.put(ACCOUNT.name, email, body))
 

@@ -1,4 +1,4 @@
-"""What a machine of the sandbox consists of, and how Google tells it."""
+"""What a machine of the sandbox consists of, and how Google shows it."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def made_of(asked: Body, project: str, zone: str, draft: Draft) -> tuple[Body, B
 
 
 def shown(request: Request, body: Body) -> Body:
-    """A machine as Google tells it."""
+    """Return a machine as Google shows it."""
     api = f"{request.base}/compute/v1"
     zone = f"{api}/projects/{body['project']}/zones/{body['zone']}"
-    told = {key: value for key, value in body.items() if key != "project" and (key != "labels" or value)}
+    fields = {key: value for key, value in body.items() if key != "project" and (key != "labels" or value)}
     interface = body["networkInterfaces"][0]
     links = {name: f"{api}/{interface[name]}" for name in ("network", "subnetwork")}
     return {
         "kind": "compute#instance",
-        **told,
+        **fields,
         "zone": zone,
         "machineType": f"{zone}/machineTypes/{body['machineType']}",
         "selfLink": f"{zone}/instances/{body['name']}",

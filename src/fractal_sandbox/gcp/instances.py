@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.gcp.common import (
     Service,
     check_labels,
@@ -17,9 +18,8 @@ from fractal_sandbox.gcp.common import (
     precondition_failed,
     taken,
 )
-from fractal_sandbox.gcp.compute import begun, operation_by_request, target_path, told_operation
+from fractal_sandbox.gcp.compute import begun, operation_by_request, shown_operation, target_path
 from fractal_sandbox.gcp.instance_bodies import made_of, shown
-from fractal_sandbox.knobs import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 
 __all__ = ["DISK", "INSTANCE", "Instances"]
@@ -29,7 +29,7 @@ _COLLECTION = "/compute/v1/projects/{project}/zones/{zone}/instances"
 Verb = Callable[[Body, Request, Draft], None]
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     if phase == "updating":
         return {**body, "status": _AT_WORK[body["status"]]}
     return {**body, "status": "PROVISIONING" if phase == "creating" else "STOPPING"}
@@ -39,14 +39,14 @@ INSTANCE = Kind(
     "instance",
     lambda body: Place(body["name"], f"{body['project']}/{body['zone']}"),
     tags=lambda body: body["labels"],
-    looks=_looks,
+    in_phase=_in_phase,
     tag_fields=frozenset({"labels"}),
     replaces_tags=True,
 )
 DISK = Kind(
     "disk",
     lambda body: Place(body["name"], f"{body['project']}/{body['zone']}"),
-    unjudged="made and deleted by Google along with its machine",
+    unmonitored="made and deleted by Google along with its machine",
 )
 
 
@@ -136,7 +136,7 @@ class Instances(Service):
     def _insert(self, request: Request, draft: Draft) -> Reply:
         before = operation_by_request(draft, request)
         if before is not None:
-            return good(told_operation(request, draft, before))
+            return good(shown_operation(request, draft, before))
         body = self.body_of(request)
         project, zone = request.words["project"], request.words["zone"]
         resource_id = f"{project}/{zone}/{body['name']}"
@@ -144,7 +144,7 @@ class Instances(Service):
             raise taken(f"{target_path(request)}/{body['name']}")
         made, disk = made_of(body, project, zone, draft)
         if zone in self._exhausted_zones:
-            error = _no_room(zone)
+            error = _no_capacity(zone)
         else:
             error = {}
             draft.put("disk", resource_id, disk)
@@ -172,14 +172,14 @@ class Instances(Service):
     def _change(self, name: str, verb: Verb, request: Request, draft: Draft) -> Reply:
         before = operation_by_request(draft, request)
         if before is not None:
-            return good(told_operation(request, draft, before))
+            return good(shown_operation(request, draft, before))
         body = self._there(request, draft)
         resource_id, path = _id(request), target_path(request).rpartition("/")[0]
         if draft.phase("instance", resource_id) is not None:
             raise Refused(400, "resourceNotReady", f"The resource '{resource_id}' is not ready")
         if name in ("start", "resume") and body["zone"] in self._exhausted_zones:
-            draft.put("instance", resource_id, body)  # as it was: what was tried is judged all the same
-            return begun(request, draft, name, ("instance", resource_id), path, _no_room(body["zone"]))
+            draft.put("instance", resource_id, body)  # as it was: what was tried is checked all the same
+            return begun(request, draft, name, ("instance", resource_id), path, _no_capacity(body["zone"]))
         verb(body, request, draft)
         draft.put("instance", resource_id, body)
         return begun(request, draft, name, ("instance", resource_id), path)
@@ -239,8 +239,11 @@ class Instances(Service):
             raise invalid(f"Instance is in state {body['status']}, not in {' or '.join(from_)}.")
 
 
-def _no_room(zone: str) -> dict[str, str]:
-    return {"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": f"The zone '{zone}' has not enough room."}
+def _no_capacity(zone: str) -> dict[str, str]:
+    return {
+        "code": "ZONE_RESOURCE_POOL_EXHAUSTED",
+        "message": f"The zone '{zone}' does not have enough resources available to fulfill the request.",
+    }
 
 
 def _must_be_stopped(body: Body) -> None:

@@ -124,8 +124,8 @@ def _template(asked: Body, before: Body) -> Body:
     containers = []
     for number, one in enumerate(spec["containers"]):
         old = before["containers"][number] if number < len(before["containers"]) else {}
-        told = {key: one[key] for key in ("image", "ports", "resources", "env", "command") if key in one}
-        containers.append({**{key: value for key, value in old.items() if key not in ("env", "command")}, **told})
+        given = {key: one[key] for key in ("image", "ports", "resources", "env", "command") if key in one}
+        containers.append({**{key: value for key, value in old.items() if key not in ("env", "command")}, **given})
     scaling = {
         name: int(annotations[key])
         for name, key in (("maxInstanceCount", _MAX_SCALE), ("minInstanceCount", _MIN_SCALE))

@@ -112,20 +112,20 @@ class Networks(Service):
 
 
 def subnetwork_of(draft: Draft, path: str) -> Body | None:
-    """A subnet by `projects/…`, or by `regions/…` where the project is told apart."""
+    """Return a subnet by `projects/…`, or by `regions/…` where the project is given separately."""
     words = path.split("/")
     return draft.peek("subnetwork", _id(words[1], words[3], words[5])) if len(words) == 6 else None
 
 
 def shown(request: Request, body: Body, kind: str) -> Body:
-    """A resource as Google tells it."""
+    """Return a resource as Google shows it."""
     path = _path(body["project"], body["place"], kind, body["name"])
     link = f"{request.base}/compute/v1/{path}"
-    told = {key: value for key, value in body.items() if key not in ("project", "place")}
+    fields = {key: value for key, value in body.items() if key not in ("project", "place")}
     region = {"region": f"{request.base}/compute/v1/projects/{body['project']}/regions/{body['place']}"}
-    if "network" in told:
-        told["network"] = f"{request.base}/compute/v1/{told['network']}"
-    return {"kind": f"compute#{kind}", **told, "selfLink": link, **(region if body["place"] else {})}
+    if "network" in fields:
+        fields["network"] = f"{request.base}/compute/v1/{fields['network']}"
+    return {"kind": f"compute#{kind}", **fields, "selfLink": link, **(region if body["place"] else {})}
 
 
 def _made(kind: str, body: Body, project: str, place: str) -> Body:

@@ -16,7 +16,7 @@ _MASKED = frozenset({"labels", "annotations", "template", "ingress", "traffic", 
 _RESERVED = ("run.googleapis.com/", "cloud.googleapis.com/", "serving.knative.dev/", "autoscaling.knative.dev/")
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     if phase == "deleting":
         return {**body, "deleteTime": now(), "reconciling": True}
     ready = "" if phase == "creating" else body["lastReady"]
@@ -27,7 +27,7 @@ RUN_SERVICE = Kind(
     "service",
     lambda body: Place(body["name"], f"{body['project']}/{body['location']}"),
     tags=lambda body: body["labels"],
-    looks=_looks,
+    in_phase=_in_phase,
     passing=frozenset({"generation", "updateTime", "lastReady"}),
     tag_fields=frozenset({"labels"}),
     replaces_tags=True,
@@ -196,9 +196,9 @@ def _id(request: Request) -> str:
 def _shown(body: Body) -> Body:
     path = f"projects/{body['project']}/locations/{body['location']}/services/{body['name']}"
     is_ready = not body.get("reconciling")
-    told = {key: value for key, value in body.items() if key not in ("project", "location", "lastReady")}
+    fields = {key: value for key, value in body.items() if key not in ("project", "location", "lastReady")}
     return {
-        **told,
+        **fields,
         "name": path,
         "generation": str(body["generation"]),
         "observedGeneration": str(body["generation"]),

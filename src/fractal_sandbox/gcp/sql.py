@@ -26,7 +26,7 @@ _PROJECT = "/sql/v1beta4/projects/{project}"
 _COLLECTION = f"{_PROJECT}/instances"
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     words = {"creating": "PENDING_CREATE", "updating": "MAINTENANCE", "deleting": "PENDING_DELETE"}
     return {**body, "state": words[phase]}
 
@@ -35,13 +35,13 @@ DATABASE = Kind(
     "database",
     lambda body: Place(body["name"], body["project"]),
     tags=lambda body: body["userLabels"],
-    looks=_looks,
+    in_phase=_in_phase,
     passing=frozenset({"settingsVersion"}),
     tag_fields=frozenset({"userLabels"}),
     carries_tags=True,
 )
 BACKUP = Kind(
-    "backup", lambda body: Place(body["name"], body["project"]), unjudged="made by Google when a database is deleted"
+    "backup", lambda body: Place(body["name"], body["project"]), unmonitored="made by Google when a database is deleted"
 )
 
 
@@ -144,14 +144,14 @@ class Sql(Service):
 
     def _begun(self, request: Request, draft: Draft, kind: str, resource_id: str) -> Reply:
         operation = {"name": str(uuid4()), "target": ["database", resource_id], "kind": kind, "insertTime": now()}
-        return good({**_told(request, begin(draft, operation)), "status": "PENDING"})
+        return good({**_operation_form(request, begin(draft, operation)), "status": "PENDING"})
 
     def _operation(self, request: Request, draft: Draft) -> Reply:
         found = draft.peek("operation", request.words["operation"])
         if found is None:
             raise not_found(request.words["operation"])
         done = {"status": "DONE", "endTime": now()}
-        return good({**_told(request, found), **(done if is_done(draft, found) else {"status": "RUNNING"})})
+        return good({**_operation_form(request, found), **(done if is_done(draft, found) else {"status": "RUNNING"})})
 
     def _backups(self, request: Request, draft: Draft) -> Reply:
         project = request.words["project"]
@@ -159,7 +159,7 @@ class Sql(Service):
         return good({"backups": [body for _, body in found], **more})
 
 
-def _told(request: Request, operation: Body) -> dict[str, Any]:
+def _operation_form(request: Request, operation: Body) -> dict[str, Any]:
     project, name = operation["target"][1].split("/")
     api = f"{request.base}/sql/v1beta4/projects/{project}"
     return {
@@ -183,11 +183,11 @@ def _id(request: Request) -> str:
 
 
 def _shown(request: Request, body: Body) -> Body:
-    told = {key: value for key, value in body.items() if key not in ("userLabels", "settingsVersion")}
+    fields = {key: value for key, value in body.items() if key not in ("userLabels", "settingsVersion")}
     public = body["settings"]["ipConfiguration"].get("ipv4Enabled")
     return {
         "kind": "sql#instance",
-        **told,
+        **fields,
         "instanceType": "CLOUD_SQL_INSTANCE",
         "backendType": "SECOND_GEN",
         "settings": {

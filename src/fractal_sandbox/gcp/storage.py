@@ -158,10 +158,10 @@ def _no_bucket() -> Refused:
 
 
 def _shown(request: Request, body: Body) -> Body:
-    told = {key: value for key, value in body.items() if key != "project" and (key != "labels" or value)}
+    fields = {key: value for key, value in body.items() if key != "project" and (key != "labels" or value)}
     return {
         "kind": "storage#bucket",
-        **told,
+        **fields,
         "id": body["name"],
         "metageneration": str(body["metageneration"]),
         "etag": fingerprint(body["metageneration"]),

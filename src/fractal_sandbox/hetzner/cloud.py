@@ -41,13 +41,13 @@ class HetznerCloud(RestCloud):
 
     name = "hetzner"
     kinds: ClassVar[tuple[Kind, ...]] = (
-        _kind("server", looks=servers.looks),
+        _kind("server", in_phase=servers.in_phase),
         _kind("network"),
         _kind("firewall"),
         _kind("load_balancer"),
-        _kind("volume", looks=volumes.looks),
+        _kind("volume", in_phase=volumes.in_phase),
         _kind("ssh_key", offered=False),
-        Kind(ACTION, lambda body: Place(str(body["id"]), ""), unjudged="the record that Hetzner keeps of a call"),
+        Kind(ACTION, lambda body: Place(str(body["id"]), ""), unmonitored="the record that Hetzner keeps of a call"),
     )
 
     def routes(self) -> list[Route]:
@@ -76,8 +76,8 @@ class HetznerCloud(RestCloud):
         return Reply(refused.status, {"error": error})
 
     def throttled(self) -> Refused:
-        told = (("RateLimit-Limit", str(LIMIT)), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "0"))
-        return Refused(429, "rate_limit_exceeded", f"limit of {LIMIT} requests per hour reached", headers=told)
+        limits = (("RateLimit-Limit", str(LIMIT)), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "0"))
+        return Refused(429, "rate_limit_exceeded", f"limit of {LIMIT} requests per hour reached", headers=limits)
 
     def unknown(self, request: Request) -> Refused:
         found = super().unknown(request)

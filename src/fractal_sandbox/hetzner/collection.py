@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, ClassVar, TypeAlias
 
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.hetzner.labels import checked, matches
-from fractal_sandbox.knobs import Knobs
 from fractal_sandbox.rest import Body, Draft, Refused, Reply, Request, Route
 
 __all__ = ["ACTION", "Action", "Collection", "Numbers", "field", "invalid", "page", "parsed", "stamp"]
@@ -98,7 +98,7 @@ class Collection(ABC):
 
     @abstractmethod
     def make(self, draft: Draft, given: Mapping[str, Any]) -> tuple[Body, Body]:
-        """A new resource beside id, name, labels and creation time; and what its answer tells beside it."""
+        """A new resource beside id, name, labels and creation time; and what its answer holds beside it."""
 
     @abstractmethod
     def actions(self) -> Mapping[str, Action]:

@@ -11,10 +11,10 @@ from fractal_sandbox.hetzner.firewalls import behind
 from fractal_sandbox.hetzner.networks import address_in
 from fractal_sandbox.rest import Body, Draft, Phase, Refused
 
-__all__ = ["Servers", "looks"]
+__all__ = ["Servers", "in_phase"]
 
 
-def looks(body: Body, phase: Phase) -> Body:
+def in_phase(body: Body, phase: Phase) -> Body:
     """A server while the cloud is at work on it."""
     if phase == "updating":
         status = "starting" if body["status"] == "running" else "stopping"
@@ -63,7 +63,7 @@ class Servers(Collection):
         return body, {"next_actions": [], "root_password": password}
 
     def newborn(self, shown: Body) -> Body:
-        return looks(shown, "creating")
+        return in_phase(shown, "creating")
 
     def actions(self) -> Mapping[str, Action]:
         return {

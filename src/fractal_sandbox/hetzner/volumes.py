@@ -9,12 +9,12 @@ from fractal_sandbox.hetzner.catalog import choose
 from fractal_sandbox.hetzner.collection import Action, Collection, field, invalid
 from fractal_sandbox.rest import Body, Draft, Phase, Refused
 
-__all__ = ["Volumes", "looks"]
+__all__ = ["Volumes", "in_phase"]
 
 SMALLEST, LARGEST = 10, 10_240
 
 
-def looks(body: Body, phase: Phase) -> Body:
+def in_phase(body: Body, phase: Phase) -> Body:
     """A volume while the cloud is at work on it: only its creation shows."""
     return {**body, "status": "creating"} if phase == "creating" else body
 
@@ -51,7 +51,7 @@ class Volumes(Collection):
         return body, {"next_actions": []}
 
     def newborn(self, shown: Body) -> Body:
-        return looks(shown, "creating")
+        return in_phase(shown, "creating")
 
     def actions(self) -> Mapping[str, Action]:
         return {"attach": self._attach, "detach": _detach, "resize": _resize}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.files import written
-from fractal_sandbox.mounts import Mount, nothing
+from fractal_sandbox.config_files import written
+from fractal_sandbox.registry import Mount, nothing
 
 if TYPE_CHECKING:
-    from fractal_sandbox.clusters import Clusters
     from fractal_sandbox.kubernetes.cloud import KubernetesCloud
+    from fractal_sandbox.managed_clusters import Clusters
 
 PERSON_TOKEN = "sandbox-person"
 AGENT_TOKEN = "sandbox-agent"
@@ -28,7 +28,7 @@ def _load() -> KubernetesCloud:
 
 
 def _load_clusters() -> Clusters:
-    from fractal_sandbox.clusters import CLUSTERS as OPEN
+    from fractal_sandbox.managed_clusters import CLUSTERS as OPEN
 
     return OPEN
 

@@ -1,6 +1,6 @@
 """Kubernetes on this machine: one WSGI application through which every call to a cluster of the sandbox goes.
 
-A call is parsed, delayed or failed as the knobs say, planned, judged by the monitor, carried out, and recorded. From
+A call is parsed, delayed or failed as the knobs say, planned, checked by the monitor, carried out, and recorded. From
 planning to carrying out there is one lock. What each step does is in its own file; the order of the steps is here.
 """
 
@@ -15,7 +15,8 @@ from http import HTTPStatus
 from typing import Any
 
 from fractal_sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_sandbox.knobs import Interference, Knobs
+from fractal_sandbox.fault_injection import Interference, Knobs
+from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse, Stream
 from fractal_sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_sandbox.kubernetes.admission import Admission
 from fractal_sandbox.kubernetes.controllers import Controllers
@@ -32,8 +33,7 @@ from fractal_sandbox.kubernetes.store import Store
 from fractal_sandbox.kubernetes.watching import watch
 from fractal_sandbox.kubernetes.writing import Writing
 from fractal_sandbox.monitor import Monitor
-from fractal_sandbox.owned import Owned, owned
-from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse, Stream
+from fractal_sandbox.owned_resources import Owned, owned
 
 __all__ = ["Answer", "KubernetesCloud"]
 
@@ -51,7 +51,7 @@ class Answer:
     content: Any
     error: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    content_type: str = ""  # told by the content where it is empty
+    content_type: str = ""  # derived from the content where it is empty
 
     @property
     def is_success(self) -> bool:
@@ -62,7 +62,7 @@ class KubernetesCloud:
     """The API server of one cluster, with its knobs, its monitor and the record of its calls.
 
     `without` names custom resource definitions that this cluster does not have, as `mappings.getambassador.io`.
-    `authenticate` tells who a bearer token says it is, where a vendor keeps the cluster: paths then name nobody.
+    `authenticate` returns whom a bearer token stands for, where a vendor keeps the cluster: paths then name nobody.
     `beside`: knobs and calls that it shares with others.
     """
 
@@ -182,14 +182,14 @@ class KubernetesCloud:
 
     def _route(self, environ: Environ, path: str, actor: Actor) -> Answer:
         if is_about_itself(path):
-            self._watching.judge_unknown(environ, path, actor)
+            self._watching.report_unknown(environ, path, actor)
             return self._describe(environ, path, actor)
         with self._lock:
             self._controllers.settle()
             try:
                 request = parse(environ, path, actor, self._kinds)
             except (ApiError, PageNotFound):
-                self._watching.judge_unknown(environ, path, actor)
+                self._watching.report_unknown(environ, path, actor)
                 raise
             token = request.query.get("continue", "")
             if token and request.verb == "list":
@@ -206,7 +206,7 @@ class KubernetesCloud:
         return self._rewritten(call, answer)
 
     def _carry_out(self, request: KubeRequest) -> tuple[Answer, Call, Interference | None]:
-        """Judge a call and carry it out, under one lock.
+        """Check a call and carry it out, under one lock.
 
         Return also the call with the name of what it created, and what is to happen instead of the answer: an answer
         that gets lost has shown the agent nothing.
@@ -251,11 +251,11 @@ class KubernetesCloud:
         try:
             plan = self._writing.plan(request)
         except ApiError:
-            self._watching.judge_refused(request)
+            self._watching.check_refused(request)
             raise
         if request.query.get("dryRun"):
             return 201 if plan.verb == "create" else 200, self._writing.rehearsed(plan)
-        lost_races = self._watching.judge(request, plan)
+        lost_races = self._watching.check(request, plan)
         status, item = self._writing.carry_out(plan)
         self.monitor.confirm(lost_races)
         return status, item
@@ -317,7 +317,7 @@ class KubernetesCloud:
         self.knobs.run_after_hooks(recorded)
 
     def _begin(self, kept: dict[str, Object | None]) -> None:
-        """Make what a cluster has from the start; its uid tells it from others, so it survives a reset."""
+        """Make what a cluster has from the start; its uid distinguishes it from others, so it survives a reset."""
         for name, old in kept.items():
             item = self._store.add(NAMESPACE, _namespace(name))
             if old is not None:

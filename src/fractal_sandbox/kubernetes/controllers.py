@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fractal_sandbox.knobs import Countdown, Knobs
+from fractal_sandbox.fault_injection import Countdown, Knobs
 from fractal_sandbox.kubernetes.kinds import CRD, DEPLOYMENT, NAMESPACE, Kind, Kinds, Object
 from fractal_sandbox.kubernetes.networking import Addresses
 from fractal_sandbox.kubernetes.rollouts import Rollouts
@@ -61,7 +61,7 @@ class Controllers:
             self._work(kind, item, self._knobs.countdown("slow_modification", kind.singular), is_new=False)
 
     def deleted(self, kind: Kind, item: Object) -> bool:
-        """Take up a deletion; tell whether the object has to stay for a while."""
+        """Begin a deletion; return whether the object has to stay for a while."""
         uid = item["metadata"]["uid"]
         if uid in self._dying:
             return True

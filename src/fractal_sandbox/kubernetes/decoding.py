@@ -97,8 +97,8 @@ def read_object(kind: Kind, item: Object, *, is_strict: bool = False, is_patched
     if reader.wrong:
         raise _refusal(kind, f"json: cannot unmarshal {reader.wrong[0]}", is_patched=is_patched)
     if reader.unknown and is_strict:
-        told = ", ".join(f'unknown field "{path}"' for path in reader.unknown)
-        raise _refusal(kind, f"strict decoding error: {told}", is_patched=False)
+        fields = ", ".join(f'unknown field "{path}"' for path in reader.unknown)
+        raise _refusal(kind, f"strict decoding error: {fields}", is_patched=False)
     assert isinstance(read, dict)
     return read
 

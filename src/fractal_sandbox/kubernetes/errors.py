@@ -1,6 +1,6 @@
 """What the API server refuses, in its own words: a `Status` with code, reason and details.
 
-Clients and the guard tell refusals apart by code and reason, people by the message, so all three are the real ones.
+Clients and the guard distinguish refusals by code and reason, people by the message, so all three are the real ones.
 When something is refused is decided elsewhere.
 """
 
@@ -188,7 +188,7 @@ def forbidden(kind: Kind, name: str, why: str, *causes: dict[str, str]) -> ApiEr
 
 
 def terminating(kind: Kind, name: str, namespace: str) -> ApiError:
-    """Refuse a creation in a namespace that goes: the same status as a lack of rights, told apart by its cause."""
+    """Refuse a creation in a namespace that goes: the same status as a lack of rights, but another cause."""
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     words = f"namespace {namespace} is being terminated"
     cause = {"reason": "NamespaceTerminating", "message": words, "field": "metadata.namespace"}

@@ -1,7 +1,7 @@
 """Between Kubernetes calls and the safety monitor: what a write would do to the tags and to the rest of an object.
 
-Labels and annotations are told to the monitor under the neutral names of the protocol (SPEC T8), all others under
-names of their own, so that touching them shows. What is forbidden is decided in the sandbox's own `judging.py`.
+Labels and annotations are given to the monitor under the neutral names of the protocol (SPEC T8), all others under
+names of their own, so that touching them shows. What is forbidden is decided in the sandbox's own `monitor_rules.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from fractal_sandbox.calls import Actor, Call, Origin
+from fractal_sandbox.http_server import Environ
 from fractal_sandbox.kubernetes import AGENT_TOKEN
 from fractal_sandbox.kubernetes.errors import ApiError
 from fractal_sandbox.kubernetes.kinds import Kind, Object
@@ -20,7 +21,6 @@ from fractal_sandbox.kubernetes.request import KubeRequest
 from fractal_sandbox.kubernetes.writing import Plan, Writing
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_sandbox.monitor_rules import LINK, MANAGED_BY, OWNER, RECONCILE, Change
-from fractal_sandbox.wire import Environ
 
 __all__ = ["Watching", "tags_of"]
 
@@ -52,20 +52,20 @@ def reference(kind: Kind, item: Object) -> str:
 
 
 class Watching:
-    """Tells the monitor about the agent's calls. Runs under the cloud's lock."""
+    """Reports the agent's calls to the monitor. Runs under the cloud's lock."""
 
     def __init__(self, monitor: Monitor, writing: Writing) -> None:
         self._monitor = monitor
         self._writing = writing
 
-    def judge(self, request: KubeRequest, plan: Plan) -> list[Finding]:
-        """Have a write judged right before it is carried out; return the races it would lose."""
+    def check(self, request: KubeRequest, plan: Plan) -> list[Finding]:
+        """Have a write checked right before it is carried out; return the races it would lose."""
         if request.call.actor != "agent" or not request.call.is_write:
             return []
-        return self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
+        return self._monitor.check(request.call, _touches(request, plan), _creation(plan))
 
-    def judge_refused(self, request: KubeRequest) -> None:
-        """Have a write judged that the server refused: had it no precondition, would the agent have been wrong?"""
+    def check_refused(self, request: KubeRequest) -> None:
+        """Have a write checked that the server refused: had it no precondition, would the agent have been wrong?"""
         if request.call.actor != "agent" or not request.call.is_write:
             return
         try:
@@ -74,10 +74,10 @@ class Watching:
             return
         if _is_about_another(request, plan):
             return
-        self._monitor.judge(request.call, _touches(request, plan), _creation(plan))
+        self._monitor.check(request.call, _touches(request, plan), _creation(plan))
 
-    def judge_unknown(self, environ: Environ, path: str, actor: Actor) -> None:
-        """Have a write judged that names no kind, verb or part that is served: nobody knows what it would do.
+    def report_unknown(self, environ: Environ, path: str, actor: Actor) -> None:
+        """Report a write that names no kind, verb or part that is served: nobody knows what it would do.
 
         Reviews are created, and yet keep nothing: they ask who may do what.
         """
@@ -102,7 +102,7 @@ class Watching:
 
 
 def _is_about_another(request: KubeRequest, plan: Plan) -> bool:
-    """Tell whether a write names an object by its uid that is gone: what bears its name now, it was never about."""
+    """Return whether a write names by uid an object that is gone: it was never about what has that name now."""
     content: Any = request.content() if request.body else {}
     if isinstance(content, list):
         meant = next((one["value"] for one in content if one.get("op") == "test" and one["path"] == _UID), None)
@@ -154,7 +154,7 @@ def _rest(item: Object) -> Object:
 
 
 def _is_about_tags(request: KubeRequest) -> bool:
-    """Tell whether a write without effect was meant for labels and annotations only."""
+    """Return whether a write without effect was meant for labels and annotations only."""
     content = request.content()
     if isinstance(content, list):
         paths = [str(one.get("path", "")) for one in content if isinstance(one, dict) and one.get("op") != "test"]

@@ -17,7 +17,7 @@ from fractal_sandbox.kubernetes.kinds import Object
 
 __all__ = ["MERGE_KEYS", "PatchFault", "json_patch", "merge_key", "merge_patch", "strategic_merge_patch"]
 
-# By which field the items of a list are told apart; lists not named here are replaced as a whole. Where two are named,
+# Which field identifies the items of a list; lists not named here are replaced as a whole. Where two are named,
 # the first that the patch's items carry counts: ports are `containerPort` in a container and `port` in a Service.
 MERGE_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "containers": ("name",),
@@ -63,7 +63,7 @@ def _add(document: Any, operation: Object) -> Any:
 
 
 def _remove(document: Any, operation: Object) -> Any:
-    _take(document, _pointer(operation["path"]))
+    _remove_at(document, _pointer(operation["path"]))
     return document
 
 
@@ -79,7 +79,7 @@ def _replace(document: Any, operation: Object) -> Any:
 
 
 def _move(document: Any, operation: Object) -> Any:
-    value = _take(document, _pointer(operation["from"]))
+    value = _remove_at(document, _pointer(operation["from"]))
     return _put(document, _pointer(operation["path"]), value)
 
 
@@ -149,7 +149,7 @@ def _put(document: Any, path: list[str], value: Any) -> Any:
     return document
 
 
-def _take(document: Any, path: list[str]) -> Any:
+def _remove_at(document: Any, path: list[str]) -> Any:
     _at(document, path)
     parent = _at(document, path[:-1])
     return parent.pop(_index(parent, path[-1]))
@@ -189,7 +189,7 @@ def strategic_merge_patch(target: Any, patch: Any, field: str = "") -> Any:
 
 
 def merge_key(field: str, items: list[Any]) -> str:
-    """Return the field by which these items of a list are told apart; empty where the list is replaced whole."""
+    """Return the field that identifies these items of a list; empty where the list is replaced whole."""
     for key in MERGE_KEYS.get(field, ()):
         if items and all(isinstance(item, dict) and key in item for item in items):
             return key

@@ -161,7 +161,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _is_empty(value: int | bytes) -> bool:
-    """Tell whether a value says nothing: Go writes empty messages and zeros out."""
+    """Return whether a value says nothing: Go writes empty messages and zeros out."""
     if isinstance(value, int):
         return value == 0
     try:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 import yaml
 
 from fractal_sandbox.calls import Actor, Call, Origin
+from fractal_sandbox.http_server import Environ
 from fractal_sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_sandbox.kubernetes.errors import (
     PageNotFound,
@@ -26,7 +27,6 @@ from fractal_sandbox.kubernetes.errors import (
 )
 from fractal_sandbox.kubernetes.kinds import BUILT_IN, Kind, Kinds
 from fractal_sandbox.kubernetes.protobuf import MEDIA_TYPE, decode
-from fractal_sandbox.wire import Environ
 
 __all__ = ["KubeRequest", "Target", "actor_of", "parse", "split_actor"]
 

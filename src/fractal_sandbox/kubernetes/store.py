@@ -83,7 +83,7 @@ class Store:
         """Take an object away; returns its last state, with the version of its end."""
         before = self._objects[resource].pop(_key(item))
         last = self._stamped(before)
-        self._happened(Event(self.version, resource, "DELETED", last, before))
+        self._record(Event(self.version, resource, "DELETED", last, before))
         return last
 
     def since(self, version: int) -> list[Event] | None:
@@ -102,14 +102,14 @@ class Store:
     def _put(self, resource: str, item: Object, before: Object | None) -> Object:
         stamped = self._stamped(item)
         self._objects.setdefault(resource, {})[_key(item)] = stamped
-        self._happened(Event(self.version, resource, "MODIFIED" if before else "ADDED", stamped, before))
+        self._record(Event(self.version, resource, "MODIFIED" if before else "ADDED", stamped, before))
         return stamped
 
     def _stamped(self, item: Object) -> Object:
         self.version += 1
         return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self.version)}}
 
-    def _happened(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         self._events.append(event)
         self.changed.notify_all()
 

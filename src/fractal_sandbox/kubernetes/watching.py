@@ -1,4 +1,4 @@
-"""Watches: what happens to objects, told as it happens.
+"""Watches: what happens to objects, streamed as it happens.
 
 A watch waits in short slices, so that what only time brings about happens while somebody waits for it, and so that it
 notices soon that its client is gone or the server stops.
@@ -54,27 +54,27 @@ def watch(request: KubeRequest, store: Store, clock: Callable[[], Clock]) -> Ite
     if wants_state:
         begin.append(lines.bookmark(version, {"k8s.io/initial-events-end": "true"}))
 
-    def told() -> Iterator[bytes]:
+    def stream() -> Iterator[bytes]:
         nonlocal version
         yield b"".join(begin)
         while time.monotonic() < deadline:
             with store.changed:
                 clock().settle()
                 if store.version <= version:
-                    pause = _SHORT if clock().is_awaited else _LONG
-                    store.changed.wait(min(pause, max(deadline - time.monotonic(), 0)))
+                    seconds = _SHORT if clock().is_awaited else _LONG
+                    store.changed.wait(min(seconds, max(deadline - time.monotonic(), 0)))
                 events = store.since(version)
                 latest = store.version
             if events is None:
                 yield lines.error(gone(f"too old resource version: {version} ({latest})"))
                 return
             version = latest
-            yield b"".join(_told(request, selection, event, lines) for event in events)
+            yield b"".join(_line_of(request, selection, event, lines) for event in events)
 
-    return told()
+    return stream()
 
 
-def _told(request: KubeRequest, selection: Selection, event: Event, lines: _Lines) -> bytes:
+def _line_of(request: KubeRequest, selection: Selection, event: Event, lines: _Lines) -> bytes:
     """Return the line of an event as this watch's selection sees it: what no longer fits it is gone to it."""
     namespace = request.target.namespace
     if event.resource != request.target.kind.resource:

@@ -1,6 +1,6 @@
 """Planning a write, and carrying it out: what an object would become, with every refusal the real server knows.
 
-Planning changes nothing, so that the monitor can judge a write by its whole effect before it happens; both run under
+Planning changes nothing, so that the monitor can check a write by its whole effect before it happens; both run under
 the cloud's lock. How a patch is applied, what is filled in and what is refused have files of their own.
 """
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.files import written
-from fractal_sandbox.mounts import Mount
+from fractal_sandbox.config_files import written
+from fractal_sandbox.registry import Mount
 
 if TYPE_CHECKING:
     from fractal_sandbox.oci.cloud import OciCloud

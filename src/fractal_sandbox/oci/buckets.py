@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import uuid4
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.oci import USERS, forms
 from fractal_sandbox.oci.core import COMPARTMENT, existing
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request, Route
@@ -16,7 +16,7 @@ NAMESPACE: Final = "frsandbox"
 BUCKET: Final = Kind(
     "bucket",
     lambda body: Place(body["name"], body["namespace"]),
-    forms.judged_tags,
+    forms.monitored_tags,
     passing=frozenset({forms.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
     replaces_tags=True,
@@ -96,7 +96,7 @@ def _get(request: Request, draft: Draft) -> Reply:
     return forms.answer(_seen(body))
 
 
-def _standing(request: Request, draft: Draft) -> Body:
+def _writable(request: Request, draft: Draft) -> Body:
     _check(request)
     body = draft.peek(BUCKET.name, request.words["id"])
     if body is None:
@@ -106,7 +106,7 @@ def _standing(request: Request, draft: Draft) -> Body:
 
 
 def _update(request: Request, draft: Draft) -> Reply:
-    body = _standing(request, draft)
+    body = _writable(request, draft)
     given = _given(request, "namespace")
     if "storageTier" in given or given.get("name", body["name"]) != body["name"]:
         raise forms.invalid("storageTier cannot be changed, and the sandbox renames no buckets")
@@ -118,7 +118,7 @@ def _update(request: Request, draft: Draft) -> Reply:
 
 
 def _delete(request: Request, draft: Draft) -> Reply:
-    body = _standing(request, draft)
+    body = _writable(request, draft)
     if any(one["bucket"] == body["name"] for _, one in draft.everything(OBJECT.name)):
         raise Refused(409, "BucketNotEmpty", f"Bucket named '{body['name']}' is not empty. Delete all objects first.")
     draft.remove(BUCKET.name, body["name"])
@@ -153,7 +153,7 @@ def routes(knobs: Knobs) -> list[Route]:
         with_tags = "tags" in request.query.get("fields", "").split(",")
         names = (*_SUMMARY, *(("freeformTags", "definedTags") if with_tags else ()))
         fitting = [_seen(body) for _, body in draft.all(BUCKET.name) if body["compartmentId"] == compartment]
-        # Without tags in it, a list shows the agent nothing it could judge by.
+        # Without tags in it, a list shows the agent nothing to decide by.
         show = (lambda one: draft.shows(BUCKET.name, one["name"])) if with_tags else None
         return forms.page(request, knobs, [{name: one[name] for name in names} for one in fitting], show)
 

@@ -76,7 +76,7 @@ class OciCloud(RestCloud):
 
     def actor_of(self, request: Request) -> Actor:
         if request.path.startswith(f"{compat.PATH}/"):
-            return "person"  # what runs somewhere, with a key that is looked at there
+            return "person"  # what runs somewhere, with a key that is checked there
         return signer_of(request.method, request.target, request.headers, request.body)
 
     def refusal(self, refused: Refused) -> Reply:

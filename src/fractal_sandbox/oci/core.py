@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.oci import forms
 from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, Route
 
 __all__ = ["COMPARTMENT", "TOKEN", "Collection", "existing"]
 
 BASE: Final = "/20160918"
-TOKEN: Final = forms.unjudged("retry-token", "what OCI remembers of a call's retry token")
-COMPARTMENT: Final = forms.unjudged("compartment", "there from the start: no call here writes one")
+TOKEN: Final = forms.unmonitored("retry-token", "what OCI remembers of a call's retry token")
+COMPARTMENT: Final = forms.unmonitored("compartment", "there from the start: no call here writes one")
 
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Change: TypeAlias = Callable[[Draft, Body, Body], Body]
@@ -139,13 +139,13 @@ class Collection:
             raise forms.invalid("The retry token was used before, with other arguments.")
         return forms.answer(found)
 
-    def standing(self, request: Request, draft: Draft) -> Body:
-        """What a write is about; raises while the cloud is at work on it. Its precondition is stated."""
+    def writable(self, request: Request, draft: Draft) -> Body:
+        """Return the resource that a write is about; raises while the cloud is at work on it, or for another etag."""
         resource_id = request.words["id"]
         body = existing(draft, self.kind.name, resource_id)
         phase = draft.phase(self.kind.name, resource_id)
         if phase is not None:
-            state = self.kind.looks(body, phase)["lifecycleState"]
+            state = self.kind.in_phase(body, phase)["lifecycleState"]
             raise Refused(409, "IncorrectState", f"{resource_id} is {state}: the operation is not allowed now.")
         forms.check_etag(request, draft, body)
         return body
@@ -155,7 +155,7 @@ class Collection:
         return forms.answer(draft.put(self.kind.name, body["id"], forms.bumped(body)))
 
     def _update(self, request: Request, draft: Draft) -> Reply:
-        body = self.standing(request, draft)
+        body = self.writable(request, draft)
         given = forms.check_fields(request.json(), (*_COMMON, *self.changed))
         if "freeformTags" in given:
             given["freeformTags"] = forms.tagged(given["freeformTags"])
@@ -163,7 +163,7 @@ class Collection:
         return self.keep(draft, {**(self.change(draft, body, given) if given else body), **common})
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
-        body = self.standing(request, draft)
+        body = self.writable(request, draft)
         self.gone(draft, body, request.query)
         draft.remove(self.kind.name, body["id"])
         return Reply(204)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.monitor_rules import PROTOCOL_KEYS
 from fractal_sandbox.oci import REGION
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request
@@ -21,8 +21,8 @@ __all__ = [
     "check_fields",
     "etag_of",
     "invalid",
-    "judged_tags",
     "marked",
+    "monitored_tags",
     "new_id",
     "not_found",
     "now",
@@ -31,7 +31,7 @@ __all__ = [
     "plain",
     "shown",
     "tagged",
-    "unjudged",
+    "unmonitored",
 ]
 
 VERSION: Final = "_version"
@@ -44,9 +44,9 @@ def plain(name: str, **more: Any) -> Kind:
     return Kind(name, lambda body: Place(str(body.get("id", "")), ""), **more)
 
 
-def unjudged(name: str, why: str) -> Kind:
+def unmonitored(name: str, why: str) -> Kind:
     """A kind that the cloud alone writes."""
-    return plain(name, unjudged=why)
+    return plain(name, unmonitored=why)
 
 
 def marked(name: str) -> Kind:
@@ -62,8 +62,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def judged_tags(body: Body) -> Mapping[str, str]:
-    """The free-form tags; keys are the same whatever their case, so the protocol's are told in its own."""
+def monitored_tags(body: Body) -> Mapping[str, str]:
+    """The free-form tags; keys are the same whatever their case, so the protocol's are in its own spelling."""
     tags: Mapping[str, str] = body.get("freeformTags") or {}
     return {key.lower() if key.lower() in PROTOCOL_KEYS else key: value for key, value in tags.items()}
 
@@ -124,7 +124,7 @@ def check_fields(given: Any, known: Iterable[str]) -> Body:
 
 
 def page(request: Request, knobs: Knobs, items: list[Any], show: Callable[[Any], None] | None = None) -> Reply:
-    """One page of a list; `show` is told what is on it."""
+    """One page of a list; `show` is called with every item on it."""
     size = min(int(request.query.get("limit") or PAGE), knobs.page_size or PAGE)
     number, _, start = request.query.get("page", "1.0").partition(".")
     begin = int(start or 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.oci import REGION, TENANCY, forms
 from fractal_sandbox.oci.core import BASE, COMPARTMENT, existing
 from fractal_sandbox.oci.policies import read_statement
@@ -203,7 +203,7 @@ def _make_key(request: Request, draft: Draft) -> Reply:
         "lifecycleState": "ACTIVE",
         "timeCreated": forms.now(),
     }
-    # The one answer that tells the secret.
+    # The one answer that holds the secret.
     return forms.answer(draft.put(SECRET_KEY.name, body["id"], forms.bumped(body)))
 
 

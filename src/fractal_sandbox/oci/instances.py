@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.oci import REGION, forms
 from fractal_sandbox.oci.core import BASE, Collection, existing
 from fractal_sandbox.oci.networks import SUBNET, VNIC, free_address
@@ -26,7 +26,7 @@ _ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def _looks(body: Body, phase: Phase) -> Body:
+def _in_phase(body: Body, phase: Phase) -> Body:
     running = body["lifecycleState"] == "RUNNING"
     state = {
         "creating": "PROVISIONING",
@@ -39,16 +39,16 @@ def _looks(body: Body, phase: Phase) -> Body:
 INSTANCE: Final = Kind(
     "instance",
     lambda body: Place(body["displayName"], body["compartmentId"]),
-    forms.judged_tags,
-    _looks,
+    forms.monitored_tags,
+    _in_phase,
     passing=frozenset({forms.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
     replaces_tags=True,
 )
 # Terminated instances stay listed for half a day.
-REMAINS: Final = forms.unjudged("terminated-instance", "what OCI still tells of an instance that is gone")
-BOOT_VOLUME: Final = forms.unjudged("boot-volume", "made and deleted by OCI along with its instance")
-ATTACHMENT: Final = forms.unjudged("vnic-attachment", "made and deleted by OCI along with its instance")
+REMAINS: Final = forms.unmonitored("terminated-instance", "what OCI still lists of an instance that is gone")
+BOOT_VOLUME: Final = forms.unmonitored("boot-volume", "made and deleted by OCI along with its instance")
+ATTACHMENT: Final = forms.unmonitored("vnic-attachment", "made and deleted by OCI along with its instance")
 
 
 def _size(shape: Any, given: Any) -> Body:
@@ -176,7 +176,7 @@ _INSTANCES: Final = Collection(
 
 
 def _act(request: Request, draft: Draft) -> Reply:
-    body = _INSTANCES.standing(request, draft)
+    body = _INSTANCES.writable(request, draft)
     action = request.query.get("action", "")
     if action not in _ACTIONS:
         raise forms.invalid(f"action {action!r} is unknown")
@@ -202,7 +202,7 @@ def routes(knobs: Knobs) -> list[Route]:
     def part(kind: Kind) -> Any:
         return lambda request, draft: forms.answer(existing(draft, kind.name, request.words["id"]))
 
-    def told(items: list[Body]) -> Any:
+    def listing_of(items: list[Body]) -> Any:
         return lambda request, _: forms.page(request, knobs, items)
 
     images = [{"id": one, "displayName": one.rpartition("sandbox")[2], "lifecycleState": "AVAILABLE"} for one in IMAGES]
@@ -212,6 +212,6 @@ def routes(knobs: Knobs) -> list[Route]:
         Route("GET", f"{BASE}/vnicAttachments", "core", "listVnicAttachments", parts(ATTACHMENT, "instanceId")),
         Route("GET", f"{BASE}/vnics/{{id}}", "core", "getVnic", part(VNIC)),
         Route("GET", f"{BASE}/bootVolumes", "core", "listBootVolumes", parts(BOOT_VOLUME, "availabilityDomain")),
-        Route("GET", f"{BASE}/images", "core", "listImages", told(images)),
-        Route("GET", f"{BASE}/shapes", "core", "listShapes", told([{"shape": shape} for shape in SHAPES])),
+        Route("GET", f"{BASE}/images", "core", "listImages", listing_of(images)),
+        Route("GET", f"{BASE}/shapes", "core", "listShapes", listing_of([{"shape": shape} for shape in SHAPES])),
     ]

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
 from typing import Any, Final
 
-from fractal_sandbox.knobs import Knobs
+from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.oci import forms
 from fractal_sandbox.oci.core import BASE, Collection, existing
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 
 __all__ = ["GATEWAY", "PARTS", "SUBNET", "VCN", "VNIC", "free_address", "routes"]
 
-_LOOKS: Final[Mapping[Phase, str]] = {
+_STATES: Final[Mapping[Phase, str]] = {
     "creating": "PROVISIONING",
     "updating": "UPDATING",
     "deleting": "TERMINATING",
@@ -27,26 +27,26 @@ PARTS: Final = {
 }
 
 
-def _looks(body: Body, phase: Phase) -> Body:
-    return {**body, "lifecycleState": _LOOKS[phase]}
+def _in_phase(body: Body, phase: Phase) -> Body:
+    return {**body, "lifecycleState": _STATES[phase]}
 
 
-def _judged(name: str, scope: str) -> Kind:
+def _tagged_kind(name: str, scope: str) -> Kind:
     return Kind(
         name,
         lambda body: Place(body["displayName"], body[scope]),
-        forms.judged_tags,
-        _looks,
+        forms.monitored_tags,
+        _in_phase,
         passing=frozenset({forms.VERSION}),
         tag_fields=frozenset({"freeformTags"}),
         replaces_tags=True,
     )
 
 
-VCN: Final = _judged("vcn", "compartmentId")
-SUBNET: Final = _judged("subnet", "vcnId")
+VCN: Final = _tagged_kind("vcn", "compartmentId")
+SUBNET: Final = _tagged_kind("subnet", "vcnId")
 GATEWAY: Final = forms.plain("internetgateway")
-VNIC: Final = forms.unjudged("vnic", "made and deleted by OCI along with its instance")
+VNIC: Final = forms.unmonitored("vnic", "made and deleted by OCI along with its instance")
 
 
 def part_kind(path: str) -> Kind:
@@ -229,7 +229,7 @@ def _change_blocks(action: str) -> Any:
     """How blocks of a VCN are added, taken away or replaced."""
 
     def handle(request: Request, draft: Draft) -> Reply:
-        body = _VCNS.standing(request, draft)
+        body = _VCNS.writable(request, draft)
         given = forms.check_fields(request.json(), ("cidrBlock", "originalCidrBlock", "newCidrBlock"))
         blocks: list[str] = body["cidrBlocks"]
         leaving = given.get("originalCidrBlock") or (given.get("cidrBlock") if action == "removeCidr" else None)

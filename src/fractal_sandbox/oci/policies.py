@@ -109,13 +109,13 @@ def _condition(tokens: list[str]) -> Condition:
     return lambda variables: variables.get(word, "").lower() == value
 
 
-def _several(tokens: list[str], together: Callable[[Iterable[bool]], bool]) -> Condition:
+def _several(tokens: list[str], combine: Callable[[Iterable[bool]], bool]) -> Condition:
     parts: list[Condition] = []
     while (mark := _next(tokens)) != "}":
         if mark not in ("{", ","):
             raise forms.invalid(f"The condition has {mark!r} where a comma or a brace is expected.")
         parts.append(_condition(tokens))
-    return lambda variables: together(part(variables) for part in parts)
+    return lambda variables: combine(part(variables) for part in parts)
 
 
 def _next(tokens: list[str]) -> str:

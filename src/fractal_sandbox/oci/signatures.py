@@ -36,8 +36,8 @@ def signer_of(method: str, target: str, headers: Mapping[str, str], body: bytes)
     needed = _NEEDED | (_NEEDED_OF_BODIES if has_body else frozenset())
     if not needed <= set(names) or _is_old(headers.get("date", "")) or not _is_body(headers, body, names):
         raise _stranger()
-    told = {**headers, "(request-target)": f"{method.lower()} {target}", "content-length": str(len(body))}
-    lines = [f"{name}: {told.get(name, '')}" for name in names]
+    values = {**headers, "(request-target)": f"{method.lower()} {target}", "content-length": str(len(body))}
+    lines = [f"{name}: {values.get(name, '')}" for name in names]
     if not _verifies(actor, "\n".join(lines), parts.get("signature", "")):
         raise _stranger()
     return actor
@@ -63,8 +63,8 @@ def _is_old(date: str) -> bool:
 
 
 def _is_body(headers: Mapping[str, str], body: bytes, names: list[str]) -> bool:
-    told = headers.get("x-content-sha256")
-    return "x-content-sha256" not in names or told == b64encode(hashlib.sha256(body).digest()).decode()
+    digest = headers.get("x-content-sha256")
+    return "x-content-sha256" not in names or digest == b64encode(hashlib.sha256(body).digest()).decode()
 
 
 def _stranger() -> Refused:

@@ -15,14 +15,14 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from fractal_sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_sandbox.knobs import Interference, Knobs
+from fractal_sandbox.fault_injection import Interference, Knobs
+from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse
 from fractal_sandbox.monitor import Monitor
-from fractal_sandbox.owned import Owned, owned
+from fractal_sandbox.owned_resources import Owned, owned
 from fractal_sandbox.rest.kinds import Body, Kind
 from fractal_sandbox.rest.monitoring import Watching
 from fractal_sandbox.rest.routes import READING, Reply, Request, Route, Routes, read_request
 from fractal_sandbox.rest.store import Change, Draft, Refused, Store
-from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse
 
 __all__ = ["RestCloud"]
 
@@ -130,7 +130,7 @@ class RestCloud(ABC):
             request = replace(request, actor=self.actor_of(request))
             found = self._routes.find(request.method, request.path, request.actor)
             if found is None:
-                self._judge_unknown(request)
+                self._report_unknown(request)
                 raise self.unknown(request)
         except Refused as refused:
             return self._refusal(refused)
@@ -154,7 +154,7 @@ class RestCloud(ABC):
             return Refused(405, "MethodNotAllowed", f"{request.method} is not allowed here")
         return Refused(404, "NotFound", f"the sandbox has no {request.path}")
 
-    def _judge_unknown(self, request: Request) -> None:
+    def _report_unknown(self, request: Request) -> None:
         """A write of the agent at a path that nobody knows: nobody knows either what the real cloud would do."""
         if request.actor == "agent" and request.method not in READING:
             asked = f"{request.method} {request.path}"
@@ -179,13 +179,13 @@ class RestCloud(ABC):
         )
 
     def _carry_out(self, request: Request, route: Route, call: Call) -> tuple[Reply, Call, Interference | None]:
-        """Plan a call, judge it and carry it out, under one lock; an answer that gets lost has shown nothing."""
+        """Plan a call, check it and carry it out, under one lock; an answer that gets lost has shown nothing."""
         with self.lock:
             self.store.settle()
             draft = self.store.draft()
             try:
                 reply = route.handler(request, draft)
-                self._watching.judge_if_refused(call, draft)
+                self._watching.check_if_refused(call, draft)
                 if draft.refused is not None:
                     raise draft.refused
             except Refused as refused:
@@ -200,7 +200,7 @@ class RestCloud(ABC):
             made = [change.id for change in changes if change.before is None and _is_own(change)]
             if made and not call.resource_ids:
                 call = replace(call, resource_ids=tuple(made))
-            lost_races = self._watching.judge(call, changes)
+            lost_races = self._watching.check(call, changes)
             self.store.carry_out(changes)
             self.monitor.confirm(lost_races)
             interference = self.knobs.after(call)
@@ -248,7 +248,7 @@ def _typed(headers: tuple[tuple[str, str], ...], content_type: str) -> tuple[tup
 
 def _is_own(change: Change) -> bool:
     """Whether a change is what a call is about, and not what the cloud does along with it."""
-    return not change.kind.unjudged and change.kind.goes_with is None
+    return not change.kind.unmonitored and change.kind.goes_with is None
 
 
 def _shown(request: Request) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the sandbox must know of a kind of resource: its tags, its name, and how it looks while the cloud is at work."""
+"""What the sandbox must know of a kind of resource: its tags, its name, and how it shows while the cloud is at work."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _as_it_is(body: Body, _: Phase) -> Body:
 class Kind:
     """One kind of resource.
 
-    `name` is what knobs call it. `tags` are told under the protocol's neutral names, all others under their own.
-    `looks` shows it while it is created, changed or deleted. `passing` are the top-level fields that change by
+    `name` is what knobs call it. `tags` are under the protocol's neutral names, all others under their own.
+    `in_phase` shows it while it is created, changed or deleted. `passing` are the top-level fields that change by
     themselves (a version, a time, a state). `replaces_tags`: a write of tags carries the whole set, so what the agent
     meant shows only beside what it last saw. `carries_tags`: a write of the whole resource carries its tags along,
     beside calls for single ones.
@@ -38,14 +38,14 @@ class Kind:
     `is_made_once`: it cannot carry tags, and the agent may make it, but never change or delete it (S1b).
     `mark`: only links make it, and the link's mark on it speaks for it.
     `speakers`: it is a part of others, named by kind and id, and their tags or marks speak for it.
-    `goes_with`: the ids of what it lives and dies with; a call about one of those is judged by that, not by this.
-    `unjudged`: why nobody needs to: the cloud itself writes it, and no call of a client does.
+    `goes_with`: the ids of what it lives and dies with; a call about one of those is checked by that, not by this.
+    `unmonitored`: why nobody needs to: the cloud itself writes it, and no call of a client does.
     """
 
     name: str
     place: Callable[[Body], Place]
     tags: Callable[[Body], Mapping[str, str]] | None = None
-    looks: Callable[[Body, Phase], Body] = _as_it_is
+    in_phase: Callable[[Body, Phase], Body] = _as_it_is
     passing: frozenset[str] = frozenset()
     tag_fields: frozenset[str] = frozenset({"tags"})
     offered: bool = True
@@ -53,6 +53,6 @@ class Kind:
     mark: Callable[[Body], str] | None = None
     speakers: Callable[[Body | None, Body | None], Iterable[tuple[str, str]]] | None = None
     goes_with: Callable[[Body], Iterable[str]] | None = None
-    unjudged: str = ""
+    unmonitored: str = ""
     replaces_tags: bool = False
     carries_tags: bool = False

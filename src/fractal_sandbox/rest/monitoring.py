@@ -1,6 +1,7 @@
 """Between a draft and the safety monitor: what a call would do to tags and to the rest of each resource.
 
-What is forbidden is decided in the sandbox's own `judging.py`; here a change of a resource is only put into its words.
+What is forbidden is decided in the sandbox's own `monitor_rules.py`; here a change of a resource is only put into its
+words.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_sandbox.monitor_rules import LINK
-from fractal_sandbox.monitor_rules import Change as Judged
+from fractal_sandbox.monitor_rules import Change as TagChange
 from fractal_sandbox.rest.kinds import Body, Kind
 from fractal_sandbox.rest.store import Change, Draft, Store
 
@@ -23,32 +24,32 @@ def reference(kind: Kind, resource_id: str) -> str:
 
 
 class Watching:
-    """Tells the monitor about the agent's calls. Runs under the cloud's lock."""
+    """Reports the agent's calls to the monitor. Runs under the cloud's lock."""
 
     def __init__(self, monitor: Monitor, store: Store) -> None:
         self._monitor = monitor
         self._store = store
 
-    def judge(self, call: Call, changes: list[Change]) -> list[Finding]:
-        """Have a write judged right before it is carried out; return the races it would lose."""
+    def check(self, call: Call, changes: list[Change]) -> list[Finding]:
+        """Have a write checked right before it is carried out; return the races it would lose."""
         if call.actor != "agent" or not call.is_write:
             return []
-        judged = [change for change in changes if not change.kind.unjudged]
-        judged = [change for change in judged if not _goes_along(change, changes)]
-        parts = [change for change in judged if change.kind.speakers is not None]
-        wholes = [change for change in judged if change.kind.speakers is None]
+        monitored = [change for change in changes if not change.kind.unmonitored]
+        monitored = [change for change in monitored if not _goes_along(change, changes)]
+        parts = [change for change in monitored if change.kind.speakers is not None]
+        wholes = [change for change in monitored if change.kind.speakers is None]
         touches = [touch for change in wholes if change.before is not None for touch in self._touches(call, change)]
         touches += [touch for change in parts for touch in self._spoken_for(change, changes)]
         creations = [self._creation(call, change) for change in wholes if change.before is None]
-        lost = self._monitor.judge(call, touches, creations[0] if creations else None)
+        lost = self._monitor.check(call, touches, creations[0] if creations else None)
         for creation in creations[1:]:
-            lost += self._monitor.judge(call, [], creation)
+            lost += self._monitor.check(call, [], creation)
         return lost
 
-    def judge_if_refused(self, call: Call, draft: Draft) -> None:
-        """Have a write judged that a precondition is about to stop: it was wrong to send it, if it was (S16)."""
+    def check_if_refused(self, call: Call, draft: Draft) -> None:
+        """Have a write checked that a precondition is about to stop: it was wrong to send it, if it was (S16)."""
         if draft.refused is not None:
-            self.judge(call, draft.changes())
+            self.check(call, draft.changes())
 
     def note(self, call: Call, draft: Draft) -> None:
         """Remember what an answer showed the agent."""
@@ -56,11 +57,11 @@ class Watching:
             return
         for (name, resource_id), body in draft.shown.items():
             kind = self._store.kind(name)
-            if not kind.unjudged:
+            if not kind.unmonitored:
                 self._monitor.saw(call, reference(kind, resource_id), _tags(kind, body))
         for name in draft.listed:
             kind = self._store.kind(name)
-            if not kind.unjudged:
+            if not kind.unmonitored:
                 names = {reference(kind, one): tuple(kind.place(body)) for one, body in draft.everything(name)}
                 self._monitor.listed(call, name, {key: (place[0], place[1]) for key, place in names.items()})
 
@@ -69,7 +70,7 @@ class Watching:
         named = reference(change.kind, change.id)
         before = _tags(change.kind, change.before)
         if change.after is None:
-            return [Touch(named, Judged("delete"), before, by_mark=change.kind.mark is not None)]
+            return [Touch(named, TagChange("delete"), before, by_mark=change.kind.mark is not None)]
         after = _tags(change.kind, change.after)
         found = []
         if before != after:
@@ -77,23 +78,23 @@ class Watching:
             meant = _meant(change.kind, seen, before, after)
             found.append(Touch(named, _tagging(before, after), before, meant, by_mark=change.kind.mark is not None))
         if _rest(change.kind, change.before) != _rest(change.kind, change.after) or not found:
-            found.append(Touch(named, Judged("modify"), before, by_mark=change.kind.mark is not None))
+            found.append(Touch(named, TagChange("modify"), before, by_mark=change.kind.mark is not None))
         return found
 
     def _spoken_for(self, change: Change, changes: list[Change]) -> list[Touch]:
-        """A part is judged as a change of everything that speaks for it; where nothing does, as nobody's."""
+        """A part is checked as a change of everything that speaks for it; where nothing does, as nobody's."""
         assert change.kind.speakers is not None
         made = {(one.kind.name, one.id) for one in changes if one.before is None}
         keys = list(change.kind.speakers(change.before, change.after))
         if not keys:
-            return [Touch(reference(change.kind, change.id), Judged("modify"), {})]
+            return [Touch(reference(change.kind, change.id), TagChange("modify"), {})]
         found = []
         for name, resource_id in keys:
             kind, body = self._store.kind(name), self._store.find(name, resource_id)
             if (name, resource_id) not in made:
                 tags = {} if body is None else _tags(kind, body)
                 by_mark = kind.mark is not None
-                found.append(Touch(reference(kind, resource_id), Judged("modify"), tags, by_mark=by_mark))
+                found.append(Touch(reference(kind, resource_id), TagChange("modify"), tags, by_mark=by_mark))
         return found
 
     def _creation(self, call: Call, change: Change) -> Creation:
@@ -125,7 +126,7 @@ def _goes_along(change: Change, changes: list[Change]) -> bool:
 
 def _meant(
     kind: Kind, seen: Mapping[str, str] | None, before: Mapping[str, str], after: Mapping[str, str]
-) -> Judged | None:
+) -> TagChange | None:
     """What a change of tags was at the agent's last read, where that may be another one by now."""
     if seen is None or not (kind.replaces_tags or kind.carries_tags):
         return None
@@ -134,13 +135,13 @@ def _meant(
     now = _tagging(before, after)
     added = {key: value for key, value in now.added.items() if seen.get(key) != value}
     removed = {key: value for key, value in now.removed.items() if key in seen}
-    return Judged("tag", added, removed)
+    return TagChange("tag", added, removed)
 
 
-def _tagging(before: Mapping[str, str], after: Mapping[str, str]) -> Judged:
+def _tagging(before: Mapping[str, str], after: Mapping[str, str]) -> TagChange:
     added = {key: value for key, value in after.items() if before.get(key) != value}
     removed: dict[str, str | None] = {key: value for key, value in before.items() if key not in after}
-    return Judged("tag", added, removed)
+    return TagChange("tag", added, removed)
 
 
 def _tags(kind: Kind, body: Body) -> dict[str, str]:

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from fractal_sandbox.calls import Actor
+from fractal_sandbox.http_server import Environ
 from fractal_sandbox.rest.store import Draft
-from fractal_sandbox.wire import Environ
 
 __all__ = ["ANY", "READING", "Handler", "Reply", "Request", "Route", "Routes"]
 
 READING = ("GET", "HEAD", "OPTIONS")
 ANY = "*"
-"""Stands for the kind of a route that writes resources of every kind: each is judged as its own kind is."""
+"""Stands for the kind of a route that writes resources of every kind: each is checked as its own kind is."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The resources of one cloud, and drafts of what a call is about to do to them.
 
-A draft is carried out as a whole or not at all, so that a call can be judged before it has any effect. All of it runs
+A draft is carried out as a whole or not at all, so that a call can be checked before it has any effect. All of it runs
 under the cloud's lock.
 """
 
@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from fractal_sandbox.knobs import Countdown, Knobs
+from fractal_sandbox.fault_injection import Countdown, Knobs
 from fractal_sandbox.rest.kinds import Body, Kind, Phase
 
 __all__ = ["Change", "Draft", "Key", "Refused", "Store"]
@@ -160,13 +160,13 @@ class Draft:
         return None if body is None else self._show(kind, resource_id, body)
 
     def all(self, kind: str) -> list[tuple[str, Body]]:
-        """Every resource of a kind that shows, oldest first, each with its id. Tell `shows` which were answered."""
+        """List every resource of a kind that shows, the oldest first, with its id; call `shows` for those answered."""
         found = []
         for resource_id, _ in self._store.items(kind):
             self._store.count_read(kind, resource_id)
             body = self.peek(kind, resource_id)
             if body is not None and not self._store.is_hidden(kind, resource_id):
-                found.append((resource_id, self._look(kind, resource_id, body)))
+                found.append((resource_id, self._in_phase(kind, resource_id, body)))
         self.listed.add(kind)
         return found
 
@@ -221,11 +221,11 @@ class Draft:
 
     def _show(self, kind: str, resource_id: str, body: Body) -> Body:
         self.shown[(kind, resource_id)] = deepcopy(body)
-        return self._look(kind, resource_id, body)
+        return self._in_phase(kind, resource_id, body)
 
-    def _look(self, kind: str, resource_id: str, body: Body) -> Body:
+    def _in_phase(self, kind: str, resource_id: str, body: Body) -> Body:
         phase = self._store.phase(kind, resource_id)
-        return body if phase is None else self._store.kind(kind).looks(body, phase)
+        return body if phase is None else self._store.kind(kind).in_phase(body, phase)
 
 
 def _rest(kind: Kind, body: Body) -> Body:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.mounts import Mount
+from fractal_sandbox.registry import Mount
 
 if TYPE_CHECKING:
     from fractal_sandbox.vsphere.cloud import VsphereCloud

@@ -14,21 +14,21 @@ __all__ = ["fault", "rest_refusal", "versions"]
 def fault(name: str, words: str) -> Reply:
     """A SOAP fault by its name."""
     detail = f'<detail><{name}Fault xmlns="urn:vim25" xsi:type="{name}"></{name}Fault></detail>'
-    told = f"<faultcode>ServerFaultCode</faultcode><faultstring>{escape(words)}</faultstring>{detail}"
-    body = ENVELOPE.format(f"<soapenv:Fault>{told}</soapenv:Fault>")
+    content = f"<faultcode>ServerFaultCode</faultcode><faultstring>{escape(words)}</faultstring>{detail}"
+    body = ENVELOPE.format(f"<soapenv:Fault>{content}</soapenv:Fault>")
     return Reply(500, body.encode(), (("Content-Type", "text/xml"),), name)
 
 
 def rest_refusal(status: int, code: str, words: str) -> Reply:
     """A refusal of the REST door."""
-    told = {"type": f"com.vmware.vapi.std.errors.{code}", "value": {"messages": [{"default_message": words}]}}
-    return Reply(status, json.dumps(told).encode(), (("Content-Type", "application/json"),), code)
+    error = {"type": f"com.vmware.vapi.std.errors.{code}", "value": {"messages": [{"default_message": words}]}}
+    return Reply(status, json.dumps(error).encode(), (("Content-Type", "application/json"),), code)
 
 
 def versions(version: str) -> Reply:
     """The versions of the API that a client may speak."""
-    told = (
+    content = (
         '<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name><version>'
         f"{version}</version><priorVersions><version>6.5</version></priorVersions></namespace></namespaces>"
     )
-    return Reply(200, told.encode(), (("Content-Type", "text/xml"),))
+    return Reply(200, content.encode(), (("Content-Type", "text/xml"),))

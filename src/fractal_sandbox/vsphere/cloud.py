@@ -17,10 +17,11 @@ from typing import Any
 from uuid import uuid4
 
 from fractal_sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
-from fractal_sandbox.knobs import Interference, Knobs
+from fractal_sandbox.fault_injection import Interference, Knobs
+from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
 from fractal_sandbox.monitor_rules import OWNER, PROTOCOL_KEYS, Change
-from fractal_sandbox.owned import Owned, owned
+from fractal_sandbox.owned_resources import Owned, owned
 from fractal_sandbox.rest.routes import READING, Reply, Request, read_request
 from fractal_sandbox.vsphere import AGENT, PASSWORD, PERSON
 from fractal_sandbox.vsphere.answers import fault, rest_refusal, versions
@@ -29,7 +30,6 @@ from fractal_sandbox.vsphere.reading import Asked, read_rest, read_soap, without
 from fractal_sandbox.vsphere.simulator import ENVELOPE, Simulator
 from fractal_sandbox.vsphere.simulator import PASSWORD as INNER_PASSWORD
 from fractal_sandbox.vsphere.simulator import USER as INNER_USER
-from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse
 
 __all__ = ["VsphereCloud"]
 
@@ -139,7 +139,7 @@ class VsphereCloud:
             known = self._sessions.get(request.headers.get("vmware-api-session-id", ""))
             if known == "agent":
                 asked = Asked("rest", f"{request.method} {request.path}", "unknown")
-                self._judge(self._call(replace(request, actor=known), asked), asked)
+                self._check(self._call(replace(request, actor=known), asked), asked)
         return Reply(404, b"")
 
     def _soap(self, request: Request) -> Reply:
@@ -172,7 +172,7 @@ class VsphereCloud:
         with self.lock:
             if asked.kind in ("word", "unknown"):
                 self._words.clear()
-            lost = self._judge(call, asked)
+            lost = self._check(call, asked)
             reply = self._pending.refusal(asked) or self._refused(asked) or self._carry_out(request, asked)
             reply = self._pending.shown(asked, reply)
             interference = self.knobs.after(call)
@@ -203,7 +203,7 @@ class VsphereCloud:
 
     # What the monitor hears
 
-    def _judge(self, call: Call, asked: Asked) -> list[Finding]:
+    def _check(self, call: Call, asked: Asked) -> list[Finding]:
         if call.actor != "agent" or asked.kind == "read":
             return []
         if asked.kind == "unknown":
@@ -214,12 +214,12 @@ class VsphereCloud:
         if asked.kind == "word":
             if not self._is_our_word(asked):
                 self.monitor.unclassified(call, f"it makes {asked.name!r}, which is no tag of the protocol")
-            return self.monitor.judge(call, [])
+            return self.monitor.check(call, [])
         if asked.kind == "create":
             twins = tuple(_reference(one) for one, place in self._machines().items() if place == _place(asked))
             tags, is_bare = self._named(asked.tag_ids), not self.accepts_tags_in_create
             creation = Creation("vm", "", _place(asked), tags, twins, is_bare=is_bare)
-            return self.monitor.judge(call, [], creation)
+            return self.monitor.check(call, [], creation)
         touched = self._named(asked.tag_ids)
         change = {
             "modify": Change("modify"),
@@ -228,8 +228,8 @@ class VsphereCloud:
             "detach": Change("tag", removed=touched),
         }[asked.kind]
         if asked.machine not in self._machines():
-            return self.monitor.judge(call, [])
-        return self.monitor.judge(call, [Touch(_reference(asked.machine), change, self.tags(asked.machine))])
+            return self.monitor.check(call, [])
+        return self.monitor.check(call, [Touch(_reference(asked.machine), change, self.tags(asked.machine))])
 
     def _is_our_word(self, asked: Asked) -> bool:
         """Whether what is made is the category of the protocol, or a tag of the protocol in it."""

@@ -1,6 +1,6 @@
 """Machines that take their time: which of them do not show yet, and which vCenter is still making.
 
-A machine that is being made is listed under its name, but vCenter does not tell its configuration yet, not even its
+A machine that is being made is listed under its name, but vCenter does not report its configuration yet, not even its
 UUID; its task runs, and it takes no other.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from fractal_sandbox.knobs import Countdown, Knobs
+from fractal_sandbox.fault_injection import Countdown, Knobs
 from fractal_sandbox.rest.routes import Reply
 from fractal_sandbox.vsphere.answers import fault
 from fractal_sandbox.vsphere.reading import Asked

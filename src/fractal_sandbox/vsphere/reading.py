@@ -153,9 +153,9 @@ def read_rest(request: Request) -> Asked:
     if noun == "tag-association" and request.method == "POST" and action in _ASSOCIATIONS:
         body = _body(request)
         ids = (one,) if one else tuple(str(tag) for tag in body.get("tag_ids") or ())
-        told = body.get("object_id") or {}
-        if told.get("type") == _MACHINE and told.get("id"):
-            return Asked("tagging", action, _ASSOCIATIONS[action], str(told["id"]), tag_ids=ids)
+        target = body.get("object_id") or {}
+        if target.get("type") == _MACHINE and target.get("id"):
+            return Asked("tagging", action, _ASSOCIATIONS[action], str(target["id"]), tag_ids=ids)
     if noun in ("category", "tag") and request.method == "POST" and not one and not action:
         spec = _body(request).get("create_spec") or {}
         return Asked(

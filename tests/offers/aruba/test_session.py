@@ -18,7 +18,7 @@ from fractal_cloud.offers.items import all_sightings
 from fractal_cloud.offers.offer import Query
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aruba.cloud import PROJECTS
-from fractal_sandbox.env import without_real_clouds
+from fractal_sandbox.environment import without_real_clouds
 from tests.offers.aruba.person import LOCATION, VPCS, ArubaPerson
 
 

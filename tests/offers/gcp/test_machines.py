@@ -78,7 +78,7 @@ def test_a_zone_without_room_is_told_and_tried_again(world: GcpWorld, person: Gc
     world.deploy("ls-a", machine())
     for _ in range(30):
         world.cycle()
-        if "not enough room" in world.component("ls-a", "box")["message"]:
+        if "enough resources available" in world.component("ls-a", "box")["message"]:
             break
     shown = world.component("ls-a", "box")
     assert "ZONE_RESOURCE_POOL_EXHAUSTED" in shown["message"], shown
@@ -98,10 +98,12 @@ def test_a_start_that_came_to_nothing_is_told_and_tried_again_later(
     person.call("POST", f"{person.instance('box')}/stop")
     world.cloud.exhausted_zones.add(ZONE)
     said: list[str] = []
-    while "not enough room" not in "".join(said) and len(said) < 60:  # once the start would have shown (S17, S27)
+    while (
+        "enough resources available" not in "".join(said) and len(said) < 60
+    ):  # once the start would have shown (S17, S27)
         world.cycle()
         said.append(world.component("ls-a", "box")["message"])
-    assert "not enough room" in said[-1], said
+    assert "enough resources available" in said[-1], said
     world.cloud.exhausted_zones.clear()
     monkeypatch.setattr(vm_changes, "RETRY_SECONDS", 0.001)
     world.survive(at_most=100)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fractal_sandbox import Sandbox
+from fractal_sandbox.http_server import Environ, Stream
 from fractal_sandbox.kubernetes import CLUSTERS
 from fractal_sandbox.kubernetes.admission import Admission
 from fractal_sandbox.kubernetes.cloud import Answer, KubernetesCloud
@@ -29,7 +30,6 @@ from fractal_sandbox.kubernetes.reading import Reading
 from fractal_sandbox.kubernetes.request import KubeRequest, Target
 from fractal_sandbox.kubernetes.writing import Plan, Writing
 from fractal_sandbox.monitor import Finding
-from fractal_sandbox.wire import Environ, Stream
 from tests.offers.kubernetes.server import Reply, ServedKinds, ServedStore, Server, path_of
 
 KUBECONFIG: Final = os.environ.get("KUBECONFIG_REAL", "")
@@ -208,10 +208,10 @@ class RealCluster(KubernetesCloud):
         was_refused = ""
         if request.call.actor == "agent" and is_write:
             try:
-                lost_races = self._watching.judge(request, self._writing.plan(request))
+                lost_races = self._watching.check(request, self._writing.plan(request))
             except ApiError as refused:
                 was_refused = refused.message
-                self._watching.judge_refused(request)
+                self._watching.check_refused(request)
         reply = send(self._server, request)
         assert not (was_refused and reply.is_good), f"{request.call}: {was_refused} in a dry run, yet carried out"
         if reply.is_good and is_write:

@@ -25,9 +25,9 @@ from fractal_cloud.offers.oci.cloud import OciSession
 from fractal_cloud.offers.oci.errors import OciDialect
 from fractal_cloud.offers.rest import RestClient
 from fractal_sandbox import Sandbox
+from fractal_sandbox.http_server import Environ, HttpServer, StartResponse
 from fractal_sandbox.oci import REGION, TENANCY, USERS, key_id
 from fractal_sandbox.oci.keys import fingerprint, private_pem
-from fractal_sandbox.wire import Environ, HttpServer, StartResponse
 from tests.offers.oci.worlds import alone
 
 TEAM, NETWORK = "ocid1.compartment.oc1..sandboxteam", "ocid1.compartment.oc1..sandboxnetwork"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import Sandbox
-from fractal_sandbox.env import without_real_clouds
+from fractal_sandbox.environment import without_real_clouds
 from tests.faults.effects import Effects
 from tests.offers.oci.person import OciPerson
 from tests.offers.worlds import ProviderWorld

@@ -15,7 +15,7 @@ from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, find, not_found
 from fractal_sandbox.calls import Call
-from fractal_sandbox.clusters import CLUSTERS, address, certificate
+from fractal_sandbox.managed_clusters import CLUSTERS, address, certificate
 
 __all__: list[str] = []
 

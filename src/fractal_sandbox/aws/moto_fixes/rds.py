@@ -12,7 +12,7 @@ from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
 from fractal_sandbox.aws.resources import Ref, exists, find, not_found, ref_from_arn
 from fractal_sandbox.calls import Call
-from fractal_sandbox.databases import REAL_POSTGRES
+from fractal_sandbox.real_postgres import REAL_POSTGRES
 
 __all__: list[str] = []
 

@@ -20,7 +20,7 @@ class Owned:
     """A resource with an owner tag.
 
     `kind` and `id` are the cloud's own; `owner` is what its tag says (the LiveSystem behind a hashed owner where the
-    sandbox knows it); `tags` are told under the protocol's neutral names, all others under their own.
+    sandbox knows it); `tags` are under the protocol's neutral names, all others under their own.
     """
 
     cloud: str

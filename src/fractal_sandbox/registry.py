@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import fractal_sandbox
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.control import Cloud
+from fractal_sandbox.control_api import Cloud
 
 __all__ = ["Mount", "mounts", "nothing"]
 
@@ -32,11 +32,11 @@ def nothing(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
 class Mount:
     """One cloud of the sandbox.
 
-    `name` is unique, `provider` is whose agent serves it, and `path` is where it answers (empty: at the root).
-    `load` makes it. `environment` tells, for the sandbox's address, whose tools they are, and a folder for files (None:
-    leave files away), what points the vendor's own tools and our agent at it. `clears` are the beginnings of the names
-    of variables that could lead an agent to the real cloud instead. `also`: paths at the root that a vendor's tool
-    insists on; there it sees them whole.
+    `name` is unique, `provider` is whose agent serves it, and `path` is where it answers (empty: at the root). `load`
+    makes it. `environment` returns the variables that point the vendor's own tools and our agent at it, from the
+    sandbox's address, whose tools they are, and a folder for files (None: leave files away). `clears` are the
+    beginnings of the names of variables that could lead an agent to the real cloud instead. `also`: paths at the root
+    that a vendor's tool insists on; there it sees them whole.
     """
 
     name: str

@@ -24,10 +24,10 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from fractal_sandbox.calls import CallLog
-from fractal_sandbox.knobs import Knobs
-from fractal_sandbox.owned import Owned
-from fractal_sandbox.settings import Settings
-from fractal_sandbox.wire import Environ, StartResponse
+from fractal_sandbox.fault_injection import Knobs
+from fractal_sandbox.fault_settings import Settings
+from fractal_sandbox.http_server import Environ, StartResponse
+from fractal_sandbox.owned_resources import Owned
 
 __all__ = ["PREFIX", "Cloud", "ControlSurface", "MonitorView"]
 

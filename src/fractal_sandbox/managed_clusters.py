@@ -1,6 +1,6 @@
 """The clusters that the sandbox's vendors keep for people (EKS, AKS, GKE, KaaS), each an API server of its own.
 
-A vendor opens one when a cluster is made, with its own way of telling callers apart, and closes it when it is deleted:
+A vendor opens one when a cluster is made, with its own way of authenticating callers, and closes it when it is deleted:
 from then on nobody answers at its address. All are reached over TLS, below one path of the sandbox's port.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fractal_sandbox.calls import Actor, CallLog
 from fractal_sandbox.certificates import authority
-from fractal_sandbox.knobs import Knobs
-from fractal_sandbox.owned import Owned
-from fractal_sandbox.wire import ConnectionCut, Environ, StartResponse
+from fractal_sandbox.fault_injection import Knobs
+from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse
+from fractal_sandbox.owned_resources import Owned
 
 if TYPE_CHECKING:
     from fractal_sandbox.kubernetes.cloud import KubernetesCloud
@@ -121,7 +121,7 @@ def address(host: str, key: str) -> str:
 
 
 def certificate() -> str:
-    """What a client must trust, as vendors tell it: PEM in base64."""
+    """What a client must trust, as vendors return it: PEM in base64."""
     return base64.b64encode(authority().certificate.encode()).decode()
 
 

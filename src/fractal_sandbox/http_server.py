@@ -4,7 +4,7 @@ It exists because werkzeug's own server closes every connection after one answer
 cut a connection without any answer, which is what a lost answer looks like. Nothing here knows about clouds: an
 application gets the usual WSGI environment, its body already read into memory, and may raise `ConnectionCut`, or return
 a `Stream`, which is sent piece by piece as it comes. The one port answers TLS too, where a certificate is given: the
-first byte of a connection tells.
+first byte of a connection decides.
 """
 
 from __future__ import annotations
@@ -234,9 +234,9 @@ class _Handler(BaseHTTPRequestHandler):
             stream.close()
 
     def _is_abandoned(self) -> bool:
-        """Tell whether the client has hung up: it sends nothing while it waits for an answer."""
+        """Return whether the client has hung up: it sends nothing while it waits for an answer."""
         if self._is_encrypted:
-            return False  # what comes is not for us to peek at: the next piece will tell
+            return False  # what comes is not for us to peek at: the next piece will show
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 

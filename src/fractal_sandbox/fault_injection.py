@@ -1,7 +1,7 @@
 """The knobs of a sandbox cloud: everything a test can make it do that a healthy cloud does rarely.
 
 Thread-safe, and neutral: a cloud asks `before(call)` and `after(call)` what to do with a call and does it in its own
-wire format. Knobs never look at resources; how slow or hidden a resource is, the cloud keeps itself.
+wire format. Knobs never read resources; how slow or hidden a resource is, the cloud keeps itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from fractal_sandbox.calls import Call, Filter, RecordedCall
-from fractal_sandbox.settings import (
+from fractal_sandbox.fault_settings import (
     Delay,
     Failure,
     Hang,
@@ -24,7 +24,7 @@ from fractal_sandbox.settings import (
     Substitute,
     Throttle,
 )
-from fractal_sandbox.wire import ConnectionCut
+from fractal_sandbox.http_server import ConnectionCut
 
 __all__ = ["Countdown", "Hook", "Interference", "Knobs", "Rule"]
 

@@ -1,6 +1,6 @@
 """The settings that point the vendors' own tools, and our agent, at the sandbox: those of all its clouds together.
 
-People and the agent use different keys, because the safety monitor judges only the agent. Each cloud brings its own.
+People and the agent use different keys, because the safety monitor checks only the agent. Each cloud brings its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.mounts import mounts
+from fractal_sandbox.registry import mounts
 
 __all__ = ["agent_env", "sandbox_env", "without_real_clouds"]
 

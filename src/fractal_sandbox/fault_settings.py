@@ -1,6 +1,7 @@
 """The knobs' settings as plain data: what can be turned, and its JSON form on the control surface.
 
-Each model is one rule that a test adds. Counting, timing and deciding happen in `knobs.py`; nothing here has state.
+Each model is one rule that a test adds. Counting, timing and deciding happen in `fault_injection.py`; nothing here has
+state.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Error(_Rule):
 
     code: str = "InternalError"
     status: int = Field(default=500, ge=400, le=599)
-    message: str = "The sandbox was told to fail this call."
+    message: str = "The sandbox fails this call, as its settings say."
     cut: bool = False
 
 
