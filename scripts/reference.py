@@ -197,6 +197,8 @@ class Page:
             yield "The cloud returns it only one by one, so it is read in turns (S23)."
         if "compare" in facts:
             yield COMPARED[facts["compare"]]
+        if "growsWhile" in facts:
+            yield f"More than declared is as declared while `{facts['growsWhile']}` is on."
         if "reference" in facts:
             yield f"Makes a dependency; what is compared and sent is its `{facts['reference']['output']}`."
         for said in self._offer.warnings([name]):

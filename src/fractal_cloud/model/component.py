@@ -51,6 +51,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     lines: bool = False,
     linked: bool = False,
     compare: Compare = "exact",
+    grows_while: str | None = None,
     reference: tuple[str, str] | None = None,
     hosts: Mapping[str, Sequence[str]] | None = None,
     **field: Any,
@@ -63,6 +64,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
     ``linked``: only links set it (``Offer.wire``); a declaration must not.
     ``compare``: how declared and actual values are compared; ``entries``: only the declared entries of a map are.
+    ``grows_while``: the parameter that lets the cloud raise this one by itself; while it is on, more is as declared.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
     ``hosts``: the value may be the id of a component of one of these types, which then hosts this one; the outputs
     listed are those by which the host is reached (``TypeFacts.realm``).
@@ -73,6 +75,8 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     facts |= {name: True for name, value in flags.items() if value}
     if compare != "exact":
         facts["compare"] = compare
+    if grows_while is not None:
+        facts["growsWhile"] = grows_while
     if reference is not None:
         facts["reference"] = {"type": reference[0], "output": reference[1]}
     if hosts is not None:

@@ -33,6 +33,9 @@ class ComparedType:
         self.enforced: dict[str, Any] = {
             name: properties[name].get("default") for name, found in facts_of.items() if found.get("enforced")
         }
+        self.grows: dict[str, str] = {
+            name: found["growsWhile"] for name, found in facts_of.items() if "growsWhile" in found
+        }
         self.linked = frozenset(facts.linked())
         self.place = frozenset(facts.place)
         self.parent = facts.parent
@@ -71,12 +74,20 @@ def find_drift(
         seen = actual[name]
         if value == seen and type(value) is type(seen):
             continue
+        if name in compared.grows and _has_grown(value, seen, actual.get(compared.grows[name])):
+            continue
         how = compared.compare.get(name, "exact")
         if how == "entries":
             seen = _declared_entries(value, seen)
         if _normal(how, value) != _normal(how, seen):
             drift[name] = Difference(value, seen)
     return drift
+
+
+def _has_grown(declared: Any, actual: Any, switch: Any) -> bool:
+    """Whether the cloud itself may have raised a value above the declared one: the switch for it is on."""
+    is_on = bool(switch) and switch != "Disabled"
+    return is_on and isinstance(declared, int | float) and isinstance(actual, int | float) and actual > declared
 
 
 def _declared_entries(declared: Any, actual: Any) -> Any:

@@ -94,6 +94,8 @@ class Sql(Service):
                 {
                     "edition": "ENTERPRISE",
                     "dataDiskSizeGb": "10",
+                    "storageAutoResize": True,
+                    "storageAutoResizeLimit": "0",
                     "availabilityType": "ZONAL",
                     "backupConfiguration": {"enabled": False},
                     "ipConfiguration": {"ipv4Enabled": public},

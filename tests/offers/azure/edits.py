@@ -101,6 +101,7 @@ def server(person: AzurePerson, path: str, name: str, value: Any) -> None:
         "skuName": {"sku": {"name": value}},
         "skuTier": {"sku": {"tier": value}},
         "storageSizeGB": {"properties": {"storage": {"storageSizeGB": value}}},
+        "storageAutoGrow": {"properties": {"storage": {"autoGrow": value}}},
         "backupRetentionDays": {"properties": {"backup": {"backupRetentionDays": value}}},
         "highAvailability": {"properties": {"highAvailability": {"mode": value}}},
         "publicNetworkAccess": {"properties": {"network": {"publicNetworkAccess": value}}},

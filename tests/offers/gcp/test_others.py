@@ -99,6 +99,28 @@ def test_a_deleted_database_leaves_a_final_backup(world: GcpWorld, person: GcpPe
     assert (backup["instance"], backup["type"], backup["ttlDays"]) == ("orders", "FINAL", "365")
 
 
+@pytest.mark.rule("G3", "S12")
+def test_storage_that_google_let_grow_is_no_drift_until_that_is_switched_off(
+    world: GcpWorld, person: GcpPerson
+) -> None:
+    [database] = EXAMPLES[GcpPostgresDbms].components
+    parameters = {**database["parameters"], "diskSizeGb": 20, "storageAutoResize": True}
+    world.deploy("ls-a", {**database, "parameters": parameters})
+    world.settle()
+    person.call("PATCH", person.database("orders"), {"settings": {"dataDiskSizeGb": "35"}})
+    world.settle()
+    assert world.status("ls-a", "orders") == "Active"
+    assert "drift" not in world.component("ls-a", "orders")["outputFields"]
+    world.deploy("ls-a", {**database, "parameters": {**parameters, "diskSizeGb": 50}})
+    world.settle()
+    assert person.call("GET", person.database("orders"))["settings"]["dataDiskSizeGb"] == "50"
+    world.deploy("ls-a", {**database, "parameters": {**parameters, "storageAutoResize": False}})
+    world.cycle(6)
+    assert world.status("ls-a", "orders") == "Failed"
+    assert "diskSizeGb cannot shrink from 50 to 20 GB" in world.component("ls-a", "orders")["message"]
+    world.assert_safe()
+
+
 @pytest.mark.rule("S15")
 def test_a_mysql_of_that_name_is_no_postgres(world: GcpWorld, person: GcpPerson) -> None:
     mysql = {"name": "orders", "region": "europe-west1", "databaseVersion": "MYSQL_8_0", "settings": {"tier": "db-f1"}}

@@ -55,7 +55,14 @@ class AzurePostgresDbms(AzureResource):
         description="The tier its size belongs to."
     )
     storage_size_gb: int = parameter(
-        declared_as="storageSizeGB", ge=32, le=32_768, description="Storage in GiB; it can grow and never shrink."
+        declared_as="storageSizeGB",
+        ge=32,
+        le=32_768,
+        grows_while="storageAutoGrow",
+        description="Storage in GiB; it can grow and never shrink.",
+    )
+    storage_auto_grow: Literal["Enabled", "Disabled"] | None = parameter(
+        default=None, description="Whether Azure lets the storage grow as it fills up; Azure starts with Disabled."
     )
     backup_retention_days: int | None = parameter(
         default=None, ge=7, le=35, description="Days for which backups are kept; Azure starts with 7."
@@ -114,6 +121,7 @@ class AzurePostgresDbmsOffer(ResourceOffer[AzurePostgresDbms]):
             "skuName": (item.get("sku") or {}).get("name"),
             "skuTier": (item.get("sku") or {}).get("tier"),
             "storageSizeGB": (properties.get("storage") or {}).get("storageSizeGB"),
+            "storageAutoGrow": (properties.get("storage") or {}).get("autoGrow") or "Disabled",
             "backupRetentionDays": backup.get("backupRetentionDays"),
             "geoRedundantBackup": backup.get("geoRedundantBackup"),
             "highAvailability": (properties.get("highAvailability") or {}).get("mode") or "Disabled",
@@ -236,6 +244,8 @@ def _apply(
         properties["version"] = server.version
     if "storageSizeGB" in names:
         properties["storage"] = {"storageSizeGB": server.storage_size_gb}
+    if "storageAutoGrow" in names:
+        properties.setdefault("storage", {})["autoGrow"] = server.storage_auto_grow
     if "backupRetentionDays" in names:
         properties["backup"] = {"backupRetentionDays": server.backup_retention_days}
     if "highAvailability" in names:

@@ -38,12 +38,16 @@ _PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "tier": ("tier",),
     "edition": ("edition",),
     "diskSizeGb": ("dataDiskSizeGb",),
+    "storageAutoResize": ("storageAutoResize",),
+    "storageAutoResizeLimit": ("storageAutoResizeLimit",),
     "availabilityType": ("availabilityType",),
     "backupEnabled": ("backupConfiguration", "enabled"),
     "publicIP": ("ipConfiguration", "ipv4Enabled"),
     "databaseFlags": ("databaseFlags",),
     "deletionProtection": ("deletionProtectionEnabled",),
 }
+_INT64: Final = ("diskSizeGb", "storageAutoResizeLimit")
+"""What Google writes as text, in both directions, though it is a number."""
 _RESTARTING: Final = ("tier", "edition", "availabilityType", "databaseFlags")
 
 
@@ -68,7 +72,17 @@ class GcpPostgresDbms(GcpComponent):
         default="ENTERPRISE", description="Edition, which says what tiers there are. Changing it restarts the database."
     )
     disk_size_gb: int | None = parameter(
-        default=None, ge=10, le=65_536, description="Storage in GB; it can grow and never shrink."
+        default=None,
+        ge=10,
+        le=65_536,
+        grows_while="storageAutoResize",
+        description="Storage in GB; it can grow and never shrink.",
+    )
+    storage_auto_resize: bool | None = parameter(
+        default=None, description="Whether Google lets the storage grow as it fills up; Google starts with true."
+    )
+    storage_auto_resize_limit: int | None = parameter(
+        default=None, ge=0, le=65_536, description="Up to how many GB it grows by itself; 0 is as far as Google allows."
     )
     availability_type: Literal["ZONAL", "REGIONAL"] | None = parameter(
         default=None, description="Whether a standby is kept in another zone; Google starts with ZONAL."
@@ -232,8 +246,9 @@ def _settings(database: GcpPostgresDbms, names: Collection[str]) -> dict[str, An
     values = {name: declared[name] for name in names}
     if values.get("databaseFlags") is not None:
         values["databaseFlags"] = [{"name": flag, "value": text} for flag, text in values["databaseFlags"].items()]
-    if values.get("diskSizeGb") is not None:
-        values["diskSizeGb"] = str(values["diskSizeGb"])
+    for name in _INT64:
+        if values.get(name) is not None:
+            values[name] = str(values[name])
     return nested(values, _PATHS)
 
 
@@ -250,12 +265,14 @@ def _impossible(sighting: Sighting, database: GcpPostgresDbms) -> str:
 
 def _actual(raw: Raw) -> dict[str, Any]:
     found = dug(raw.get("settings") or {}, _PATHS)
-    flags = {name: bool(found[name]) for name in ("backupEnabled", "publicIP", "deletionProtection")}
+    flags = {
+        name: bool(found[name]) for name in ("backupEnabled", "publicIP", "deletionProtection", "storageAutoResize")
+    }
     return {
         "region": same(raw["region"]),
         "databaseVersion": raw["databaseVersion"],
         **found,
         **flags,
         "databaseFlags": {flag["name"]: flag.get("value", "") for flag in found["databaseFlags"] or ()},
-        "diskSizeGb": int(found["diskSizeGb"] or 0),
+        **{name: int(found[name] or 0) for name in _INT64},
     }

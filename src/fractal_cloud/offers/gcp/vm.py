@@ -32,12 +32,15 @@ _AT = "{instanceName} --project={project} --zone={zone}"
 NODE_LABEL = "goog-gke-node"
 # Google's status: our run state, and whether Google is at work.
 _STATES: Mapping[str, tuple[str, Condition]] = {
+    "PENDING": ("running", Condition.CREATING),
     "PROVISIONING": ("running", Condition.CREATING),
     "STAGING": ("running", Condition.CHANGING),
     "RUNNING": ("running", Condition.SETTLED),
     "REPAIRING": ("running", Condition.CHANGING),
     "PENDING_STOP": ("stopped", Condition.CHANGING),
     "STOPPING": ("stopped", Condition.CHANGING),
+    "DEPROVISIONING": ("stopped", Condition.CHANGING),
+    "STOPPED": ("stopped", Condition.SETTLED),
     "SUSPENDING": ("stopped", Condition.CHANGING),
     "SUSPENDED": ("suspended", Condition.SETTLED),
     "TERMINATED": ("stopped", Condition.SETTLED),
