@@ -97,7 +97,7 @@ def agent(file: Path) -> Callable[[str], None]:
 
     def cycle(command: str) -> None:
         if command == "judge":
-            made.held.invalidate()
+            made.held.work.invalidate()
         before = made.control.publications
         made.cycle()
         if command == "changed":

@@ -52,7 +52,7 @@ def deploy(sandbox: Sandbox, declared: Declared) -> Cost:
         before = len(sandbox.aws.calls)
         made.cycle()
         calls = len(sandbox.aws.calls) - before
-        statuses = {tracked.memory.status for tracked in made.held.tracked.values()}
+        statuses = {tracked.memory.status for tracked in made.held.work.tracked.values()}
         assert statuses == {Status.ACTIVE}, f"not deployed in one cycle: {statuses}"
         made.settle()
         return Cost(sandbox.aws.calls.count(writes_only=True), calls)

@@ -47,7 +47,7 @@ def deploy_seconds(canned: Canned, count: int, concurrency: int, latency: float)
         started = time.perf_counter()
         made.cycle()
         seconds = time.perf_counter() - started
-        statuses = {tracked.memory.status for tracked in made.held.tracked.values()}
+        statuses = {tracked.memory.status for tracked in made.held.work.tracked.values()}
         assert statuses == {Status.ACTIVE}, f"not deployed in one cycle: {statuses}"
         return seconds
 

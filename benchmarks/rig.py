@@ -207,13 +207,13 @@ class Bench:
         """Run cycles until one changes nothing, and the scope is quiet."""
         for _ in range(at_most):
             result = self.cycle()
-            if self.held.is_quiet and not result.changes:
-                self.heap.freeze(len(self.held.tracked))
+            if self.held.work.is_quiet and not result.changes:
+                self.heap.freeze(len(self.held.work.tracked))
                 return
         raise RuntimeError(f"not at rest after {at_most} cycles: {self._complaint()}")
 
     def _complaint(self) -> str:
-        found = {(t.memory.status.value, t.memory.message) for t in self.held.tracked.values()}
+        found = {(t.memory.status.value, t.memory.message) for t in self.held.work.tracked.values()}
         return "; ".join(f"{status}: {message}" for status, message in sorted(found)[:3])
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ def collect_missed_components() -> Iterator[list[str]]:
     def checked(cycle: Cycle) -> dict[str, Judgement] | None:
         judgements = judge_affected(cycle)
         evaluator, held = cycle._evaluator, cycle._held
-        skipped = [] if judgements is None else [t for t in held.tracked.values() if t.uid not in judgements]
+        skipped = [] if judgements is None else [t for t in held.work.tracked.values() if t.uid not in judgements]
         for tracked in skipped:
             view = evaluator.view(tracked)
             judgement = judge(tracked, view, evaluator.circumstances(tracked, view))

@@ -122,7 +122,7 @@ def test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again
     world.agent._claim()
     (after,) = world.agent._leases.scopes.values()
     assert after.held is not before.held
-    assert after.held.tracked
+    assert after.held.work.tracked
     world.settle()
     world.assert_safe()
 

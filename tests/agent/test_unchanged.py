@@ -50,8 +50,8 @@ def at_rest(world: World, *more: dict[str, object]) -> dict[str, str]:
 
 
 def pages(world: World) -> dict[bytes, tuple[Sighting | UnreadItem, ...]]:
-    """The pages of VPCs of the last look."""
-    return dict(held(world).pages[VPC])
+    """The pages of VPCs of the last read."""
+    return dict(held(world).observed.pages[VPC])
 
 
 @pytest.mark.rule("S20", "O4")
@@ -86,7 +86,7 @@ def test_things_that_move_between_pages_are_still_seen(world: World) -> None:
     world.cloud.knobs.page_size = 3
     [result] = world.cycle()
     assert (result.changes, result.writes) == (0, 0)
-    assert held(world).is_quiet
+    assert held(world).work.is_quiet
 
 
 @pytest.mark.rule("S2", "S12a", "G1")
@@ -106,7 +106,7 @@ def test_a_list_that_is_not_read_to_its_end_stands_for_nothing(world: World) -> 
     ids = at_rest(world)
     world.cloud.knobs.fail_page(2, operation="DescribeVpcs", times=None)
     world.cycle()
-    assert VPC not in held(world).pages
+    assert VPC not in held(world).observed.pages
     assert {world.status("ls-a", name) for name in NAMES} == {"Active"}
     assert "cannot be read" in world.component("ls-a", NAMES[0])["message"]
     world.cloud.knobs.reset()

@@ -136,4 +136,4 @@ class Room:
 
     def add(self, *components: Tracked) -> None:
         """Components of the scope."""
-        self.held.tracked.update({one.uid: one for one in components})
+        self.held.work.tracked.update({one.uid: one for one in components})

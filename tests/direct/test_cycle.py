@@ -304,7 +304,7 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
     stage.cycle._count_absent_reads()
     stage.stopwatch += 7.0
     stage.begin()._count_absent_reads()
-    counted = stage.held.absent_reads
+    counted = stage.held.observed.absent_reads
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=7))}
     stage.cycle._evaluator.snapshot.put(item(MINE))
     stage.cycle._evaluator.refresh(NOW)
@@ -320,7 +320,7 @@ def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage:
     stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
     stage.cycle._evaluator.refresh(NOW)
     stage.cycle._count_absent_reads()
-    assert stage.held.absent_reads == {}
+    assert stage.held.observed.absent_reads == {}
 
 
 GIVEN_UP = JournalEntry(id="e1", uid="u1", generation=3, verb="update", reason="drift", error="no answer")
@@ -335,7 +335,7 @@ def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not
     stage.cycle._evaluator.refresh(NOW)
     stage.stopwatch += 5.0
     stage.cycle._count_absent_reads()
-    counted = stage.held.reads_since
+    counted = stage.held.observed.reads_since
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=5))}
     stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
     stage.cycle._evaluator.refresh(NOW)
@@ -368,7 +368,7 @@ def test_where_not_found_may_mean_not_authorised_every_absence_is_counted() -> N
     stage = Stage(Denying())
     _vanished(stage)
     stage.cycle._count_absent_reads()
-    assert stage.held.absent_reads["u1"].count == 1
+    assert stage.held.observed.absent_reads["u1"].count == 1
     stage.pool.shutdown()
 
 
@@ -390,7 +390,7 @@ def _reads(count: int, seconds: float) -> AbsentReads:
 def test_the_window_is_two_looks_and_two_cycles_at_least(windowed: Stage, reads: Any, over: bool) -> None:
     tracked = _vanished(windowed, memory(intent=intent()))
     if reads is not None:
-        windowed.held.absent_reads["u1"] = reads
+        windowed.held.observed.absent_reads["u1"] = reads
     assert windowed.cycle._evaluator._is_window_over(tracked) is over
 
 
@@ -401,7 +401,7 @@ def test_what_is_recognised_by_its_name_needs_no_window_but_before_its_deletion_
     assert not stage.cycle._evaluator._is_window_over(component(open_one, deleting=True))
     assert not stage.cycle._evaluator._is_window_over(component(memory(intent=intent(resource_id="id-1"))))
     assert stage.cycle._evaluator._is_window_over(component(memory(), deleting=True)), "without an intent there is none"
-    stage.held.absent_reads["u1"] = _reads(2, 60.0)
+    stage.held.observed.absent_reads["u1"] = _reads(2, 60.0)
     assert stage.cycle._evaluator._is_window_over(component(open_one, deleting=True))
 
 
@@ -410,7 +410,7 @@ def test_a_lost_creation_is_awaited_before_its_deletion_ends(stage: Stage) -> No
     lost = _vanished(stage, memory(intent=intent(), resource_id=None), deleting=True)
     judgement = stage.cycle._evaluator.judge(lost)
     assert (judgement.rule, judgement.finished) == ("S17", False)
-    stage.held.absent_reads["u1"] = _reads(2, 60.0)
+    stage.held.observed.absent_reads["u1"] = _reads(2, 60.0)
     assert stage.cycle._evaluator.judge(lost).finished
 
 
@@ -560,7 +560,7 @@ def test_a_creation_whose_name_its_own_lost_try_took_keeps_its_intent(stage: Sta
         (2, Denied("no"), False),
     ):
         tracked = component(memory(Stance.NONE, resource_id=None, intent=intent(attempts=attempts - 1)))
-        stage.held.tracked.clear()
+        stage.held.work.tracked.clear()
         stage.add(tracked)
         cycle = stage.begin()
 

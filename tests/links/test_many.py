@@ -28,7 +28,7 @@ def test_components_without_links_carry_nothing_for_them(links: World) -> None:
     links.settle()
     (held,) = [leased.held for leased in links.agents["west"]._leases.scopes.values()]
     assert isinstance(held, HeldScope)
-    alone = next(tracked for tracked in held.tracked.values() if tracked.component_id == "alone")
+    alone = next(tracked for tracked in held.work.tracked.values() if tracked.component_id == "alone")
     assert alone.memory.links is NO_LINKS is Remembered().links
     assert alone.links_in is alone.links_out is ()  # noqa: F632  # the one empty tuple there is
     assert not alone.is_wired

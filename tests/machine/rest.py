@@ -80,8 +80,8 @@ def _wait_for_throttled(world: World) -> None:
     """A service that asked for fewer calls is left alone for a time of its own, not counted in cycles."""
     now = world.agent._clock.now()
     held = [leased.held for leased in world.agent._leases.scopes.values()]
-    until = [t for one in held for t in one.throttled_until.values()]
-    refusals = [tracked.memory.refusal for one in held for tracked in one.tracked.values()]
+    until = [t for one in held for t in one.backoff.throttled_until.values()]
+    refusals = [tracked.memory.refusal for one in held for tracked in one.work.tracked.values()]
     until += [one.until for one in refusals if one is not None and one.until is not None and not one.failed]
     time.sleep(max([0.0, *((moment - now).total_seconds() for moment in until)]))
 

@@ -156,9 +156,9 @@ NAMED: Final = (
     ),
     Named(
         "the window is over after one read",
-        f"{AGENT}/evaluator.py",
-        "reads.count >= 2",
-        "reads.count >= 1",
+        f"{AGENT}/scope.py",
+        "self.count >= 2",
+        "self.count >= 1",
         ("tests/direct/test_cycle.py::test_the_window_is_two_looks_and_two_cycles_at_least",),
     ),
 )

@@ -26,11 +26,11 @@ def changed_sightings(held: HeldScope, snapshot: Snapshot) -> list[Sighting] | N
 
     Unchanged sightings are the same objects.
     """
-    if not snapshot.is_complete or not snapshot.sightings.keys() <= held.seen.keys():
+    if not snapshot.is_complete or not snapshot.sightings.keys() <= held.observed.seen.keys():
         return None
     found: list[Sighting] = []
     for component_type, after in snapshot.sightings.items():
-        before = held.seen[component_type]
+        before = held.observed.seen[component_type]
         found.extend(seen for key, seen in before.items() if after.get(key) is not seen)
         found.extend(seen for key, seen in after.items() if before.get(key) is not seen)
     return found
@@ -42,7 +42,7 @@ def affected(held: HeldScope, offers: Mapping[str, OfferFacts], seen: Iterable[S
     if not named:
         return set()
     ids = {sighting.resource_id for sighting in seen}
-    components = held.tracked.values()
+    components = held.work.tracked.values()
     found = [t for t in components if (t.type, t.identity.name) in named or t.memory.resource_id in ids]
     uids = {tracked.uid for tracked in found}
     referring = _referring(components, offers)
@@ -86,11 +86,11 @@ def needs_recheck(held: HeldScope, tracked: Tracked, view: View, judgement: Judg
         or tracked.request is not None
         or tracked.memory.intent is not None
         or bool(tracked.open_writes)
-        or tracked.uid in held.unswept
+        or tracked.uid in held.observed.unswept
         or is_timed(judgement.setbacks)
     )
 
 
 def can_judge_separately(held: HeldScope) -> bool:
     """Whether some may be judged alone: not while links or deletions tie components together in yet other ways."""
-    return not held.is_wired and not any(tracked.deleting for tracked in held.tracked.values())
+    return not held.work.is_wired and not any(tracked.deleting for tracked in held.work.tracked.values())

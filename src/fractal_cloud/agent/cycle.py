@@ -25,7 +25,7 @@ from fractal_cloud.agent.evaluator import Evaluator, OfferFacts, unjudged
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.link_handlers import LinkHandlers
 from fractal_cloud.agent.link_reconciler import LinkReconciler
-from fractal_cloud.agent.reading import Reader, Snapshot, back_off
+from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.report_builder import Publisher, ReportBuilder
 from fractal_cloud.agent.scope import AbsentReads, HeldScope
 from fractal_cloud.agent.settings import AgentSettings
@@ -91,6 +91,7 @@ class Cycle:
 
     def __init__(self, held: HeldScope, context: CycleContext) -> None:
         self._held = held
+        self._work = held.work
         self._context = context
         self._report = ReportBuilder(held, context.publisher)
         self._errors = WriteErrors(held, self._report, context.offers, context.settings.cycle)
@@ -116,23 +117,24 @@ class Cycle:
     def run(self) -> CycleResult:
         """Look, decide, write and publish, once."""
         held, context = self._held, self._context
-        was_quiet, recheck = held.is_quiet, held.recheck
-        held.invalidate()  # until this one has come to its end
+        was_quiet, recheck = held.work.is_quiet, held.work.recheck
+        held.work.invalidate()  # until this one has come to its end
         snapshot = context.reader.read_all(held, self._parent_ids, self._evaluator.now)
         changed = changed_sightings(held, snapshot)
-        held.seen = {component_type: dict(found) for component_type, found in snapshot.sightings.items()}
+        held.observed.seen = {component_type: dict(found) for component_type, found in snapshot.sightings.items()}
         self._evaluator.snapshot = snapshot
         self._evaluator.refresh(context.now())
-        swept_anew = context.reader.sweep(held, self._sighted(held.tracked.values()), snapshot, self._evaluator.now)
+        sighted = self._sighted(held.work.tracked.values())
+        swept_anew = context.reader.sweep(held, sighted, snapshot, self._evaluator.now)
         if was_quiet and changed == [] and not swept_anew and self._links.is_intact():
-            held.is_quiet, held.recheck, held.read_at = True, recheck, self._evaluator.now
+            held.work.is_quiet, held.work.recheck, held.observed.read_at = True, recheck, self._evaluator.now
             return CycleResult(again_in=context.settings.cycle_seconds)
         if not self._confirm_realm(snapshot):
             return self._without_realm()
-        held.read_at = self._evaluator.now
+        held.observed.read_at = self._evaluator.now
         if recheck is not None and changed is not None and not swept_anew:
             self._affected = recheck | affected(held, context.offers, changed)
-        held.link_tasks = None  # known anew only after all links were looked at
+        held.work.link_tasks = None  # known anew only after all links were looked at
         self._evaluator.refresh(context.now())
         self._count_absent_reads()
         self._trace_absent()
@@ -148,14 +150,14 @@ class Cycle:
         self._evaluator.snapshot = self._context.reader.read_all(self._held, self._parent_ids, self._evaluator.now)
         self._confirm_realm(self._evaluator.snapshot)
         self._evaluator.refresh(self._context.now())
-        sighted = self._sighted(self._held.tracked.values())
+        sighted = self._sighted(self._work.tracked.values())
         self._context.reader.sweep(self._held, sighted, self._evaluator.snapshot, self._evaluator.now)
         self._evaluator.refresh(self._context.now())
         self._trace_absent()
-        judgements = self._judge(list(self._held.tracked.values()))
+        judgements = self._judge(list(self._work.tracked.values()))
         self._next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
         self._evaluator.refresh(self._context.now())
-        return self._judge(list(self._held.tracked.values()))
+        return self._judge(list(self._work.tracked.values()))
 
     # --- the realm that is reached (S26)
 
@@ -169,14 +171,14 @@ class Cycle:
             self._held.confirm_realm()
         except CloudError as error:
             self._unconfirmed = error
-            snapshot.lose(error, {tracked.type for tracked in self._held.tracked.values()})
+            snapshot.lose(error, {tracked.type for tracked in self._work.tracked.values()})
             self._held.forget_readings()
         return self._unconfirmed is None
 
     def _without_realm(self) -> CycleResult:
         """Say of every component why nothing is known of it; its links and its resource are left as they are."""
         self._evaluator.refresh(self._context.now())
-        judgements = self._judge(list(self._held.tracked.values()))
+        judgements = self._judge(list(self._work.tracked.values()))
         changes = self._publish_all(judgements)
         result = self._result(judgements, changes)
         return replace(result, is_elsewhere=isinstance(self._unconfirmed, OtherRealm))
@@ -186,7 +188,7 @@ class Cycle:
     def _parent_ids(self, offer: AnyOffer, snapshot: Snapshot) -> frozenset[str]:
         self._evaluator.snapshot = snapshot
         self._evaluator.refresh(self._context.now())
-        found = (self._evaluator.parent_id(tracked) for tracked in self._held.of_type(offer.type))
+        found = (self._evaluator.parent_id(tracked) for tracked in self._work.of_type(offer.type))
         return frozenset(parent_id for parent_id in found if parent_id is not None)
 
     def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
@@ -197,10 +199,10 @@ class Cycle:
         return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
 
     def _count_absent_reads(self) -> None:
-        counts, at = self._held.absent_reads, self._context.steadily()
-        for tracked in self._held.tracked.values():
+        counts, at = self._held.observed.absent_reads, self._context.steadily()
+        for tracked in self._work.tracked.values():
             if tracked.given_up and self._evaluator.view(tracked).error is None:
-                self._held.reads_since.setdefault(tracked.uid, AbsentReads()).count_one(at)
+                self._held.observed.reads_since.setdefault(tracked.uid, AbsentReads()).count_one(at)
             is_counted = tracked.memory.intent is not None or self._offer(tracked).not_found_may_mean_denied
             if is_counted and self._evaluator.view(tracked).presence is Presence.ABSENT:
                 counts.setdefault(tracked.uid, AbsentReads()).count_one(at)
@@ -214,7 +216,7 @@ class Cycle:
         are asked for first.
         """
         for _ in range(_DEEPEST):
-            absent = [t for t in self._held.tracked.values() if self._is_to_be_traced(t)]
+            absent = [t for t in self._work.tracked.values() if self._is_to_be_traced(t)]
             if not absent:
                 return
             self._trace(absent)
@@ -256,7 +258,7 @@ class Cycle:
         if few is not None:
             return few
         judgements: dict[str, Judgement] = {}
-        pending: Iterable[Tracked] = list(self._held.tracked.values())
+        pending: Iterable[Tracked] = list(self._work.tracked.values())
         for _ in range(MAX_WAVES):
             judgements.update(self._judge(pending))
             wave = self._next_wave(judgements)
@@ -267,21 +269,21 @@ class Cycle:
                 return judgements
             outcomes = self._write(wave, judgements)
             self._apply_outcomes(outcomes)
-            pending = list(self._held.tracked.values())
+            pending = list(self._work.tracked.values())
         return self._judge(pending)
 
     def _judge_affected(self) -> dict[str, Judgement] | None:
         """Judge those alone whom a change may concern; None if one is to be written to: that may concern anybody."""
         if self._affected is None:
             return None
-        judgements = self._judge([t for t in self._held.tracked.values() if t.uid in self._affected])
+        judgements = self._judge([t for t in self._work.tracked.values() if t.uid in self._affected])
         return None if any(judgement.step is not None for judgement in judgements.values()) else judgements
 
     def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
         """Judge all; who is left behind or done with changes what follows for those it depends on (O10)."""
         evaluator = self._evaluator
         judgements = {tracked.uid: evaluator.judge(tracked) for tracked in components}
-        deleting = [tracked for tracked in self._held.tracked.values() if tracked.deleting]
+        deleting = [tracked for tracked in self._work.tracked.values() if tracked.deleting]
         while deleting:
             finished = {t.uid for t in deleting if judgements[t.uid].finished}
             left = {t.uid for t in deleting if judgements[t.uid].leaves_what_it_needs}
@@ -294,7 +296,7 @@ class Cycle:
 
     def _next_wave(self, judgements: dict[str, Judgement]) -> list[Tracked]:
         held = self._held
-        wave = [t for t in held.tracked.values() if self._may_try(t, judgements[t.uid].step)]
+        wave = [t for t in held.work.tracked.values() if self._may_try(t, judgements[t.uid].step)]
         creations = [t for t in wave if _verb(judgements[t.uid]) is Verb.CREATE]
         if not creations:
             return wave
@@ -349,13 +351,13 @@ class Cycle:
         context = self._context
 
         def carry_out(step: Planned) -> Outcome:
-            if step.tracked.type in self._held.throttled_until and self._held.throttles.get(step.tracked.type):
+            if step.tracked.type in self._held.backoff.throttles:
                 error = Throttled("the cloud asked for fewer calls: not sent")
                 return Outcome(step, error=error, abandoned=True)
             facts = context.offers[step.tracked.type]
             outcome = Writer(self._held, self._evaluator, facts, self._may_write, self._is_unopposed).carry_out(step)
             if isinstance(outcome.error, Throttled):
-                back_off(self._held, step.tracked.type, context.now(), outcome.error.after_seconds)
+                self._held.backoff.throttle(step.tracked.type, context.now(), outcome.error.after_seconds)
             return outcome
 
         futures: list[Future[Outcome]] = []
@@ -432,7 +434,7 @@ class Cycle:
         )
         self._report.note_creator(tracked)
         self._tried.add(tracked.uid)
-        self._held.absent_reads.pop(tracked.uid, None)
+        self._held.observed.absent_reads.pop(tracked.uid, None)
         return replace(memory, intent=intent, established=True, absent_since=tracked.memory.absent_since)
 
     # --- what came of a wave
@@ -453,7 +455,7 @@ class Cycle:
         if created_types:
             fresh = [o.planned.tracked for o in outcomes if o.created is not None]
             self._context.reader.sweep(self._held, self._sighted(fresh), snapshot, self._evaluator.now)
-            self._context.reader.recall(self._held, self._sighted(self._held.tracked.values()), snapshot)
+            self._context.reader.recall(self._held, self._sighted(self._work.tracked.values()), snapshot)
             self._evaluator.refresh(self._context.now())
 
     def _apply_outcome(self, outcome: Outcome, noted: EntryRef, snapshot: Snapshot) -> None:
@@ -462,7 +464,7 @@ class Cycle:
             message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
             self._report.add_event(tracked, EventKind.RACE_LOST, message)
         if outcome.is_given_up and outcome.error is not None:
-            self._held.reads_since.pop(tracked.uid, None)
+            self._held.observed.reads_since.pop(tracked.uid, None)
             self._report.add_event_once(tracked, EventKind.CALL_GIVEN_UP, outcome.error.message)
         elif isinstance(outcome.error, Unexpected):
             self._report.add_event_once(tracked, EventKind.OFFER_FAILED, outcome.error.message)
@@ -551,7 +553,7 @@ class Cycle:
         """Ask the cloud who set back what was given up just now, where it can tell (S27)."""
         for uid, judgement in judgements.items():
             asked = [one for one in given_up(judgement.setbacks) if one.by is None]
-            tracked = self._held.tracked[uid]
+            tracked = self._work.tracked[uid]
             sighting = self._evaluator.view(tracked).sighting
             if not asked or sighting is None:
                 continue
@@ -577,7 +579,7 @@ class Cycle:
         memories: dict[str, Remembered] = {}
         finished: list[str] = []
         concluded = self._hold_families({uid: self._conclude(uid, judgements) for uid in judgements})
-        for tracked in [self._held.tracked[uid] for uid in judgements]:
+        for tracked in [self._work.tracked[uid] for uid in judgements]:
             judgement, view, memory = self._remembered(tracked, concluded[tracked.uid])
             used = self._used_request(tracked, judgement)
             self._add_error_events(tracked, view, judgement)
@@ -585,7 +587,7 @@ class Cycle:
             window_over = self._is_effect_known(tracked)
             self._report.journal.close_open_writes(tracked, view, judgement, window_over=window_over)
             if not tracked.given_up:
-                self._held.reads_since.pop(tracked.uid, None)
+                self._held.observed.reads_since.pop(tracked.uid, None)
             if memory != tracked.memory or used or judgement.finished or tracked.uid in self._report.unpublished:
                 is_left = judgement.finished and judgement.leaves_what_it_needs
                 changes.append(
@@ -600,17 +602,17 @@ class Cycle:
         self._changed = frozenset(memories)
         for change in changes:
             if change.used_request:
-                self._held.tracked[change.uid].request = None
+                self._work.tracked[change.uid].request = None
         for uid in finished:
             self._report.forget_gone(
-                self._held.tracked[uid], self._evaluator.view(self._held.tracked[uid]), judgements[uid]
+                self._work.tracked[uid], self._evaluator.view(self._work.tracked[uid]), judgements[uid]
             )
             self._held.forget(uid)
         return len(changes)
 
     def _conclude(self, uid: str, judgements: dict[str, Judgement]) -> Judgement:
         """What follows for one component in the end; what goes wrong here goes wrong for it alone (S24)."""
-        tracked = self._held.tracked[uid]
+        tracked = self._work.tracked[uid]
         try:
             judgement = self._errors.explain(tracked, judgements[uid], self._evaluator.now)
             return self._hold_the_wired(tracked, judgement)
@@ -641,12 +643,12 @@ class Cycle:
                 self._reported_errors.add(key)
                 self._report.add_event_once(tracked, EventKind.UNREADABLE, view.error.message)
         elif judgement.status is not Status.FAILED and not tracked.given_up:
-            self._held.said.pop(tracked.uid, None)
+            self._held.observed.reported.pop(tracked.uid, None)
 
     def _is_effect_known(self, tracked: Tracked) -> bool:
         """Whether a write that was given up would have shown by now, had it taken effect (S17, S24)."""
-        reads = self._held.reads_since.get(tracked.uid)
-        return reads is not None and reads.count >= 2 and reads.span >= self._context.settings.visibility
+        reads = self._held.observed.reads_since.get(tracked.uid)
+        return reads is not None and reads.cover(self._context.settings.visibility)
 
     def _used_request(self, tracked: Tracked, judgement: Judgement) -> str | None:
         answer = judgement.answer
@@ -663,7 +665,7 @@ class Cycle:
 
         A judgement foresees that others end; only here is it certain who really does, in this very report (O10, O18).
         """
-        ending = [self._held.tracked[uid] for uid, judgement in concluded.items() if judgement.finished]
+        ending = [self._work.tracked[uid] for uid, judgement in concluded.items() if judgement.finished]
         while ending:
             held = [tracked for tracked in ending if self._is_too_early(tracked, concluded)]
             if not held:
@@ -689,7 +691,7 @@ class Cycle:
 
     def _result(self, judgements: dict[str, Judgement], changes: int) -> CycleResult:
         held, settings = self._held, self._context.settings
-        judgements = {uid: judgement for uid, judgement in judgements.items() if uid in held.tracked}
+        judgements = {uid: judgement for uid, judgement in judgements.items() if uid in held.work.tracked}
         living = judgements.values()
         in_progress = any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items())
         noticing = any(judgement.noticing or is_timed(judgement.setbacks) for judgement in living)
@@ -697,17 +699,17 @@ class Cycle:
         failing = self._errors.exist or any(judgement.rule == "S24" for judgement in living)
         links = self._links
         settled = not (in_progress or noticing or unread or failing or links.is_unfinished)
-        held.is_quiet = settled and not changes and not self._writes and not links.writes
+        held.work.is_quiet = settled and not changes and not self._writes and not links.writes
         if not (unread or failing or self._writes):
-            held.recheck = self._to_recheck(judgements)
+            held.work.recheck = self._to_recheck(judgements)
         if settled and not changes:
-            held.requeue_attempts = 0
+            held.backoff.requeue_attempts = 0
             return CycleResult(settings.cycle_seconds, self._writes, changes)
         if changes:
-            held.requeue_attempts = 0
-        held.requeue_attempts += 1
+            held.backoff.requeue_attempts = 0
+        held.backoff.requeue_attempts += 1
         hurry = in_progress or unread or links.is_unfinished or bool(self._effects + links.moves)
-        again_in = unsettled(settings.cycle).delay(held.requeue_attempts) if hurry else settings.cycle
+        again_in = unsettled(settings.cycle).delay(held.backoff.requeue_attempts) if hurry else settings.cycle
         next_try = self._errors.next_try(self._evaluator.now)
         if next_try is not None:
             again_in = min(again_in, next_try - self._evaluator.now)
@@ -716,12 +718,12 @@ class Cycle:
     def _is_held_back(self, uid: str, judgement: Judgement) -> bool:
         """Whether all that is left to do for a component is a write whose next try is not due yet."""
         step = judgement.step
-        return step is not None and self._errors.is_held_back(self._held.tracked[uid], step.verb, self._evaluator.now)
+        return step is not None and self._errors.is_held_back(self._work.tracked[uid], step.verb, self._evaluator.now)
 
     def _to_recheck(self, judgements: dict[str, Judgement]) -> frozenset[str] | None:
         """Who is judged again with any change: who was not at rest now. Who was not judged now was at rest already."""
-        held, view = self._held, self._evaluator.view
-        living = [(held.tracked[uid], judgement) for uid, judgement in judgements.items() if uid in held.tracked]
+        held, view, tracked = self._held, self._evaluator.view, self._work.tracked
+        living = [(tracked[uid], judgement) for uid, judgement in judgements.items() if uid in tracked]
         found = {t.uid for t, j in living if t.uid in self._changed or needs_recheck(held, t, view(t), j)}
         return frozenset(found) if can_judge_separately(held) else None
 

@@ -49,14 +49,13 @@ class WriteErrors:
     @property
     def exist(self) -> bool:
         """Whether anything failed, or is being held back because it did."""
-        return bool(self._failed) or any(t.memory.refusal is not None for t in self._held.tracked.values())
+        return bool(self._failed) or any(t.memory.refusal is not None for t in self._held.work.tracked.values())
 
     def allow(self, tracked: Tracked, verb: Verb, now: datetime) -> bool:
         """Whether a write may be tried: not after an error in this cycle, not while backing off."""
         if tracked.uid in self._failed or tracked.given_up:
             return False
-        until = self._held.throttled_until.get(tracked.type)
-        if until is not None and now < until:
+        if self._held.backoff.throttled(tracked.type, now) is not None:
             return False
         return not self.is_held_back(tracked, verb, now)
 
@@ -69,7 +68,7 @@ class WriteErrors:
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the next of the writes that are held back is due."""
-        found = (t.memory.refusal.until for t in self._held.tracked.values() if t.memory.refusal is not None)
+        found = (t.memory.refusal.until for t in self._held.work.tracked.values() if t.memory.refusal is not None)
         return min((until for until in found if until is not None and until > now), default=None)
 
     def add(self, outcome: Outcome, noted: EntryRef, now: datetime) -> None:

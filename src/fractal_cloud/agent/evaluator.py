@@ -94,22 +94,22 @@ class Evaluator:
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], Tracked]:
-        return {(tracked.live_system_id, tracked.component_id): tracked for tracked in self.held.tracked.values()}
+        return {(tracked.live_system_id, tracked.component_id): tracked for tracked in self.held.work.tracked.values()}
 
     @cached_property
     def _by_identity(self) -> dict[tuple[str, str, str, str], Tracked]:
         return {
             (tracked.live_system_id, tracked.type, tracked.identity.parent, tracked.identity.name): tracked
-            for tracked in self.held.tracked.values()
+            for tracked in self.held.work.tracked.values()
         }
 
     @cached_property
     def _declarers(self) -> dict[str, frozenset[str]]:
-        return _declarers(self.held.tracked.values())
+        return _declarers(self.held.work.tracked.values())
 
     @cached_property
     def _dependents(self) -> dict[tuple[str, str], list[Tracked]]:
-        return _dependents(self.held.tracked.values())
+        return _dependents(self.held.work.tracked.values())
 
     def refresh(self, now: datetime) -> None:
         """Something was looked at again: every view is drawn anew."""
@@ -206,7 +206,7 @@ class Evaluator:
         output = self._outside_output(tracked, parent_name, facts.parent_output)
         if isinstance(output, str):
             return output
-        outside = self.held.outside.get((tracked.live_system_id, parent_name))
+        outside = self.held.work.outside.get((tracked.live_system_id, parent_name))
         if outside is not None and outside.never_created:
             return self._absent(tracked)
         if outside is not None and outside.moved and self.id_to_confirm(tracked) is None:
@@ -242,7 +242,7 @@ class Evaluator:
     @cached_property
     def parents(self) -> frozenset[str]:
         """The uids of components that others in this scope are in."""
-        return frozenset(p.uid for p in map(self.parent, self.held.tracked.values()) if p is not None)
+        return frozenset(p.uid for p in map(self.parent, self.held.work.tracked.values()) if p is not None)
 
     def is_wired_here(self, tracked: Tracked) -> bool:
         """Whether links to a component are its own business though its resource is nobody's: ``wired_by_declarer``.
@@ -254,7 +254,7 @@ class Evaluator:
     # --- what a component needs of others
 
     def _outside_output(self, tracked: Tracked, component_id: str, output: str) -> Any:
-        outside = self.held.outside.get((tracked.live_system_id, component_id))
+        outside = self.held.work.outside.get((tracked.live_system_id, component_id))
         if outside is None or outside.status not in _USABLE_OUTSIDE:
             return None
         return outside.output_fields.get(output)
@@ -301,7 +301,7 @@ class Evaluator:
     def _is_ready(self, tracked: Tracked, component_id: str) -> bool:
         other = self._by_id.get((tracked.live_system_id, component_id))
         if other is None:
-            outside = self.held.outside.get((tracked.live_system_id, component_id))
+            outside = self.held.work.outside.get((tracked.live_system_id, component_id))
             return outside is not None and outside.status in _USABLE_OUTSIDE and not outside.moved
         sighting = self.view(other).sighting
         return (
@@ -321,7 +321,7 @@ class Evaluator:
         except Exception as error:  # one component's trouble stays its own (S24)
             log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
-        unswept = self.held.unswept.get(tracked.uid)
+        unswept = self.held.observed.unswept.get(tracked.uid)
         if unswept is None or view.sighting is None or tracked.deleting:
             return judgement
         return replace(judgement, message=f"{judgement.message}; {unswept}")
@@ -330,7 +330,7 @@ class Evaluator:
         """Everything the judgement of one component depends on."""
         facts = self._offers[tracked.type]
         identity = tracked.identity.key
-        known = self.held.known.get(identity)
+        known = self.held.work.known.get(identity)
         absent = view.presence is Presence.ABSENT
         return Circumstances(
             compared=facts.compared,
@@ -342,7 +342,7 @@ class Evaluator:
             waits_for=self.waits_for(tracked) if absent or view.error is not None else (),
             renamed=self._renamed_dependencies(tracked) if absent else {},
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
-            hosted=tuple(self.held.hosted.get(tracked.uid, ())) if tracked.deleting else (),
+            hosted=tuple(self.held.work.hosted.get(tracked.uid, ())) if tracked.deleting else (),
             left_dependents=self._left_dependents(tracked) if tracked.deleting else (),
             orphan=self._orphan(tracked) if absent else None,
             rival=self.rivals.get(tracked.uid),
@@ -374,12 +374,12 @@ class Evaluator:
     def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self.dependents_here(tracked)
         living = [other.component_id for other in here if other.uid not in self.finished]
-        return tuple(sorted({*living, *self.held.held_by.get(tracked.uid, ())}))
+        return tuple(sorted({*living, *self.held.work.held_by.get(tracked.uid, ())}))
 
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self.dependents_here(tracked)
         left = {other.component_id for other in here if other.uid in self.left}
-        return tuple(sorted({*left, *tracked.left_dependents, *self.held.left_inside.get(tracked.uid, ())}))
+        return tuple(sorted({*left, *tracked.left_dependents, *self.held.work.left_inside.get(tracked.uid, ())}))
 
     def _is_window_over(self, tracked: Tracked) -> bool:
         intent = tracked.memory.intent
@@ -392,8 +392,8 @@ class Evaluator:
 
     def _is_unseen_long_enough(self, tracked: Tracked) -> bool:
         """Whether S17's window is over, counted from the first list without it: the call may have taken longer."""
-        reads = self.held.absent_reads.get(tracked.uid)
-        return reads is not None and reads.count >= 2 and reads.span >= self._settings.visibility
+        reads = self.held.observed.absent_reads.get(tracked.uid)
+        return reads is not None and reads.cover(self._settings.visibility)
 
     def _orphan(self, tracked: Tracked) -> Sighting | None:
         """A resource of this type that the LiveSystem owns and that none of its components names any more (S15)."""
@@ -418,11 +418,11 @@ class Evaluator:
 
     def _unnamed(self) -> Iterator[Sighting]:
         """What LiveSystems with components here own, that none of these names, and that was not left on purpose."""
-        tracked = list(self.held.tracked.values())
+        tracked = list(self.held.work.tracked.values())
         named = {view.sighting.resource_id for view in map(self.view, tracked) if view.sighting is not None}
         named |= {sighting.resource_id for view in map(self.view, tracked) for sighting in view.fitting}
         named |= {t.memory.resource_id or "" for t in tracked if self.view(t).error is not None}
-        named |= {known.resource_id or "" for known in self.held.known.values() if known.left_by is not None}
+        named |= {known.resource_id or "" for known in self.held.work.known.values() if known.left_by is not None}
         live_systems = {component.live_system_id for component in tracked}
         for of_type in self.snapshot.sightings.values():
             for sighting in of_type.values():

@@ -141,8 +141,8 @@ class Journal:
                 "tags": done.tags or intended.tags,
             }
         )
-        pause = self._held.pauses.get(done.task.key)
-        return self._count(intended.id, EntryRef(pause.entry, pause.digest) if pause is not None else None)
+        retry = self._held.backoff.links.get(done.task.key)
+        return self._count(intended.id, EntryRef(retry.entry, retry.digest) if retry is not None else None)
 
     def close_open_writes(self, tracked: Tracked, view: View, judgement: Judgement, *, window_over: bool) -> None:
         """Close what an agent that died left open, now that the resource was read again.

@@ -72,7 +72,7 @@ class Leases:
 
     def versions(self) -> dict[str, int]:
         """The version of its work that is known of each scope."""
-        return {key: leased.held.version for key, leased in self.scopes.items()}
+        return {key: leased.held.work.version for key, leased in self.scopes.items()}
 
     def heartbeat(self, agent_id: str, last_seen: LastSeen) -> Heartbeat:
         """What the agent reports of its scopes to keep them."""
@@ -81,8 +81,8 @@ class Leases:
             agent_id=agent_id,
             last_seen=last_seen,
             held={key: one.token for key, one in held.items()},
-            read_at={key: one.read_at for key, one in held.items() if one.read_at is not None},
-            swept_since={key: min(s.at for s in one.swept.values()) for key, one in held.items() if one.swept},
+            read_at={key: one.observed.read_at for key, one in held.items() if one.observed.read_at is not None},
+            swept_since={key: since for key, one in held.items() if (since := one.observed.swept_since) is not None},
         )
 
     # --- what the control plane answers

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due, refused
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.link_handlers import Done, Task
-from fractal_cloud.agent.scope import HeldScope, Pause
+from fractal_cloud.agent.scope import HeldScope, LinkRetry
 from fractal_cloud.model.errors import Throttled
 from fractal_cloud.model.link import Half
 
@@ -22,31 +22,31 @@ class LinkBackoff:
 
     def allow(self, task: Task, now: datetime) -> bool:
         """Whether a half may run now."""
-        pause = self._held.pauses.get(task.key)
-        if pause is None or pause.about != _about(task):
-            self._held.pauses.pop(task.key, None)
+        retry = self._held.backoff.links.get(task.key)
+        if retry is None or retry.about != _about(task):
+            self._held.backoff.links.pop(task.key, None)
             return True
-        return is_due(pause.until, now, self._cycle)
+        return is_due(retry.until, now, self._cycle)
 
     def add(self, done: Done, noted: EntryRef, now: datetime) -> str:
         """A half ended badly: it is left alone for a while. Returns when it is tried again, where people must know."""
         task = done.task
-        before = self._held.pauses.get(task.key)
+        before = self._held.backoff.links.get(task.key)
         times = before.times + 1 if before is not None else 1
         is_passing = done.error is not None and not isinstance(done.error, PERMANENT)
         law = after_error(done.error, self._cycle) if done.error is not None else refused(self._cycle)
         until = law.next_try(now, times, done.error.after_seconds if isinstance(done.error, Throttled) else 0.0)
-        self._held.pauses[task.key] = Pause(_about(task), until, times, noted.entry, noted.digest)
+        self._held.backoff.links[task.key] = LinkRetry(_about(task), until, times, noted.entry, noted.digest)
         return "" if is_passing else f"next try at {clock_time(until)}"
 
     def forget(self, task: Task) -> None:
         """A half went well."""
-        self._held.pauses.pop(task.key, None)
+        self._held.backoff.links.pop(task.key, None)
 
     def keep_only(self, keys: Collection[tuple[str, Half, str]]) -> None:
         """Halves that have nothing to do any more are not held back either."""
-        for key in [key for key in self._held.pauses if key not in keys]:
-            del self._held.pauses[key]
+        for key in [key for key in self._held.backoff.links if key not in keys]:
+            del self._held.backoff.links[key]
 
 
 def _about(task: Task) -> str:

@@ -68,7 +68,7 @@ class Checks:
 
     def _inspect_some(self, handler: Handler, tasks: list[Task]) -> set[tuple[str, Half, str]]:
         """The broken ones of those whose turn it is; after a number of cycles, all of them had theirs."""
-        turns = self._held.sweep_turn
+        turns = self._held.observed.sweep_turn
         many = max(1, self._budget // handler.inspect_calls)
         start = turns.get(handler.claim, 0) if len(tasks) > many else 0
         start %= max(len(tasks), 1)

@@ -84,17 +84,17 @@ class LinkReconciler:
 
     def is_intact(self) -> bool:
         """Whether all that links made is still there; asked where nothing else changed since all was settled (L14)."""
-        if not self._held.is_wired:
+        if not self._held.work.is_wired:
             return True
-        settled = self._held.link_tasks
+        settled = self._held.work.link_tasks
         return settled is not None and not self._checks.damaged(settled)
 
     def run(self, judgements: Mapping[str, Judgement]) -> None:
         """Bring all links of the scope to what is declared, as far as their ends allow."""
         held = self._held
-        if not held.is_wired:
+        if not held.work.is_wired:
             return
-        wired = [tracked for tracked in held.tracked.values() if tracked.is_wired]
+        wired = [tracked for tracked in held.work.tracked.values() if tracked.is_wired]
         planned = [task for tracked in wired for task in self._planned(tracked, judgements[tracked.uid])]
         self._backoff.keep_only({task.key for task in planned})
         tasks = [task for task in planned if not task.silent and self._is_due(task)]
@@ -111,7 +111,7 @@ class LinkReconciler:
             for done in several:
                 self._apply_result(done)
         is_all_done = not (tasks or damaged or waiting or self.is_unfinished or self.is_held_up)
-        held.link_tasks = settled if is_all_done else None
+        held.work.link_tasks = settled if is_all_done else None
 
     def holds_deletion(self, tracked: Tracked, judgement: Judgement) -> bool:
         """Whether something that links made must be taken back before the component may go (L10)."""
@@ -326,7 +326,7 @@ class LinkReconciler:
         """It is tried again when something changes; later, where it was refused; soon, where a cloud did not answer."""
         task = done.task
         if isinstance(done.error, GivenUp):
-            self._held.reads_since.pop(task.tracked.uid, None)
+            self._held.observed.reads_since.pop(task.tracked.uid, None)
             self._report.add_event_once(task.tracked, EventKind.CALL_GIVEN_UP, done.problem)
         is_over = (done.failed or done.waits) and task.verb == "provide"
         told = done.problem

@@ -328,8 +328,8 @@ class Agent:
         except (ControlPlaneUnreachable, LeaseLost) as error:
             # What was published is not known: forget the scope's work and ask for all of it again.
             log.warning("cycle given up", scope=held.scope.key, error=str(error))
-            held.version = -1
-            held.invalidate()
+            held.work.version = -1
+            held.work.invalidate()
             return CycleResult(again_in=1.0, settled=False)
         log.debug(
             "cycle",
@@ -362,7 +362,7 @@ class Agent:
             self._collect()
             return
         if self._heap is not None:
-            self._heap.freeze(sum(len(leased.held.tracked) for leased in self._leases.scopes.values()))
+            self._heap.freeze(sum(len(leased.held.work.tracked) for leased in self._leases.scopes.values()))
         seconds = self._idle_seconds()
         if self._stopping.is_set():
             return

@@ -36,7 +36,7 @@ def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
     """What the agent would do with the components asked about, if the work were like that; ``held``: still empty."""
     held.apply(task.work, context.offers)
     judgements = Cycle(held, context).dry_run()
-    asked = [held.tracked[uid] for uid in task.uids if uid in held.tracked]
+    asked = [held.work.tracked[uid] for uid in task.uids if uid in held.work.tracked]
     return PlanResult(components=[_planned(tracked, judgements[tracked.uid], context) for tracked in asked])
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from fractal_cloud.agent.backoff import THROTTLED
 from fractal_cloud.agent.scope import HeldScope, Swept
 from fractal_cloud.model.errors import CloudError, Throttled
 from fractal_cloud.model.sighting import Sighting, UnreadItem
@@ -110,7 +109,7 @@ class Reader:
     def read_all(self, held: HeldScope, parent_ids: ParentIds, now: datetime) -> Snapshot:
         """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
         snapshot = Snapshot()
-        types = {tracked.type for tracked in held.tracked.values()}
+        types = {tracked.type for tracked in held.work.tracked.values()}
         offers = [self._offers[component_type] for component_type in sorted(types)]
         self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
         self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
@@ -142,18 +141,19 @@ class Reader:
         snapshot.forget_index()
 
     def _query_for(self, held: HeldScope, offer: AnyOffer, snapshot: Snapshot, parent_ids: ParentIds) -> Query:
-        names = frozenset(tracked.identity.name for tracked in held.of_type(offer.type))
+        names = frozenset(tracked.identity.name for tracked in held.work.of_type(offer.type))
         parents = parent_ids(offer, snapshot) if offer.reads_by_parent else frozenset()
-        recall = SeenPages(held.seen.get(offer.type, {}), held.pages.get(offer.type, {}))
-        live_systems = frozenset(tracked.live_system_id for tracked in held.tracked.values())
+        recall = SeenPages(held.observed.seen.get(offer.type, {}), held.observed.pages.get(offer.type, {}))
+        live_systems = frozenset(tracked.live_system_id for tracked in held.work.tracked.values())
         return Query(names, parents, recall, live_systems)
 
     def _list(self, held: HeldScope, offer: AnyOffer, query: Query, now: datetime) -> _Listed | CloudError:
-        until = held.throttled_until.get(offer.type)
-        if until is not None and now < until:
+        until = held.backoff.throttled(offer.type, now)
+        if until is not None:
             return Throttled(f"the cloud asked for fewer calls: reading again at {until:%H:%M:%S}")
-        known = held.seen.get(offer.type, {})
-        held.pages.pop(offer.type, None)  # what is known of a list that is not read to its end stands for nothing
+        observed = held.observed
+        known = observed.seen.get(offer.type, {})
+        observed.pages.pop(offer.type, None)  # what is known of a list that is not read to its end stands for nothing
         listed = _Listed()
         try:
             for item in offer.sightings(held.cloud, query):
@@ -164,10 +164,10 @@ class Reader:
                 listed.found[item.resource_id] = item if is_known else query.seen_pages.intern(item)
         except CloudError as error:
             if isinstance(error, Throttled):
-                back_off(held, offer.type, now, error.after_seconds)
+                held.backoff.throttle(offer.type, now, error.after_seconds)
             return error
-        held.throttles.pop(offer.type, None)
-        held.pages[offer.type] = query.seen_pages.pages
+        held.backoff.throttles.pop(offer.type, None)
+        held.observed.pages[offer.type] = query.seen_pages.pages
         return listed
 
     def sweep(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot, now: datetime) -> bool:
@@ -188,10 +188,10 @@ class Reader:
                 if isinstance(values, CloudError):
                     changed = self._note_unswept(held, tracked, values) or changed
                     continue
-                known = held.swept.get(tracked.uid)
-                was_unswept = held.unswept.pop(tracked.uid, None) is not None
+                known = held.observed.swept.get(tracked.uid)
+                was_unswept = held.observed.unswept.pop(tracked.uid, None) is not None
                 changed = changed or was_unswept or known is None or known.values != values
-                held.swept[tracked.uid] = Swept(values, now)
+                held.observed.swept[tracked.uid] = Swept(values, now)
         self.recall(held, chosen, snapshot)
         return changed
 
@@ -199,8 +199,9 @@ class Reader:
         """A single read showed everything: its swept parameters are the newest known."""
         names = self.swept_names(tracked)
         if names:
-            held.swept[tracked.uid] = Swept({n: sighting.actual[n] for n in names if n in sighting.actual}, now)
-            held.unswept.pop(tracked.uid, None)
+            values = {name: sighting.actual[name] for name in names if name in sighting.actual}
+            held.observed.swept[tracked.uid] = Swept(values, now)
+            held.observed.unswept.pop(tracked.uid, None)
 
     def swept_names(self, tracked: Tracked) -> frozenset[str]:
         """The declared parameters of a component that must be read one by one."""
@@ -223,7 +224,7 @@ class Reader:
         rest = [pair for pair in candidates if not _comes_first(held, *pair)]
         budget = budgets.get(service, self._sweep_budget)
         budget -= sum(offer.sweep_calls(self.swept_names(tracked)) for tracked, _ in first)
-        start = held.sweep_turn.get(component_type, 0) % max(len(rest), 1)
+        start = held.observed.sweep_turn.get(component_type, 0) % max(len(rest), 1)
         turn = []
         for pair in rest[start:] + rest[:start]:
             cost = offer.sweep_calls(self.swept_names(pair[0]))
@@ -232,7 +233,7 @@ class Reader:
             budget -= cost
             turn.append(pair)
         budgets[service] = budget
-        held.sweep_turn[component_type] = start + len(turn)
+        held.observed.sweep_turn[component_type] = start + len(turn)
         return first + turn
 
     def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | CloudError:
@@ -245,16 +246,16 @@ class Reader:
     def _note_unswept(self, held: HeldScope, tracked: Tracked, error: CloudError) -> bool:
         """Keep what the component says of parameters that could not be read; True if that is news."""
         names = self.swept_names(tracked)
-        seen = tracked.uid in held.swept or not names.isdisjoint(tracked.memory.output_fields)
+        seen = tracked.uid in held.observed.swept or not names.isdisjoint(tracked.memory.output_fields)
         note = words.unswept(names, error, seen_before=seen)
-        is_news = held.unswept.get(tracked.uid) != note
-        held.unswept[tracked.uid] = note
+        is_news = held.observed.unswept.get(tracked.uid) != note
+        held.observed.unswept[tracked.uid] = note
         return is_news
 
     def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot) -> None:
         """Put what was last swept beside what the bulk read told."""
         for tracked, sighting in chosen:
-            swept = held.swept.get(tracked.uid)
+            swept = held.observed.swept.get(tracked.uid)
             if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):
                 continue
             snapshot.put(replace(sighting, actual={**sighting.actual, **swept.values}))
@@ -267,12 +268,5 @@ def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:
         or not sighting.protocol.is_managed
         or sighting.protocol.reconcile
         or memory.observed_generation < tracked.generation
-        or (tracked.uid not in held.swept and memory.intent is not None)
+        or (tracked.uid not in held.observed.swept and memory.intent is not None)
     )
-
-
-def back_off(held: HeldScope, component_type: str, now: datetime, asked_for: float = 0.0) -> None:
-    """Leave one service alone for a while, longer each time, and as long as it asked for; the others go on."""
-    times = held.throttles.get(component_type, 0) + 1
-    held.throttles[component_type] = times
-    held.throttled_until[component_type] = THROTTLED.next_try(now, times, asked_for)

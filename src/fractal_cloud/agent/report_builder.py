@@ -46,7 +46,7 @@ class ReportBuilder:
 
     def add_event_once(self, tracked: Tracked, kind: EventKind, message: str) -> None:
         """The same, unless it was said before and the component has not been without an error since (S24)."""
-        said = self._held.said.setdefault(tracked.uid, set())
+        said = self._held.observed.reported.setdefault(tracked.uid, set())
         is_known = message in said or tracked.memory.message.endswith(message)
         said.add(message)
         if not is_known:
@@ -55,7 +55,7 @@ class ReportBuilder:
     def note_creator(self, tracked: Tracked) -> None:
         """Whoever publishes the intent to create a resource is its heir from then on."""
         identity = tracked.identity.key
-        self._known_before.setdefault(identity, self._held.known_as(identity))
+        self._known_before.setdefault(identity, self._held.work.known_as(identity))
         self._note_owner(tracked, tracked.live_system_id, None)
 
     def withdraw_intent(self, tracked: Tracked) -> None:
@@ -82,7 +82,7 @@ class ReportBuilder:
             return
         if view.sighting is not None and sighting.protocol.owner is not None:
             self._note_owner(tracked, sighting.protocol.owner, sighting.resource_id)
-        known = self._held.known_as(tracked.identity.key)
+        known = self._held.work.known_as(tracked.identity.key)
         if judgement.left and judgement.finished:
             left_by, where = tracked.live_system_id, sighting.resource_id
             overridden = tracked.memory.stance is Stance.OVERRIDE or not sighting.protocol.is_managed
@@ -93,22 +93,22 @@ class ReportBuilder:
     def forget_gone(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
         """A deletion has ended with nothing left: the control plane forgets the resource, unless others declare it."""
         key = tracked.identity.key
-        others = (other for other in self._held.tracked.values() if other is not tracked)
+        others = (other for other in self._held.work.tracked.values() if other is not tracked)
         if view.presence is Presence.ABSENT and not judgement.left and all(o.identity.key != key for o in others):
-            self._held.known.pop(key, None)
+            self._held.work.known.pop(key, None)
 
     def _note_owner(self, tracked: Tracked, owner: str, resource_id: str | None) -> None:
-        known = self._held.known_as(tracked.identity.key)
+        known = self._held.work.known_as(tracked.identity.key)
         resource_id = resource_id or known.resource_id
         if (known.owner, known.resource_id) != (owner, resource_id):
             self._note(tracked, replace(known, owner=owner, resource_id=resource_id))
         elif known.resource_id is not resource_id:
             # equal, but of the very text that the sighting is made of
-            self._held.known[tracked.identity.key] = replace(known, resource_id=resource_id)
+            self._held.work.known[tracked.identity.key] = replace(known, resource_id=resource_id)
 
     def _note(self, tracked: Tracked, known: Known) -> None:
         identity = tracked.identity.key
-        self._held.known[identity] = self._resources[identity] = known
+        self._held.work.known[identity] = self._resources[identity] = known
 
     def confirm(self, entry_id: str) -> None:
         """Publish one intent once more, and nothing else; refused as the first time, if anything was asked for since.
@@ -117,7 +117,7 @@ class ReportBuilder:
         """
         held = self._held
         entry = self.journal.intended(entry_id)
-        report = ScopeReport(scope=held.scope.key, token=held.token, version=held.version, journal=[entry])
+        report = ScopeReport(scope=held.scope.key, token=held.token, version=held.work.version, journal=[entry])
         self._publisher.publish(report)
 
     def publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
@@ -128,7 +128,7 @@ class ReportBuilder:
         report = ScopeReport(
             scope=self._held.scope.key,
             token=self._held.token,
-            version=self._held.version,
+            version=self._held.work.version,
             changes=changes,
             resources=[known.to_wire(identity) for identity, known in self._resources.items()],
             journal=entries,
@@ -137,7 +137,7 @@ class ReportBuilder:
         at = self._publisher.publish(report)
         self._events, self._resources = [], {}
         for uid, memory in memories.items():
-            tracked = self._held.tracked[uid]
+            tracked = self._held.work.tracked[uid]
             if tracked.memory.stance is not memory.stance:
                 self._stance_before.setdefault(uid, tracked.memory.stance)
             tracked.memory = stamped(memory, at)

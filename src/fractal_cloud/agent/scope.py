@@ -1,4 +1,8 @@
-"""What an agent holds of one scope between two cycles. All of it can be lost: the control plane tells it again."""
+"""What an agent holds of one scope between two cycles: its work, what was observed there, and what is backing off.
+
+All of it can be lost: the control plane sends the work again, and the rest is read again. Nothing here reads a cloud,
+decides or publishes.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,92 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from fractal_cloud.agent.backoff import THROTTLED
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import NOTHING_KNOWN, Interner, Known, Tracked
-from fractal_cloud.model.wire import Outside, ScopeWork
+from fractal_cloud.model.wire import Outside, ScopeWork, WorkComponent
 from fractal_cloud.offers.offer import Cloud
 from fractal_cloud.offers.seen_pages import Pages
 
 if TYPE_CHECKING:
     from fractal_cloud.agent.link_handlers import Task
+
+
+@dataclass(slots=True)
+class Work:
+    """What the control plane wants in the scope, and what of it is left to do.
+
+    ``known``: what is remembered of its resources. ``held_by``, ``hosted``, ``left_inside``: of components by uid, what
+    depends on them elsewhere, what they host, and what was left inside of them.
+    ``is_wired``: links lead to or start at some of them. ``link_tasks``: all of these, once nothing is left to do.
+    ``is_quiet``: nothing is left to do until something changes. ``recheck``: the components that are judged when
+    anything changed, also where nothing of them did; None for all.
+    """
+
+    version: int = -1
+    tracked: dict[str, Tracked] = field(default_factory=dict)
+    known: dict[str, Known] = field(default_factory=dict)
+    outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
+    held_by: dict[str, list[str]] = field(default_factory=dict)
+    hosted: dict[str, list[str]] = field(default_factory=dict)
+    left_inside: dict[str, list[str]] = field(default_factory=dict)
+    is_wired: bool = False
+    link_tasks: list[Task] | None = None
+    is_quiet: bool = False
+    recheck: frozenset[str] | None = None
+
+    def of_type(self, component_type: str) -> Iterable[Tracked]:
+        """The components of one type."""
+        return (tracked for tracked in self.tracked.values() if tracked.type == component_type)
+
+    def known_as(self, identity_key: str) -> Known:
+        """What is remembered of a resource, or an empty memory."""
+        return self.known.get(identity_key, NOTHING_KNOWN)
+
+    def apply(self, sent: ScopeWork, scope: Scope, types: Container[str] | None) -> list[str]:
+        """Apply what the control plane sent, without types that nobody here serves; returns who is declared anew."""
+        interner = Interner()
+        served = [c for c in sent.components if types is None or c.declaration.type in types]
+        declared = [self._apply_component(component, scope, interner) for component in served]
+        for resource in sent.resources:
+            self.known[interner.text(resource.identity)] = Known.from_wire(resource, interner)
+        self.outside.update(((o.live_system_id, o.component_id), o) for o in sent.outside)
+        self.version = sent.version
+        self.invalidate()
+        self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
+        return [uid for uid in declared if uid is not None]
+
+    def _apply_component(self, component: WorkComponent, scope: Scope, interner: Interner) -> str | None:
+        """Replace one component; returns its uid where its declaration is a new one."""
+        tracked = Tracked.from_wire(component, scope, interner)
+        before = self.tracked.get(tracked.uid)
+        self.tracked[tracked.uid] = tracked
+        for table, names in (
+            (self.held_by, component.held_by),
+            (self.hosted, component.lodgers),
+            (self.left_inside, component.left_inside),
+        ):
+            table.pop(tracked.uid, None)
+            if names:
+                table[tracked.uid] = names
+        return None if before is not None and before.generation == tracked.generation else tracked.uid
+
+    def clear(self) -> None:
+        """Forget all of it: everything follows anew."""
+        for table in (self.tracked, self.known, self.outside, self.held_by, self.hosted, self.left_inside):
+            table.clear()
+
+    def forget(self, uid: str) -> None:
+        """Forget one component."""
+        for table in (self.tracked, self.held_by, self.hosted, self.left_inside):
+            table.pop(uid, None)
+
+    def invalidate(self) -> None:
+        """Let the next cycle judge every component, whatever it reads."""
+        self.is_quiet = False
+        self.recheck = None
 
 
 @dataclass(slots=True)
@@ -29,7 +109,7 @@ class Swept:
 
 @dataclass(slots=True)
 class AbsentReads:
-    """Looks that did not show what an open intent may have made, and how far apart the first and the last were (S17).
+    """Reads that did not show what an open intent may have made, and how far apart the first and the last were (S17).
 
     Measured by a clock that nobody sets: the control plane's may jump, and the window must not be over for that.
     """
@@ -39,15 +119,57 @@ class AbsentReads:
     _first: float = 0.0
 
     def count_one(self, at: float) -> None:
-        """One more, at a moment of ``deadline.steady``."""
+        """Count one more, at a moment of ``deadline.steady``."""
         if not self.count:
             self._first = at
         self.count += 1
         self.span = timedelta(seconds=at - self._first)
 
+    def cover(self, window: timedelta) -> bool:
+        """Whether they are enough to conclude something: two at least, so far apart."""
+        return self.count >= 2 and self.span >= window
+
 
 @dataclass(slots=True)
-class Pause:
+class Observation:
+    """What was read in the scope.
+
+    ``read_at``: when, the last time. ``seen`` and ``pages``: the sightings of that read by type and id, and by type and
+    fingerprint of their page. ``swept``: by uid, the parameters that are read one by one; ``unswept``: what a component
+    says of those that the last sweep could not read; ``sweep_turn``: by type, who is swept next.
+    ``absent_reads``: by uid, reads that did not show it. ``reads_since``: reads since a write was given up (S24).
+    ``reported``: what events have reported of a component's errors since it was last without one.
+    """
+
+    read_at: datetime | None = None
+    seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
+    pages: dict[str, Pages] = field(default_factory=dict)
+    swept: dict[str, Swept] = field(default_factory=dict)
+    unswept: dict[str, str] = field(default_factory=dict)
+    sweep_turn: dict[str, int] = field(default_factory=dict)
+    absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
+    reads_since: dict[str, AbsentReads] = field(default_factory=dict)
+    reported: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def swept_since(self) -> datetime | None:
+        """The time of the oldest sweep that still counts."""
+        return min((swept.at for swept in self.swept.values()), default=None)
+
+    def forget(self, uid: str) -> None:
+        """Forget what was observed of one component."""
+        for table in (self.swept, self.unswept, self.absent_reads, self.reads_since, self.reported):
+            table.pop(uid, None)
+
+    def forget_readings(self) -> None:
+        """Forget what was read: it may come from another realm."""
+        self.seen, self.pages = {}, {}
+        self.swept.clear()
+        self.unswept.clear()
+
+
+@dataclass(slots=True)
+class LinkRetry:
     """A half of a link that is not tried again before ``until``, unless what it is ``about`` changes (S21).
 
     ``entry`` and ``digest``: as in ``Refusal``.
@@ -61,111 +183,64 @@ class Pause:
 
 
 @dataclass(slots=True)
-class HeldScope:
-    """One leased scope: its components, what is known of its resources, and what the last look showed.
+class ScopeBackoff:
+    """What is left alone in the scope for a while, or is tried ever more rarely.
 
-    ``seen`` and ``pages``: the sightings of the last look by type and id, and by type and fingerprint of their page.
-    ``is_quiet``: nothing is left to do until something changes. ``watchful``: the components that are judged when
-    anything changed, also where nothing of them did; None for all.
-    ``is_wired``: links lead to or start at some of them. ``wires``: all of these links, once nothing is left to do.
-    ``blocked``: since when the cloud refuses a deletion because of something else (C8).
-    ``reads_since``: looks since a write was given up (S24). ``said``: what events have said of a component's errors
-    since it was last without one. ``unswept``: what a component says of parameters that the last sweep could not read.
+    Refused writes of components are not among it: they are remembered with the component (``errors``).
+    ``throttled_until`` and ``throttles``: by type, until when a service that asked for fewer calls is left alone, and
+    how often in a row it asked. ``requeue_attempts``: cycles in a row after which something was left to do.
+    """
+
+    throttled_until: dict[str, datetime] = field(default_factory=dict)
+    throttles: dict[str, int] = field(default_factory=dict)
+    links: dict[tuple[str, Half, str], LinkRetry] = field(default_factory=dict)
+    requeue_attempts: int = 0
+
+    def throttle(self, component_type: str, now: datetime, asked_for: float = 0.0) -> None:
+        """Leave one service alone for a while, longer each time, and as long as it asked for; the others go on."""
+        times = self.throttles.get(component_type, 0) + 1
+        self.throttles[component_type] = times
+        self.throttled_until[component_type] = THROTTLED.next_try(now, times, asked_for)
+
+    def throttled(self, component_type: str, now: datetime) -> datetime | None:
+        """Until when a service is left alone; None if it may be called."""
+        until = self.throttled_until.get(component_type)
+        return until if until is not None and now < until else None
+
+
+@dataclass(slots=True)
+class HeldScope:
+    """One leased scope: its cloud, its work, what was observed there, and what is backing off.
+
+    ``confirm_realm`` raises where the realm that is reached now is not, or may not be, that of the scope (S26).
     ``is_lost``: the lease is gone, and nothing may be written in the scope any more; set from another thread than that
     of the cycle.
-    ``confirm_realm`` raises where the realm that is reached now is not, or may not be, that of the scope (S26).
     """
 
     scope: Scope
     cloud: Cloud
     confirm_realm: Callable[[], None]
     token: int = 0
-    version: int = -1
-    tracked: dict[str, Tracked] = field(default_factory=dict)
-    known: dict[str, Known] = field(default_factory=dict)
-    outside: dict[tuple[str, str], Outside] = field(default_factory=dict)
-    held_by: dict[str, list[str]] = field(default_factory=dict)
-    hosted: dict[str, list[str]] = field(default_factory=dict)
-    left_inside: dict[str, list[str]] = field(default_factory=dict)
-    seen: dict[str, dict[str, Sighting]] = field(default_factory=dict)
-    pages: dict[str, Pages] = field(default_factory=dict)
-    swept: dict[str, Swept] = field(default_factory=dict)
-    unswept: dict[str, str] = field(default_factory=dict)
-    sweep_turn: dict[str, int] = field(default_factory=dict)
-    absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
-    reads_since: dict[str, AbsentReads] = field(default_factory=dict)
-    said: dict[str, set[str]] = field(default_factory=dict)
-    pauses: dict[tuple[str, Half, str], Pause] = field(default_factory=dict)
-    throttled_until: dict[str, datetime] = field(default_factory=dict)
-    throttles: dict[str, int] = field(default_factory=dict)
     is_lost: bool = False
-    is_quiet: bool = False
-    recheck: frozenset[str] | None = None
-    is_wired: bool = False
-    link_tasks: list[Task] | None = None
-    requeue_attempts: int = 0
-    read_at: datetime | None = None
+    work: Work = field(default_factory=Work)
+    observed: Observation = field(default_factory=Observation)
+    backoff: ScopeBackoff = field(default_factory=ScopeBackoff)
 
-    def apply(self, work: ScopeWork, types: Container[str] | None = None) -> None:
-        """Take over what the control plane told: everything, or what changed; types nobody here serves are left out."""
-        if work.full:
-            self.tracked.clear()
-            self.known.clear()
-            self.outside.clear()
-            self.held_by.clear()
-            self.hosted.clear()
-            self.left_inside.clear()
-        for uid in work.gone:
+    def apply(self, sent: ScopeWork, types: Container[str] | None = None) -> None:
+        """Apply what the control plane sent: everything, or what changed; types nobody here serves are left out."""
+        if sent.full:
+            self.work.clear()
+        for uid in sent.gone:
             self.forget(uid)
-        copies = Interner()
-        for component in work.components:
-            if types is not None and component.declaration.type not in types:
-                continue
-            tracked = Tracked.from_wire(component, self.scope, copies)
-            before = self.tracked.get(tracked.uid)
-            if before is None or before.generation != tracked.generation:
-                self.unswept.pop(tracked.uid, None)  # what is declared now is swept anew, before all others
-            self.tracked[tracked.uid] = tracked
-            for table, names in (
-                (self.held_by, component.held_by),
-                (self.hosted, component.lodgers),
-                (self.left_inside, component.left_inside),
-            ):
-                table.pop(tracked.uid, None)
-                if names:
-                    table[tracked.uid] = names
-        for resource in work.resources:
-            self.known[copies.text(resource.identity)] = Known.from_wire(resource, copies)
-        self.outside.update(((o.live_system_id, o.component_id), o) for o in work.outside)
-        self.version = work.version
-        self.invalidate()
-        self.is_wired = any(tracked.is_wired for tracked in self.tracked.values())
-
-    def invalidate(self) -> None:
-        """Let the next cycle judge every component, whatever it sees."""
-        self.is_quiet = False
-        self.recheck = None
+        for uid in self.work.apply(sent, self.scope, types):
+            self.observed.unswept.pop(uid, None)  # it is swept anew, before all others
 
     def forget(self, uid: str) -> None:
-        """A component is no longer this scope's business."""
-        by_uid = (
-            *(self.tracked, self.swept, self.unswept, self.absent_reads),
-            *(self.held_by, self.hosted, self.left_inside, self.reads_since, self.said),
-        )
-        for table in by_uid:
-            table.pop(uid, None)
+        """Forget a component that is no longer in this scope."""
+        self.work.forget(uid)
+        self.observed.forget(uid)
 
     def forget_readings(self) -> None:
-        """What was read may come from another realm: none of it may be used again."""
-        self.seen, self.pages = {}, {}
-        self.swept.clear()
-        self.unswept.clear()
-        self.invalidate()
-
-    def of_type(self, component_type: str) -> Iterable[Tracked]:
-        """The components of one type."""
-        return (tracked for tracked in self.tracked.values() if tracked.type == component_type)
-
-    def known_as(self, identity_key: str) -> Known:
-        """What is remembered of a resource, or an empty memory."""
-        return self.known.get(identity_key, NOTHING_KNOWN)
+        """Forget what was read: it may come from another realm, and nothing may follow from it."""
+        self.observed.forget_readings()
+        self.work.invalidate()

@@ -48,7 +48,7 @@ class Watcher:
 
     def begin(self, watch: Watch, held: HeldScope) -> None:
         """Watch a scope for the types that are in it now; a watch for other types is replaced."""
-        types = frozenset(tracked.type for tracked in held.tracked.values())
+        types = frozenset(tracked.type for tracked in held.work.tracked.values())
         if types == watch.types:
             return
         self.end(watch, held)
