@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from fractal_cloud.control.store import Store, open_store
 from fractal_cloud.control.store.driver.notifications import MOST_BYTES, PostgresSignals
+from fractal_cloud.control.store.signals import LocalSignals
 from tests.store.playing import CATALOG
 
 
@@ -120,3 +121,16 @@ def test_closing_ends_every_wait_and_the_thread(pair: tuple[Store, Store]) -> No
     assert not _is_woken(here, "news", signals.close), "the server stops: that is no news"
     signals.join()
     assert not signals.is_listening()
+
+
+def test_closing_also_ends_the_wait_of_who_listens_to_no_topic() -> None:
+    """An agent that reaches nothing yet waits like this; a server that stops waits for all of its answers."""
+
+    async def wait() -> None:
+        signals = LocalSignals()
+        with signals.subscribe([]) as subscription:
+            asyncio.get_running_loop().call_later(0.05, signals.close)
+            await asyncio.wait_for(subscription.wait(60), 10)
+
+    with ThreadPoolExecutor(1) as pool:  # a thread of its own: this one may have a loop running already
+        pool.submit(asyncio.run, wait()).result()

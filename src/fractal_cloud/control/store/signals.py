@@ -85,6 +85,7 @@ class LocalSignals:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._everybody: set[LocalSubscription] = set()
         self._listeners: dict[str, set[LocalSubscription]] = defaultdict(set)
         self._count = 0
         self._last_notified: dict[str, int] = {}
@@ -135,7 +136,7 @@ class LocalSignals:
         with self._lock:
             self._count += 1
             self._all_notified = self._count
-            woken = {listener for listeners in self._listeners.values() for listener in listeners}
+            woken = set(self._everybody)  # also who listens to no topic, and waits for the time alone
         for listener in woken:
             listener.wake()
 
@@ -145,12 +146,14 @@ class LocalSignals:
     def add(self, listener: LocalSubscription) -> None:
         """Add a listener."""
         with self._lock:
+            self._everybody.add(listener)
             for topic in listener.topics:
                 self._listeners[topic].add(listener)
 
     def drop(self, listener: LocalSubscription) -> None:
         """Remove a listener."""
         with self._lock:
+            self._everybody.discard(listener)
             for topic in listener.topics:
                 self._listeners[topic].discard(listener)
                 if not self._listeners[topic]:
