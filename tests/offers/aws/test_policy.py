@@ -11,20 +11,16 @@ from typing import Any
 import pytest
 
 import fractal_cloud.offers.aws
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import is_read
+from fractal_cloud.offers.aws.descriptors import method
 from fractal_cloud.offers.aws.policy import policy
+from fractal_cloud.offers.aws.services import services
+from fractal_cloud.offers.registry import installed
 
-PREFIXES = {"s3control": "s3", "resourcegroupstaggingapi": "tag"}
-OTHERWISE = {
-    "s3:HeadBucket": "s3:ListBucket",
-    "s3:ListBuckets": "s3:ListAllMyBuckets",
-    "s3:ListObjectVersions": "s3:ListBucketVersions",
-    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
-    "s3:PutBucketEncryption": "s3:PutEncryptionConfiguration",
-    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
-    "s3:PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
-}
-CALL = re.compile(r'"(ec2|s3|s3control|rds|ecs|eks|sts|resourcegroupstaggingapi)",\s+"([a-z_0-9]+)"')
+CALL = re.compile(rf'"({"|".join(services())})",\s+"([a-z_0-9]+)"')
+# What links call is granted by patterns, which their own tests try.
+LINKED = ("iam", "secretsmanager")
 
 
 def _statements() -> list[dict[str, Any]]:
@@ -33,16 +29,30 @@ def _statements() -> list[dict[str, Any]]:
 
 
 def _called() -> set[tuple[str, str]]:
-    """The operations that stand in the offers' files; the names of wire protocols look alike and are none."""
+    """The operations that stand in the offers' files, and those that are called by descriptor.
+
+    The names of wire protocols look alike and are none.
+    """
     folder = Path(fractal_cloud.offers.aws.__path__[0])
     files = [file for file in folder.glob("*.py") if file.name != "answers.py"]
-    return {found for file in files for found in CALL.findall(file.read_text())}
+    spelled = {found for file in files for found in CALL.findall(file.read_text()) if found[0] not in LINKED}
+    described = {
+        (service.name, operation)
+        for service in services().values()
+        if service.tagging is not None
+        for operation in (service.tagging.add, service.tagging.remove)
+    }
+    shown = {
+        (offer.resource.service.name, offer.resource.listing.operation)
+        for offer in installed().of_provider("aws")
+        if isinstance(offer, AwsOffer)
+    }
+    return spelled | {(service, method(operation)) for service, operation in described | shown}
 
 
 def _action(service: str, operation: str) -> str:
     words = "".join(word.capitalize() for word in operation.split("_")).replace("Db", "DB")
-    action = f"{PREFIXES.get(service, service)}:{words}"
-    return OTHERWISE.get(action, action)
+    return services()[service].action(words)
 
 
 def _allowing(action: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import pytest
 from fractal_cloud import __version__
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Throttled, Transient, Unreadable
 from fractal_cloud.offers.aws.cloud import Aws, AwsSession, _drop_account_from_address, is_read
+from fractal_cloud.offers.aws.vpc import VPC as VPC_RESOURCE
 from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
@@ -46,7 +47,7 @@ def test_a_global_scope_uses_the_environments_region(world: World) -> None:
     ("region", "partition"), [("eu-west-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
 )
 def test_an_arn_bears_its_partition(world: World, region: str, partition: str) -> None:
-    assert world.cloud(region).arn("ec2", "vpc/v") == f"arn:{partition}:ec2:{region}:123456789012:vpc/v"
+    assert world.cloud(region).arn(VPC_RESOURCE, "v") == f"arn:{partition}:ec2:{region}:123456789012:vpc/v"
 
 
 def test_threads_share_one_client_per_service_and_region(session: AwsSession) -> None:

@@ -18,8 +18,10 @@ from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Un
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.aws.answers import Expected, check_read, check_write, expecting, leave_out_known
+from fractal_cloud.offers.aws.descriptors import Resource, method
 from fractal_cloud.offers.aws.errors import Answer, error_of
 from fractal_cloud.offers.aws.models import Models
+from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.offer import Cloud, Query, Session
@@ -29,17 +31,6 @@ HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
 CONNECTIONS: Final = 32
 
-# How each service spells the continuation of a list: in the request, in the answer.
-_CURSORS: Final[Mapping[str, tuple[str, str]]] = {
-    "ec2": ("NextToken", "NextToken"),
-    "rds": ("Marker", "Marker"),
-    "ecs": ("nextToken", "nextToken"),
-    "eks": ("nextToken", "nextToken"),
-    "s3": ("ContinuationToken", "ContinuationToken"),
-    "iam": ("Marker", "Marker"),
-    "resourcegroupstaggingapi": ("PaginationToken", "PaginationToken"),
-    "secretsmanager": ("NextToken", "NextToken"),
-}
 _READS: Final = ("describe_", "get_", "list_", "head_")
 
 
@@ -176,9 +167,11 @@ class Aws(Cloud):
         """The same account in another region."""
         return self if region == self.region else Aws(self._session, self.scope, region)
 
-    def arn(self, service: str, resource: str) -> str:
+    def arn(self, resource: Resource, resource_id: str) -> str:
         """The ARN of a resource of this account and region, for types whose answers leave it out."""
-        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+        names = {"partition": self.partition, "region": self.region, "account": self.account}
+        service = resource.service
+        return service.arn.format(service=service.name, **names) + resource.arn.format(id=resource_id)
 
     def call(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call. Raises errors of the closed set only; a failed read is never ``Invalid`` or ``Transient``."""
@@ -199,26 +192,29 @@ class Aws(Cloud):
     def sightings(
         self,
         query: Query,
+        resource: Resource,
         read: Callable[[dict[str, Any]], Iterable[Sighting]],
-        service: str,
-        operation: str,
-        key: str,
         /,
         **parameters: Any,
     ) -> Iterator[Sighting | UnreadItem]:
-        """Everything a list shows, page by page; ``read`` takes one answer apart. Raises rather than end early.
+        """Everything of a kind that its listing shows, in the largest pages; ``read`` parses one answer.
 
-        A page that lists under ``key`` the very same as at the last look is recognised instead: ``read`` must depend on
-        nothing but the answer and this cloud.
+        Raises rather than end early. A page that lists the same as the last time is detected instead: ``read`` must
+        depend on nothing but the answer and this cloud.
         """
-        for answer, print_of_page in self._answers(service, operation, key, query.seen_pages, parameters):
-            yield from query.seen_pages.sightings(print_of_page, partial(_read_page, read, answer, key))
+        service, listing = resource.service, resource.listing
+        size = {} if listing.is_by_name else {service.paging.limit: service.paging.largest}
+        pages = self._answers(
+            service.name, method(listing.operation), listing.key, query.seen_pages, {**size, **parameters}
+        )
+        for answer, print_of_page in pages:
+            yield from query.seen_pages.sightings(print_of_page, partial(_read_page, read, answer, resource))
 
     def _answers(
         self, service: str, operation: str, key: str, seen_pages: SeenPages, parameters: Mapping[str, Any]
     ) -> Iterator[tuple[dict[str, Any], bytes | None]]:
         """The answers of a list to its end, each with its fingerprint; of one that is known, only the rest is there."""
-        asked, answered = _CURSORS[service]
+        asked, answered = services()[service].cursor
         about = f"{self.region} {service} {operation} {key}"
         cursor = ""
         while True:
@@ -240,58 +236,42 @@ class Aws(Cloud):
 
 
 def _read_page(
-    read: Callable[[dict[str, Any]], Iterable[Sighting]], answer: dict[str, Any], key: str
+    read: Callable[[dict[str, Any]], Iterable[Sighting]], answer: dict[str, Any], resource: Resource
 ) -> Iterable[Sighting | UnreadItem]:
-    """What a page shows; where it cannot be taken apart as a whole, item by item (S24)."""
+    """What a page shows; where it cannot be parsed as a whole, item by item (S24)."""
     try:
         return list(read(answer))
     except CloudError:
         raise
     except Exception:  # noqa: BLE001  # which item it is shows below
+        key, _, inner = resource.listing.path.partition(".")
         items = answer[key]
-        if key == "Reservations":  # machines are listed in groups that mean nothing here
-            items = [{**group, "Instances": [one]} for group in items for one in group["Instances"]]
-        return list(parse_each(items, lambda item: read({**answer, key: [item]}), partial(_shown, key)))
+        if inner:  # machines are listed in groups that mean nothing here
+            items = [{**group, inner: [one]} for group in items for one in group[inner]]
+        return list(parse_each(items, lambda item: read({**answer, key: [item]}), partial(_shown, resource)))
 
 
-_IDS: Final[Mapping[str, str]] = {
-    "Vpcs": "VpcId",
-    "Reservations": "InstanceId",
-    "Subnets": "SubnetId",
-    "SecurityGroups": "GroupId",
-    "DBInstances": "DBInstanceIdentifier",
-    "clusters": "clusterArn",
-    "services": "serviceArn",
-}
-_NAMES: Final[Mapping[str, str]] = {
-    "SecurityGroups": "GroupName",
-    "DBInstances": "DBInstanceIdentifier",
-    "clusters": "clusterName",
-    "services": "serviceName",
-}
-"""What the offers call the name of what is listed; of all others it is the tag ``Name``."""
-
-
-def _shown(key: str, item: Any) -> tuple[str | None, str | None]:
+def _shown(resource: Resource, item: Any) -> tuple[str | None, str | None]:
     """The id and the name an item shows, as its sighting would have them (S24)."""
-    if key == "Reservations":
-        [item] = item["Instances"]
-    resource_id = text_at(item, _IDS[key]) if key in _IDS else None
-    if key in _NAMES:
-        return resource_id, text_at(item, _NAMES[key])
+    inner = resource.listing.path.partition(".")[2]
+    if inner:
+        [item] = item[inner]
+    resource_id = text_at(item, resource.listing.id)
+    if resource.name_key:
+        return resource_id, text_at(item, resource.name_key)
     tags = item.get("Tags")
     names = [tag["Value"] for tag in tags if tag["Key"] == "Name"] if isinstance(tags, list) else [None]
     return resource_id, (str(names[0]) if names[0] is not None else None) if names else ""
 
 
 def _refusal(error: Any, *, reads: bool) -> CloudError:
-    told = error.response.get("Error", {})
+    answered = error.response.get("Error", {})
     about = error.response.get("ResponseMetadata", {})
     return error_of(
         Answer(
-            message=str(told.get("Message") or ""),
-            code=str(told.get("Code") or ""),
-            request_id=str(about.get("RequestId") or told.get("RequestId") or ""),
+            message=str(answered.get("Message") or ""),
+            code=str(answered.get("Code") or ""),
+            request_id=str(about.get("RequestId") or answered.get("RequestId") or ""),
             operation=str(error.operation_name),
             status=int(about.get("HTTPStatusCode") or 0),
             is_read=reads,

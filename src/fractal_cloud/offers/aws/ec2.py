@@ -14,13 +14,16 @@ from fractal_cloud.model.component import Reference, References, parameter, refe
 from fractal_cloud.model.errors import Conflict, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
-from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
+from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
 # The vendor's state: our run state, and whether AWS is at work.
 _STATES: Mapping[str, tuple[str, Condition]] = {
@@ -93,12 +96,55 @@ class AwsEc2Instance(WorkloadSource):
     )
 
 
-class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
+INSTANCE = Resource(
+    service=EC2,
+    kind="instance",
+    named_by=("InstanceId", "InstanceIds"),
+    arn="instance/{id}",
+    id_prefix="i-",
+    creates={"RunInstances": "Instances.InstanceId"},
+    modifies=("ModifyInstanceAttribute", "StartInstances", "StopInstances"),
+    deletes=("TerminateInstances",),
+    also_modifies=(
+        "AssociateIamInstanceProfile",
+        "ModifyInstanceMetadataOptions",
+        "ModifyInstancePlacement",
+        "MonitorInstances",
+        "RebootInstances",
+        "UnmonitorInstances",
+    ),
+    touches={
+        "RunInstances": (
+            "image/*",
+            "key-pair/*",
+            "network-interface/*",
+            "security-group/*",
+            "subnet/*",
+            "volume/*",
+        ),
+        "ModifyInstanceAttribute": ("security-group/*", "volume/*"),
+    },
+    listings=(
+        Listing(
+            operation="DescribeInstances", path="Reservations.Instances", id="InstanceId", page_key="ReservationId"
+        ),
+    ),
+    not_found=("InvalidInstanceID.NotFound", 400, "The instance ID '{id}' does not exist"),
+    phases={
+        "creating": {"State": {"Code": 0, "Name": "pending"}},
+        "starting": {"State": {"Code": 0, "Name": "pending"}},
+        "stopping": {"State": {"Code": 64, "Name": "stopping"}},
+        "deleting": {"State": {"Code": 32, "Name": "shutting-down"}},
+    },
+)
+
+
+class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
     """How instances are read and changed."""
 
     component = AwsEc2Instance
     title = "EC2 instance"
-    service = "ec2"
+    resource = INSTANCE
     place = ("region",)
     recognition = Recognition.TOKEN
     outputs: ClassVar[Mapping[str, str]] = {
@@ -115,21 +161,15 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
         "vpcId": "id of its VPC",
         "subnetId": "id of its subnet",
     }
-    glass = ec2_glass()
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All living instances of the region, a thousand a call."""
-
-        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer["Reservations"])
-
         return cloud.sightings(
-            query, read, "ec2", "describe_instances", "Reservations", Filters=[_LIVING], MaxResults=1000
+            query, INSTANCE, lambda answer: _sightings(cloud, answer["Reservations"]), Filters=[_LIVING]
         )
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """User data and termination protection, which AWS tells one a call."""
+        """User data and termination protection, which AWS returns one a call."""
         return {name: _attribute(cloud, sighting.resource_id, name) for name in names}
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
@@ -190,10 +230,6 @@ class AwsEc2InstanceOffer(Offer[AwsEc2Instance, Aws]):
             if refusal.code == "OperationNotPermitted":
                 raise _protected(sighting, refusal) from refusal
             raise
-
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ec2(cloud, sighting.resource_id, add, remove)
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What stops the machine."""
@@ -265,7 +301,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
         },
         outputs={
             "instanceId": instance_id,
-            "instanceArn": cloud.arn("ec2", f"instance/{instance_id}"),
+            "instanceArn": cloud.arn(INSTANCE, instance_id),
             "region": region,
             "availabilityZone": same(instance.get("Placement", {}).get("AvailabilityZone") or ""),
             "state": state,

@@ -7,16 +7,18 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
-from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, ecs_name
-from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
-from fractal_cloud.offers.offer import Offer, Query, Wanted
+from fractal_cloud.offers.aws.services.ecs import ECS
+from fractal_cloud.offers.aws.tags import from_list, same, to_list
+from fractal_cloud.offers.offer import Query, Wanted
 
 INSIGHTS: Final = "containerInsights"
 _INCLUDE: Final = ["TAGS", "SETTINGS"]
@@ -58,27 +60,6 @@ class AwsEcsCluster(Component):
         return ecs_name(name)
 
 
-def ecs_glass(arn: str) -> GlassCommands:
-    """The commands for what ECS holds; ``arn`` is the output field with the resource's ARN."""
-    at = f"--region {{region}} --resource-arn {{{arn}}}"
-    return GlassCommands(
-        break_glass=[f"aws ecs untag-resource {at} --tag-keys managed-by"],
-        readopt=[
-            f"aws ecs tag-resource {at} --tags key=managed-by,value=fractal-cloud key=fractal-cloud,value=reconcile"
-        ],
-    )
-
-
-def tag_ecs(cloud: Aws, arn: str, add: ProtocolTags, remove: ProtocolTags) -> None:
-    """Change single tags of anything ECS holds."""
-    adding, removing = one_way(add, remove)
-    if adding:
-        pairs = [{"key": key, "value": value} for key, value in adding.items()]
-        cloud.call("ecs", "tag_resource", resourceArn=arn, tags=pairs)
-    elif removing:
-        cloud.call("ecs", "untag_resource", resourceArn=arn, tagKeys=list(removing))
-
-
 def whole(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """What a describe call tells. ECS answers in part where it could not read something: that hides nothing here."""
     unread = [failure for failure in answer.get("failures") or () if failure.get("reason") != "MISSING"]
@@ -89,12 +70,33 @@ def whole(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return found
 
 
-class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
+CLUSTER = Resource(
+    service=ECS,
+    kind="ecs-cluster",
+    named_by=("cluster", "clusters"),
+    arn="cluster/{id}",
+    creates={"CreateCluster": "cluster.clusterArn"},
+    modifies=("PutClusterCapacityProviders", "UpdateCluster"),
+    deletes=("DeleteCluster",),
+    also_modifies=("UpdateClusterSettings",),
+    shown_by={"DeleteCluster": "cluster.clusterArn"},
+    listings=(
+        Listing(operation="ListClusters", path="clusterArns", tags="never"),
+        Listing(operation="DescribeClusters", path="clusters", id="clusterArn", tags="asked", is_by_name=True),
+    ),
+    not_found=("ClusterNotFoundException", 400, "Cluster '{id}' not found."),
+    name_key="clusterName",
+    phases={"creating": {"status": "PROVISIONING"}, "deleting": {"status": "DEPROVISIONING"}},
+)
+
+
+class AwsEcsClusterOffer(AwsOffer[AwsEcsCluster]):
     """How ECS clusters are read and changed."""
 
     component = AwsEcsCluster
     title = "ECS cluster"
-    service = "ecs"
+    resource = CLUSTER
+    arn_output = "clusterArn"
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "clusterName": "name of the cluster",
@@ -103,8 +105,6 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
         "status": "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED",
     }
     ids_return = True  # the ARN is made of the name, and ECS reports neither an id nor a time of creation
-    glass = ecs_glass("clusterArn")
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All clusters of the region: two calls for a hundred."""
@@ -115,7 +115,7 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
         for arns in cloud.pages("ecs", "list_clusters", "clusterArns", maxResults=100):
             if arns:
                 asked = {"clusters": arns, "include": _INCLUDE}
-                yield from cloud.sightings(query, read, "ecs", "describe_clusters", "clusters", **asked)
+                yield from cloud.sightings(query, CLUSTER, read, **asked)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One cluster by its ARN."""
@@ -156,10 +156,6 @@ class AwsEcsClusterOffer(Offer[AwsEcsCluster, Aws]):
             cloud.find("ecs", "delete_cluster", cluster=sighting.resource_id)
         except Conflict as refusal:
             raise in_cluster(cloud, sighting.resource_id, refusal) from refusal
-
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ecs(cloud, sighting.resource_id, add, remove)
 
 
 def _described(cloud: Aws, arns: list[str]) -> list[Mapping[str, Any]]:

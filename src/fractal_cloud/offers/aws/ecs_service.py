@@ -14,14 +14,17 @@ from fractal_cloud.model.component import Reference, References, parameter, refe
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
-from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, ecs_glass, tag_ecs, whole
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
+from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, whole
 from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.services.ecs import ECS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_list, moment, same, to_list
+from fractal_cloud.offers.aws.tags import from_list, moment, same, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
-from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
+from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
 DESCRIBED_AT_ONCE: Final = 10
 _TASK: Final = re.compile(r"[\w-]+:\d+\Z")
@@ -100,12 +103,32 @@ class AwsEcsService(WorkloadSource):
         return self
 
 
-class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
+SERVICE = Resource(
+    service=ECS,
+    kind="ecs-service",
+    named_by=("service", "services"),
+    arn="service/{id}",
+    creates={"CreateService": "service.serviceArn"},
+    modifies=("UpdateService",),
+    deletes=("DeleteService",),
+    shown_by={"UpdateService": "service.serviceArn", "DeleteService": "service.serviceArn"},
+    listings=(
+        Listing(operation="ListServices", path="serviceArns", tags="never", page_size=10),
+        Listing(operation="DescribeServices", path="services", id="serviceArn", tags="asked", is_by_name=True),
+    ),
+    not_found=("ServiceNotFoundException", 400, "Service '{id}' not found."),
+    name_key="serviceName",
+    phases={"creating": {}, "modifying": {}, "deleting": {"status": "DRAINING"}},
+)
+
+
+class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
     """How ECS services are read and changed."""
 
     component = AwsEcsService
     title = "ECS service"
-    service = "ecs"
+    resource = SERVICE
+    arn_output = "serviceArn"
     place = ("region",)
     parent = "cluster"
     recognition = Recognition.TOKEN
@@ -119,8 +142,6 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
         "rolloutState": "how far the newest deployment is: IN_PROGRESS, COMPLETED or FAILED",
     }
     read_needs_parent = True
-    glass = ecs_glass("serviceArn")
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All services of the clusters named: a call for a hundred, and one for every ten of them."""
@@ -178,10 +199,6 @@ class AwsEcsServiceOffer(Offer[AwsEcsService, Aws]):
         cluster = sighting.outputs["clusterArn"]
         cloud.find("ecs", "delete_service", cluster=cluster, service=sighting.resource_id, force=True)
 
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ecs(cloud, sighting.resource_id, add, remove)
-
 
 def _declared(service: AwsEcsService) -> dict[str, Any]:
     return service.model_dump(mode="json", by_alias=True)
@@ -200,7 +217,7 @@ def _in_cluster(cloud: Aws, query: Query, cluster: str) -> Iterator[Sighting | U
     arns = chain.from_iterable(pages)
     while few := list(islice(arns, DESCRIBED_AT_ONCE)):
         asked = {"cluster": cluster, "services": few, "include": ["TAGS"]}
-        yield from cloud.sightings(query, read, "ecs", "describe_services", "services", **asked)
+        yield from cloud.sightings(query, SERVICE, read, **asked)
 
 
 def _described(cloud: Aws, cluster: str, arns: list[str]) -> list[Mapping[str, Any]]:

@@ -7,21 +7,23 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, field_validator
 
-from fractal_cloud.model.catalog import Entry, GlassCommands
+from fractal_cloud.model.catalog import Entry
 from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
+from fractal_cloud.offers.aws.services.eks import EKS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import GUARD, from_map, moment, one_way, same
+from fractal_cloud.offers.aws.tags import from_map, moment, same
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
-from fractal_cloud.offers.offer import Offer, Query, Wanted
+from fractal_cloud.offers.offer import Query, Wanted
 
 LogType = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
-_AT: Final = "--region {region} --resource-arn {clusterArn}"
 LOG_TYPES: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 _CONDITIONS: Final[Mapping[str, Condition]] = {
     "ACTIVE": Condition.SETTLED,
@@ -102,12 +104,36 @@ class AwsEks(Component):
         return eks_name(name)
 
 
-class AwsEksOffer(Offer[AwsEks, Aws]):
+CLUSTER = Resource(
+    service=EKS,
+    kind="eks-cluster",
+    named_by=("name", "clusterName"),
+    arn="cluster/{id}",
+    creates={"CreateCluster": "cluster.name"},
+    modifies=("UpdateClusterConfig", "UpdateClusterVersion"),
+    deletes=("DeleteCluster",),
+    listings=(
+        Listing(operation="ListClusters", path="clusters", tags="never"),
+        Listing(operation="DescribeCluster", path="cluster", id="name", is_by_name=True),
+    ),
+    reads=("DescribeUpdate",),
+    not_found=("ResourceNotFoundException", 404, "No cluster found for name: {id}."),
+    name_key="name",
+    phases={
+        "creating": {"status": "CREATING", "endpoint": None, "certificateAuthority": {}},
+        "modifying": {"status": "UPDATING"},
+        "deleting": {"status": "DELETING"},
+    },
+)
+
+
+class AwsEksOffer(AwsOffer[AwsEks]):
     """How EKS clusters are read and changed."""
 
     component = AwsEks
     title = "EKS cluster"
-    service = "eks"
+    resource = CLUSTER
+    arn_output = "clusterArn"
     place = ("region",)
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
@@ -121,12 +147,7 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
         "clusterSecurityGroupId": "security group AWS made for it",
         "vpcId": "id of its VPC",
     }
-    glass = GlassCommands(
-        break_glass=[f"aws eks untag-resource {_AT} --tag-keys managed-by"],
-        readopt=[f"aws eks tag-resource {_AT} --tags managed-by=fractal-cloud,fractal-cloud=reconcile"],
-    )
     entry = Entry(commands=["aws eks update-kubeconfig --region {region} --name {clusterName}"], context="{clusterArn}")
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """The clusters named, a call each after a list of all names; all of them where none is named."""
@@ -187,15 +208,6 @@ class AwsEksOffer(Offer[AwsEks, Aws]):
                 code="DeletionProtection",
             )
         cloud.find("eks", "delete_cluster", name=sighting.resource_id)
-
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change single tags."""
-        adding, removing = one_way(add, remove)
-        arn = sighting.outputs["clusterArn"]
-        if adding:
-            cloud.call("eks", "tag_resource", resourceArn=arn, tags=adding)
-        elif removing:
-            cloud.call("eks", "untag_resource", resourceArn=arn, tagKeys=list(removing))
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What a change of the version means."""

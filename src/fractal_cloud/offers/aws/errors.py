@@ -19,6 +19,7 @@ from fractal_cloud.model.errors import (
     Transient,
     Unreadable,
 )
+from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.refusals import refusal, when_read
 
 # What botocore itself counts as throttling, but for LimitExceededException, which ECS and EKS also say of quotas.
@@ -65,63 +66,23 @@ _DENIED: Final = frozenset(
         "UnrecognizedClientException",
     }
 )
-# Something else that the request names is not there: the request will not do, as it is, however often it is sent.
-_INVALID: Final = frozenset(
-    {
-        "BucketAlreadyExists",
-        "DBSubnetGroupNotFoundFault",
-        "IdempotentParameterMismatch",
-        "InvalidAMIID.NotFound",
-        "InvalidAMIID.Unavailable",
-        "InvalidKeyPair.NotFound",
-        "PlatformUnknownException",
-    }
-)
-_LIMIT: Final = frozenset({"ResourceLimitExceeded", "TooManyBuckets"})
-_NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchEntity", "NoSuchTagSet", "NotFoundException"})
-_CONFLICT: Final = frozenset(
-    {
-        "BucketAlreadyOwnedByYou",
-        "BucketNotEmpty",
-        "ConflictException",
-        "DBInstanceAlreadyExists",
-        "DBSnapshotAlreadyExists",
-        "DependencyViolation",
-        "EntityAlreadyExists",
-        "DeleteConflict",
-        "IncorrectInstanceState",
-        "IncorrectState",
-        "InsufficientDBInstanceCapacity",
-        "InsufficientInstanceCapacity",
-        "InvalidDBInstanceState",
-        "InvalidDBInstanceStateFault",
-        "InvalidGroup.Duplicate",
-        "InvalidGroup.InUse",
-        "InvalidPermission.Duplicate",
-        "InvalidSubnet.Conflict",
-        "OperationAborted",
-        "OperationNotPermitted",
-        "PreconditionFailed",
-        "ResourceExistsException",
-        "ResourceInUse",
-        "ResourceInUseException",
-        "ServiceNotActiveException",
-        "ServiceUnavailableException",
-        "UpdateInProgressException",
-    }
-)
+_NOT_FOUND: Final = ("404", "NotFoundException")
+_CONFLICT: Final = ("ConflictException",)
 _BY_CODE: Final[dict[str, type[CloudError]]] = {
     code: kind
     for kind, codes in (
         (Throttled, _THROTTLED),
         (Denied, _DENIED),
-        (Invalid, _INVALID),
-        (LimitReached, _LIMIT),
         (NotFound, _NOT_FOUND),
         (Conflict, _CONFLICT),
+        *((Invalid, service.invalid) for service in services().values()),
+        *((LimitReached, service.limit) for service in services().values()),
+        *((NotFound, service.not_found) for service in services().values()),
+        *((Conflict, service.conflict) for service in services().values()),
     )
     for code in codes
 }
+"""What every service says, and what each says by itself."""
 _BY_SUFFIX: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
     (("NotFound", "NotFoundFault", "NotFoundException", "NotFoundError"), NotFound),
     (

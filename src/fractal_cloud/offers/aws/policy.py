@@ -1,14 +1,25 @@
 """The IAM policy under which AWS itself enforces the protocol: only what carries ``managed-by`` can be changed.
 
+The actions are those of the descriptors, so that an offer's calls are granted by being described; what links make and
+what AWS asks for beside the resources is written here.
+
 With it the last window is closed: a tag removed after the agent's last read makes AWS refuse the write (S16, S21).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
+from fractal_cloud.offers.aws.descriptors import Resource, Service
+from fractal_cloud.offers.aws.services import services
+from fractal_cloud.offers.aws.services.ec2 import EC2
+from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import NAME
+from fractal_cloud.offers.registry import installed
 
 Statement = dict[str, Any]
 
@@ -16,94 +27,36 @@ PROTOCOL_KEYS: Final = [MANAGED_BY, RECONCILE, OWNER]
 _IS_MANAGED: Final = {"StringEquals": {f"aws:ResourceTag/{MANAGED_BY}": OURS}}
 _IS_STAMPED: Final = {"StringEquals": {f"aws:RequestTag/{MANAGED_BY}": OURS}}
 
-_READS: Final = [
-    "ec2:Describe*",
-    "ecs:DescribeClusters",
-    "ecs:DescribeServices",
-    "ecs:ListClusters",
-    "ecs:ListServices",
-    "ecs:ListTagsForResource",
-    "ecs:ListTasks",
-    "eks:DescribeCluster",
-    "eks:DescribeUpdate",
-    "eks:ListClusters",
-    "rds:DescribeDBInstances",
-    "rds:ListTagsForResource",
-    "s3:GetBucketLocation",
-    "s3:GetBucketOwnershipControls",
-    "s3:GetBucketPublicAccessBlock",
-    "s3:GetBucketTagging",
-    "s3:GetBucketVersioning",
-    "s3:GetEncryptionConfiguration",
-    "s3:ListAllMyBuckets",
-    "s3:ListBucket",
-    "s3:ListBucketVersions",
-    "s3:ListTagsForResource",
-    "sts:GetCallerIdentity",
-    "tag:GetResources",
-]
-# What a call makes bears the stamp; what else the same call touches (the subnet of an instance) need not.
-_EC2_CREATES: Final = ["ec2:CreateSecurityGroup", "ec2:CreateSubnet", "ec2:CreateVpc", "ec2:RunInstances"]
-_EC2_MADE: Final = ["instance/*", "security-group/*", "subnet/*", "vpc/*"]
-_EC2_TOUCHED: Final[dict[str, list[str]]] = {
-    "ec2:CreateSubnet": ["vpc/*"],
-    "ec2:CreateSecurityGroup": ["vpc/*"],
-    "ec2:RunInstances": [
-        "image/*",
-        "key-pair/*",
-        "network-interface/*",
-        "security-group/*",
-        "subnet/*",
-        "volume/*",
-    ],
-    "ec2:ModifyInstanceAttribute": ["security-group/*", "volume/*"],
-}
-_OTHER_CREATES: Final = ["ecs:CreateCluster", "ecs:CreateService", "eks:CreateCluster"]
-_CHANGES: Final = [
-    "ec2:AuthorizeSecurityGroupEgress",
-    "ec2:AuthorizeSecurityGroupIngress",
-    "ec2:DeleteSecurityGroup",
-    "ec2:DeleteSubnet",
-    "ec2:DeleteVpc",
-    "ec2:ModifyInstanceAttribute",
-    "ec2:ModifySubnetAttribute",
-    "ec2:ModifyVpcAttribute",
-    "ec2:RevokeSecurityGroupEgress",
-    "ec2:RevokeSecurityGroupIngress",
-    "ec2:StartInstances",
-    "ec2:StopInstances",
-    "ec2:TerminateInstances",
-    "ec2:UpdateSecurityGroupRuleDescriptionsEgress",
-    "ec2:UpdateSecurityGroupRuleDescriptionsIngress",
-    "ecs:DeleteCluster",
-    "ecs:DeleteService",
-    "ecs:PutClusterCapacityProviders",
-    "ecs:UpdateCluster",
-    "ecs:UpdateService",
-    "eks:DeleteCluster",
-    "eks:UpdateClusterConfig",
-    "eks:UpdateClusterVersion",
-]
-_RDS_CHANGES: Final = ["rds:CreateDBSnapshot", "rds:DeleteDBInstance", "rds:ModifyDBInstance"]
-_BUCKET_CHANGES: Final = [
-    "s3:DeleteBucket",
-    "s3:PutBucketOwnershipControls",
-    "s3:PutBucketPublicAccessBlock",
-    "s3:PutBucketVersioning",
-    "s3:PutEncryptionConfiguration",
-]
-_TAGGING: Final = [
-    "ec2:CreateTags",
-    "ec2:DeleteTags",
-    "ecs:TagResource",
-    "ecs:UntagResource",
-    "eks:TagResource",
-    "eks:UntagResource",
-    "rds:AddTagsToResource",
-    "rds:RemoveTagsFromResource",
-    "s3:TagResource",
-    "s3:UntagResource",
-]
+_JOINT: Final = ""
+"""The noun of the statements that services share which have none of their own."""
+
+
+def _resources() -> list[Resource]:
+    offers = [offer for offer in installed("aws").of_provider("aws") if isinstance(offer, AwsOffer)]
+    return sorted((offer.resource for offer in offers), key=lambda one: (one.service.name, one.kind))
+
+
+def _actions(found: Iterable[tuple[Service, Iterable[str]]]) -> list[str]:
+    """The actions of operations, each once; what a pattern among them already covers is left out."""
+    actions = {service.action(operation) for service, operations in found for operation in operations}
+    patterns = [action for action in actions if "*" in action]
+    return sorted(one for one in actions if not any(one != wide and fnmatchcase(one, wide) for wide in patterns))
+
+
+def _creations(service: str) -> list[str]:
+    return _actions((one.service, one.creates) for one in _resources() if one.service.name == service)
+
+
+def _changes(noun: str) -> list[str]:
+    """What changes and deletes the resources of the services with this noun."""
+    found = [one for one in _resources() if one.service.noun == noun]
+    return _actions((one.service, (*one.modifies, *one.deletes, *one.needs)) for one in found)
+
+
+def _with_nouns() -> list[Service]:
+    """The services that have statements of their own."""
+    found = {one.service.name: one.service for one in _resources() if one.service.noun}
+    return [service for _, service in sorted(found.items())]
 
 
 def policy(*, bucket_abac: bool = False) -> dict[str, Any]:
@@ -133,41 +86,51 @@ def _ec2(resources: list[str]) -> list[str]:
 
 
 def _reading() -> list[Statement]:
-    return [_allow("Read", _READS)]
+    by_service = [(service, service.reads) for service in services().values()]
+    by_resource = [(one.service, (*one.reads, *(shown.operation for shown in one.listings))) for one in _resources()]
+    return [_allow("Read", _actions([*by_service, *by_resource]))]
 
 
 def _creating() -> list[Statement]:
+    """What a call makes bears the stamp; what else the same call touches (the subnet of an instance) need not."""
+    in_ec2 = [one for one in _resources() if one.service.name == EC2.name]
+    touched = {EC2.action(name): list(what) for one in in_ec2 for name, what in one.touches.items()}
+    others = [one for one in _resources() if one.service.name != EC2.name and one.service.noun == _JOINT]
     return [
-        _allow("CreateStamped", _EC2_CREATES, _ec2(_EC2_MADE), _IS_STAMPED),
+        _allow("CreateStamped", _creations(EC2.name), _ec2([one.arn.format(id="*") for one in in_ec2]), _IS_STAMPED),
         *(
             _allow(f"Touch{action.partition(':')[2]}", [action], _ec2(resources))
-            for action, resources in _EC2_TOUCHED.items()
+            for action, resources in sorted(touched.items())
         ),
-        _allow("CreateOthersStamped", _OTHER_CREATES, None, _IS_STAMPED),
-        _allow("CreateDatabaseStamped", ["rds:CreateDBInstance"], ["arn:*:rds:*:*:db:*"], _IS_STAMPED),
-        _allow("CreateBucketStamped", ["s3:CreateBucket"], ["arn:*:s3:::*"], _IS_STAMPED),
+        _allow("CreateOthersStamped", _actions((one.service, one.creates) for one in others), None, _IS_STAMPED),
+        *(
+            _allow(f"Create{one.noun}Stamped", _creations(one.name), list(one.scope), _IS_STAMPED)
+            for one in _with_nouns()
+        ),
     ]
 
 
 def _tagging() -> list[Statement]:
     at_creation = {
-        "StringEquals": {"ec2:CreateAction": [action.partition(":")[2] for action in _EC2_CREATES]},
+        "StringEquals": {"ec2:CreateAction": [action.partition(":")[2] for action in _creations(EC2.name)]},
         "ForAllValues:StringEquals": {"aws:TagKeys": [NAME, *PROTOCOL_KEYS]},
     }
     # ForAllValues also fits a request without any keys, such as the one that deletes all tags: hence Null.
     later = {"ForAllValues:StringEquals": {"aws:TagKeys": PROTOCOL_KEYS}, "Null": {"aws:TagKeys": "false"}}
+    single = [(service, (one.add, one.remove)) for service in services().values() if (one := service.tagging)]
     return [
-        _allow("NameAtCreation", ["ec2:CreateTags"], None, at_creation),
-        _allow("TagProtocolOnly", _TAGGING, None, later),
+        _allow("NameAtCreation", [EC2.action("CreateTags")], None, at_creation),
+        _allow("TagProtocolOnly", _actions(single), None, later),
     ]
 
 
 def _changing(*, bucket_abac: bool) -> list[Statement]:
-    return [
-        _allow("ChangeManaged", _CHANGES, None, _IS_MANAGED),
-        _allow("ChangeManagedDatabases", _RDS_CHANGES, ["arn:*:rds:*:*:db:*"], _IS_MANAGED),
-        _allow("ChangeBuckets", _BUCKET_CHANGES, ["arn:*:s3:::*"], _IS_MANAGED if bucket_abac else None),
-    ]
+    statements = [_allow("ChangeManaged", _changes(_JOINT), None, _IS_MANAGED)]
+    for service in _with_nouns():
+        is_held = not service.needs_abac or bucket_abac
+        name = f"Change{service.noun}s" if service.needs_abac else f"ChangeManaged{service.noun}s"
+        statements.append(_allow(name, _changes(service.noun), list(service.scope), _IS_MANAGED if is_held else None))
+    return statements
 
 
 def _helping() -> list[Statement]:
@@ -175,13 +138,14 @@ def _helping() -> list[Statement]:
     parts = [f"arn:*:rds:*:*:{part}:*" for part in ("og", "pg", "secgrp", "snapshot", "subgrp")]
     secrets = ["arn:*:secretsmanager:*:*:secret:rds!*"]
     for_aws = {"BoolIfExists": {"kms:GrantIsForAWSResource": "true"}}
-    services = {"iam:AWSServiceName": ["ecs.amazonaws.com", "eks.amazonaws.com", "rds.amazonaws.com"]}
+    with_role = sorted(f"{one.name}.amazonaws.com" for one in services().values() if one.has_role)
+    roles = {"StringEquals": {"iam:AWSServiceName": with_role}}
     to_eks = {"StringEqualsIfExists": {"iam:PassedToService": "eks.amazonaws.com"}}
     return [
-        _allow("PartsOfDatabases", ["rds:CreateDBInstance", *_RDS_CHANGES], parts),
+        _allow("PartsOfDatabases", [*_creations(RDS.name), *_changes(RDS.noun)], parts),
         _allow("MasterPasswords", ["secretsmanager:CreateSecret", "secretsmanager:TagResource"], secrets),
         _allow("KeysOfMasterPasswords", ["kms:CreateGrant", "kms:DescribeKey"], None, for_aws),
-        _allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], None, {"StringEquals": services}),
+        _allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], None, roles),
         _allow("RoleOfClusters", ["iam:GetRole", "iam:PassRole"], ["arn:*:iam::*:role/*"], to_eks),
     ]
 

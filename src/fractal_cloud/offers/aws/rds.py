@@ -11,16 +11,18 @@ from typing import Any, ClassVar, Final
 
 from pydantic import field_validator
 
-from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
-from fractal_cloud.offers.aws.tags import GUARD, from_list, one_way, same, to_list
-from fractal_cloud.offers.offer import Offer, Query, Wanted
+from fractal_cloud.offers.aws.services.rds import RDS
+from fractal_cloud.offers.aws.tags import from_list, same, to_list
+from fractal_cloud.offers.offer import Query, Wanted
 
 # Parameter, its name in requests, and its name in answers where that is another one.
 _SENT: Final[Mapping[str, str]] = {
@@ -44,8 +46,6 @@ _CREATED_WITH: Final[Mapping[str, str]] = {
 _PENDING: Final = ("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod")
 _SETTLED: Final = frozenset({"available", "stopped"})
 _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
-_AT: Final = "--region {region} --resource-name {dbInstanceArn}"
-_BOTH: Final = "Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
 
 
@@ -106,12 +106,35 @@ class AwsRdsPostgres(Component):
         return database_name(name)
 
 
-class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
+DATABASE = Resource(
+    service=RDS,
+    kind="db",
+    named_by=("DBInstanceIdentifier",),
+    arn="db:{id}",
+    creates={"CreateDBInstance": "DBInstance.DBInstanceIdentifier"},
+    modifies=("ModifyDBInstance",),
+    deletes=("DeleteDBInstance",),
+    also_modifies=("RebootDBInstance", "StartDBInstance", "StopDBInstance"),
+    needs=("CreateDBSnapshot",),
+    shown_by={"ModifyDBInstance": "DBInstance.DBInstanceIdentifier"},
+    listings=(Listing(operation="DescribeDBInstances", path="DBInstances", id="DBInstanceIdentifier"),),
+    not_found=("DBInstanceNotFound", 404, "DBInstance {id} not found."),
+    name_key="DBInstanceIdentifier",
+    phases={
+        "creating": {"DBInstanceStatus": "creating", "Endpoint": None},
+        **{phase: {"DBInstanceStatus": phase} for phase in ("modifying", "starting", "stopping", "deleting")},
+    },
+    is_lower_case=True,
+)
+
+
+class AwsRdsPostgresOffer(AwsOffer[AwsRdsPostgres]):
     """How PostgreSQL instances are read and changed."""
 
     component = AwsRdsPostgres
     title = "RDS for PostgreSQL"
-    service = "rds"
+    resource = DATABASE
+    arn_output = "dbInstanceArn"
     place = ("region",)
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
@@ -126,20 +149,11 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
         "masterUserSecretArn": "the secret in Secrets Manager that holds the master password",
     }
     rename_changes_id = True
-    glass = GlassCommands(
-        break_glass=[f"aws rds remove-tags-from-resource {_AT} --tag-keys managed-by"],
-        readopt=[f"aws rds add-tags-to-resource {_AT} --tags {_BOTH}"],
-    )
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All PostgreSQL instances of the region, a hundred a call."""
-
-        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer["DBInstances"])
-
         return cloud.sightings(
-            query, read, "rds", "describe_db_instances", "DBInstances", Filters=[_ENGINE], MaxRecords=100
+            query, DATABASE, lambda answer: _sightings(cloud, answer["DBInstances"]), Filters=[_ENGINE]
         )
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
@@ -199,16 +213,6 @@ class AwsRdsPostgresOffer(Offer[AwsRdsPostgres, Aws]):
             SkipFinalSnapshot=False,
             FinalDBSnapshotIdentifier=final_snapshot(sighting),
         )
-
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change single tags."""
-        adding, removing = one_way(add, remove)
-        arn = sighting.outputs["dbInstanceArn"]
-        if adding:
-            pairs = [{"Key": key, "Value": value} for key, value in adding.items()]
-            cloud.call("rds", "add_tags_to_resource", ResourceName=arn, Tags=pairs)
-        elif removing:
-            cloud.call("rds", "remove_tags_from_resource", ResourceName=arn, TagKeys=list(removing))
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What interrupts the database."""

@@ -20,11 +20,14 @@ from fractal_cloud.model.errors import CloudError, Conflict, NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wording import counted
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
-from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, moment, one_way, same, to_list
-from fractal_cloud.offers.offer import Offer, Query, Wanted
+from fractal_cloud.offers.aws.services.s3 import S3, S3_CONTROL
+from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, moment, same, to_list, write_tags
+from fractal_cloud.offers.offer import Query, Wanted
 
 _AT: Final = "--region {region} --resource-arn-list {bucketArn}"
 
@@ -62,12 +65,42 @@ class AwsS3(Component):
         return bucket_name(name)
 
 
-class AwsS3Offer(Offer[AwsS3, Aws]):
+BUCKET = Resource(
+    service=S3,
+    kind="bucket",
+    named_by=("Bucket",),
+    creates={"CreateBucket": ""},
+    modifies=(
+        "PutBucketEncryption",
+        "PutBucketOwnershipControls",
+        "PutBucketVersioning",
+        "PutPublicAccessBlock",
+    ),
+    deletes=("DeleteBucket",),
+    also_modifies=("DeleteBucketEncryption", "DeleteBucketOwnershipControls", "DeletePublicAccessBlock"),
+    replaces_tags=("DeleteBucketTagging", "PutBucketTagging"),
+    listings=(Listing(operation="ListBuckets", path="Buckets", id="Name", tags="never"),),
+    reads=(
+        "GetBucketEncryption",
+        "GetBucketLocation",
+        "GetBucketOwnershipControls",
+        "GetBucketTagging",
+        "GetBucketVersioning",
+        "GetPublicAccessBlock",
+        "HeadBucket",
+        "ListObjectVersions",
+    ),
+    not_found=("NoSuchBucket", 404, "The specified bucket does not exist: '{id}'"),
+    name_key="Name",
+)
+
+
+class AwsS3Offer(AwsOffer[AwsS3]):
     """How buckets are read and changed."""
 
     component = AwsS3
     title = "S3 bucket"
-    service = "s3"
+    resource = BUCKET
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         "bucketName": "name of the bucket",
@@ -152,18 +185,9 @@ class AwsS3Offer(Offer[AwsS3, Aws]):
 
     def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Change single tags; the calls that replace the whole set are never used."""
-        adding, removing = one_way(add, remove)
         there = cloud.elsewhere(sighting.outputs["region"])
-        about = {"AccountId": cloud.account, "ResourceArn": _arn(there, sighting.resource_id)}
-        if adding:
-            pairs = [{"Key": key, "Value": value} for key, value in adding.items()]
-            there.call("s3control", "tag_resource", Tags=pairs, **about)
-        elif removing:
-            there.call("s3control", "untag_resource", TagKeys=list(removing), **about)
-
-
-def _arn(cloud: Aws, name: str) -> str:
-    return f"arn:{cloud.partition}:s3:::{name}"
+        arn = there.arn(BUCKET, sighting.resource_id)
+        write_tags(there, S3_CONTROL, arn, add, remove, AccountId=cloud.account)
 
 
 def _looks_managed(tags: Mapping[str, str]) -> bool:
@@ -256,7 +280,7 @@ def _sighting(
         actual={"region": region, **(swept or {})},
         outputs={
             "bucketName": name,
-            "bucketArn": _arn(cloud, name),
+            "bucketArn": cloud.arn(BUCKET, name),
             "region": region,
             "bucketDomainName": f"{name}.s3.{region}.{suffix}",
         },

@@ -11,8 +11,10 @@ from fractal_cloud.model.component import Component, Reference, parameter, refer
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import of_group
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import group_name
 from fractal_cloud.offers.aws.rules import (
     AwsSecurityGroupRule,
@@ -22,9 +24,10 @@ from fractal_cloud.offers.aws.rules import (
     from_permissions,
     to_permissions,
 )
-from fractal_cloud.offers.aws.tags import GUARD, ec2_glass, from_list, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.services.ec2 import EC2
+from fractal_cloud.offers.aws.tags import from_list, same, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
-from fractal_cloud.offers.offer import Offer, Query, Wanted
+from fractal_cloud.offers.offer import Query, Wanted
 
 _TEXT = r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{1,255}$"
 # What AWS puts into every new group.
@@ -76,12 +79,36 @@ class AwsSecurityGroup(Component):
         return None if rules is None else [rule.flat() for rule in rules]
 
 
-class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
+SECURITY_GROUP = Resource(
+    service=EC2,
+    kind="security-group",
+    named_by=("GroupId", "GroupIds"),
+    arn="security-group/{id}",
+    id_prefix="sg-",
+    creates={"CreateSecurityGroup": "GroupId"},
+    modifies=(
+        "AuthorizeSecurityGroupEgress",
+        "AuthorizeSecurityGroupIngress",
+        "RevokeSecurityGroupEgress",
+        "RevokeSecurityGroupIngress",
+        "UpdateSecurityGroupRuleDescriptionsEgress",
+        "UpdateSecurityGroupRuleDescriptionsIngress",
+    ),
+    deletes=("DeleteSecurityGroup",),
+    also_modifies=("ModifySecurityGroupRules",),
+    touches={"CreateSecurityGroup": ("vpc/*",)},
+    listings=(Listing(operation="DescribeSecurityGroups", path="SecurityGroups", id="GroupId"),),
+    not_found=("InvalidGroup.NotFound", 400, "The security group '{id}' does not exist"),
+    name_key="GroupName",
+)
+
+
+class AwsSecurityGroupOffer(AwsOffer[AwsSecurityGroup]):
     """How security groups are read and changed."""
 
     component = AwsSecurityGroup
     title = "Security group"
-    service = "ec2"
+    resource = SECURITY_GROUP
     place = ("region",)
     parent = "vpc"
     outputs: ClassVar[Mapping[str, str]] = {
@@ -90,16 +117,10 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
         "region": "region it lies in",
         "vpcId": "id of its VPC",
     }
-    glass = ec2_glass()
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All security groups of the region, a thousand a call."""
-
-        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer["SecurityGroups"])
-
-        return cloud.sightings(query, read, "ec2", "describe_security_groups", "SecurityGroups", MaxResults=1000)
+        return cloud.sightings(query, SECURITY_GROUP, lambda answer: _sightings(cloud, answer["SecurityGroups"]))
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One security group by its id."""
@@ -162,14 +183,10 @@ class AwsSecurityGroupOffer(Offer[AwsSecurityGroup, Aws]):
         """Every VPC has a default group, which AWS makes and never lets go."""
         return sighting.name == "default"
 
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ec2(cloud, sighting.resource_id, add, remove)
-
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     region = same(cloud.region)
-    prefix = cloud.arn("ec2", "security-group/")
+    prefix = cloud.arn(SECURITY_GROUP, "")
     kind = AwsSecurityGroup.type
     for group in found:
         group_id = group["GroupId"]

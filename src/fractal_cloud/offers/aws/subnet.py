@@ -9,13 +9,31 @@ from fractal_cloud.model.component import Component, Reference, parameter, refer
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_subnet
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Block
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
+from fractal_cloud.offers.aws.services.ec2 import EC2
+from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
-from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
+from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
+SUBNET = Resource(
+    service=EC2,
+    kind="subnet",
+    named_by=("SubnetId", "SubnetIds"),
+    arn="subnet/{id}",
+    id_prefix="subnet-",
+    creates={"CreateSubnet": "Subnet.SubnetId"},
+    modifies=("ModifySubnetAttribute",),
+    deletes=("DeleteSubnet",),
+    also_modifies=("AssociateSubnetCidrBlock",),
+    touches={"CreateSubnet": ("vpc/*",)},
+    listings=(Listing(operation="DescribeSubnets", path="Subnets", id="SubnetId"),),
+    not_found=("InvalidSubnetID.NotFound", 400, "The subnet ID '{id}' does not exist"),
+    phases={"creating": {"State": "pending"}},
+)
 _CONDITIONS: Mapping[str, Condition] = {
     "available": Condition.SETTLED,
     "pending": Condition.CREATING,
@@ -47,12 +65,12 @@ class AwsSubnet(Component):
     )
 
 
-class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
+class AwsSubnetOffer(AwsOffer[AwsSubnet]):
     """How subnets are read and changed."""
 
     component = AwsSubnet
     title = "Subnet"
-    service = "ec2"
+    resource = SUBNET
     place = ("region",)
     parent = "vpc"
     recognition = Recognition.WINDOW
@@ -63,16 +81,10 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
         "vpcId": "id of its VPC",
         "state": "pending, available, unavailable or failed",
     }
-    glass = ec2_glass()
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All subnets of the region, a thousand a call."""
-
-        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer["Subnets"])
-
-        return cloud.sightings(query, read, "ec2", "describe_subnets", "Subnets", MaxResults=1000)
+        return cloud.sightings(query, SUBNET, lambda answer: _sightings(cloud, answer["Subnets"]))
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One subnet by its id."""
@@ -107,14 +119,10 @@ class AwsSubnetOffer(Offer[AwsSubnet, Aws]):
         except Conflict as refusal:
             raise in_subnet(cloud, sighting.resource_id, refusal) from refusal
 
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ec2(cloud, sighting.resource_id, add, remove)
-
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     region = same(cloud.region)
-    prefix = cloud.arn("ec2", "subnet/")
+    prefix = cloud.arn(SUBNET, "")
     kind = AwsSubnet.type
     for subnet in found:
         subnet_id = subnet["SubnetId"]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Service, Tagging, method
 
 NAME: Final = "Name"
 NONE: Final[Mapping[str, str]] = {}
@@ -28,9 +29,9 @@ def same(text: str) -> str:
     return text
 
 
-def moment(told: datetime | None) -> str:
+def moment(reported: datetime | None) -> str:
     """A time as AWS reports it, written in one way; empty where it reports none."""
-    return told.astimezone(UTC).isoformat() if told is not None else ""
+    return reported.astimezone(UTC).isoformat() if reported is not None else ""
 
 
 def from_list(tags: Iterable[Mapping[str, str]] | None, key: str = "Key", value: str = "Value") -> Mapping[str, str]:
@@ -61,20 +62,48 @@ def one_way(add: ProtocolTags, remove: ProtocolTags) -> tuple[dict[str, str], di
     return adding, removing
 
 
-def tag_ec2(cloud: Aws, resource_id: str, add: ProtocolTags, remove: ProtocolTags) -> None:
-    """Change protocol tags of anything EC2 holds; a removal takes the tag only while it has that value."""
+def write_tags(cloud: Aws, service: Service, target: str, add: ProtocolTags, remove: ProtocolTags, **more: Any) -> None:
+    """Change single tags of one resource, in one call. ``target``: its id or its ARN, as the service asks for it."""
+    tagging = service.tagging
+    if tagging is None:
+        raise ValueError(f"{service.name} has no operations for single tags: describe them, or override `tag`")
     adding, removing = one_way(add, remove)
-    pairs: list[dict[str, Any]] = [{"Key": key, "Value": value} for key, value in (adding or removing).items()]
-    if pairs:
-        cloud.call("ec2", "create_tags" if adding else "delete_tags", Resources=[resource_id], Tags=pairs)
+    about = {tagging.target: [target] if tagging.is_by_id else target, **more}
+    if adding:
+        cloud.call(service.name, method(tagging.add), **about, **{tagging.tags: _written(adding, tagging)})
+    elif removing and tagging.keys:
+        cloud.call(service.name, method(tagging.remove), **about, **{tagging.keys: list(removing)})
+    elif removing:  # by pairs: the tag is removed only while it has that value
+        cloud.call(service.name, method(tagging.remove), **about, **{tagging.tags: _written(removing, tagging)})
 
 
-def ec2_glass() -> GlassCommands:
-    """The commands for everything EC2 holds."""
-    at = "--region {region} --resources {resourceId}"
+def _written(tags: Mapping[str, str], tagging: Tagging) -> Any:
+    if tagging.pair is None:
+        return dict(tags)
+    key, value = tagging.pair
+    return [{key: one, value: text} for one, text in tags.items()]
+
+
+def glass_commands(service: Service, arn_output: str) -> GlassCommands:
+    """The commands of AWS's own command line for a resource of a service; ``arn_output``: the field with its ARN."""
+    tagging = service.tagging
+    if tagging is None:
+        return GlassCommands()
+    target = "{resourceId}" if tagging.is_by_id else f"{{{arn_output}}}"
+    at = f"--region {{region}} --{_option(tagging.target)} {target}"
+    both = {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE}
+    if tagging.pair is None:
+        tags, one = ",".join(f"{key}={value}" for key, value in both.items()), MANAGED_BY
+    else:
+        name, text = tagging.pair
+        tags = " ".join(f"{name}={key},{text}={value}" for key, value in both.items())
+        one = MANAGED_BY if tagging.keys else f"{name}={MANAGED_BY}"
+    keys = _option(tagging.keys or tagging.tags)
     return GlassCommands(
-        break_glass=[f"aws ec2 delete-tags {at} --tags Key={MANAGED_BY}"],
-        readopt=[
-            f"aws ec2 create-tags {at} --tags Key={MANAGED_BY},Value={OURS} Key={RECONCILE},Value={RECONCILE_VALUE}"
-        ],
+        break_glass=[f"aws {service.name} {_option(tagging.remove)} {at} --{keys} {one}"],
+        readopt=[f"aws {service.name} {_option(tagging.add)} {at} --{_option(tagging.tags)} {tags}"],
     )
+
+
+def _option(name: str) -> str:
+    return method(name).replace("_", "-")

@@ -10,12 +10,29 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_vpc
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Block, Region
-from fractal_cloud.offers.aws.tags import GUARD, NAME, ec2_glass, from_list, same, tag_ec2, to_list
-from fractal_cloud.offers.offer import Offer, Query, Recognition, Wanted
+from fractal_cloud.offers.aws.services.ec2 import EC2
+from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
+from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
+VPC = Resource(
+    service=EC2,
+    kind="vpc",
+    named_by=("VpcId", "VpcIds"),
+    arn="vpc/{id}",
+    id_prefix="vpc-",
+    creates={"CreateVpc": "Vpc.VpcId"},
+    modifies=("ModifyVpcAttribute",),
+    deletes=("DeleteVpc",),
+    also_modifies=("AssociateDhcpOptions", "AssociateVpcCidrBlock", "DisassociateVpcCidrBlock", "ModifyVpcTenancy"),
+    listings=(Listing(operation="DescribeVpcs", path="Vpcs", id="VpcId"),),
+    not_found=("InvalidVpcID.NotFound", 400, "The vpc ID '{id}' does not exist"),
+    phases={"creating": {"State": "pending"}},
+)
 # Parameter, attribute of the API: each is read and written by a call of its own.
 ATTRIBUTES: Mapping[str, str] = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}
 
@@ -43,12 +60,12 @@ class AwsVpc(Component):
     )
 
 
-class AwsVpcOffer(Offer[AwsVpc, Aws]):
+class AwsVpcOffer(AwsOffer[AwsVpc]):
     """How VPCs are read and changed."""
 
     component = AwsVpc
     title = "VPC"
-    service = "ec2"
+    resource = VPC
     place = ("region",)
     recognition = Recognition.WINDOW
     outputs: ClassVar[Mapping[str, str]] = {
@@ -58,19 +75,13 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
         "state": "pending or available",
         "isDefault": "whether it is the region's default VPC",
     }
-    glass = ec2_glass()
-    guard = GUARD
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All VPCs of the region, a thousand a call."""
-
-        def read(answer: Mapping[str, Any]) -> Iterator[Sighting]:
-            return _sightings(cloud, answer["Vpcs"])
-
-        return cloud.sightings(query, read, "ec2", "describe_vpcs", "Vpcs", MaxResults=1000)
+        return cloud.sightings(query, VPC, lambda answer: _sightings(cloud, answer["Vpcs"]))
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """The DNS attributes, which AWS tells one a call."""
+        """The DNS attributes, which AWS returns one a call."""
         return {name: _attribute(cloud, sighting.resource_id, name) for name in names}
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
@@ -113,10 +124,6 @@ class AwsVpcOffer(Offer[AwsVpc, Aws]):
         """Every region has a default VPC."""
         return bool(sighting.outputs["isDefault"])
 
-    def tag(self, cloud: Aws, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
-        """Change protocol tags."""
-        tag_ec2(cloud, sighting.resource_id, add, remove)
-
 
 def _attribute(cloud: Aws, vpc_id: str, name: str) -> bool:
     attribute = ATTRIBUTES[name]
@@ -127,7 +134,7 @@ def _attribute(cloud: Aws, vpc_id: str, name: str) -> bool:
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     """One sighting per VPC. Thousands in every cycle: what is equal is shared, and nothing is built twice."""
     region = same(cloud.region)
-    prefix = cloud.arn("ec2", "vpc/")
+    prefix = cloud.arn(VPC, "")
     kind = AwsVpc.type
     for vpc in found:
         vpc_id = vpc["VpcId"]
