@@ -65,6 +65,7 @@ check: setup ## format, lint, types (also of the code in the docs), import contr
 	$(BIN)/ruff check .
 	$(BIN)/mypy src tests examples scripts $(wildcard benchmarks)
 	$(BIN)/lint-imports
+	@$(BIN)/python scripts/generate.py --check
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/docs.py
 	@$(BIN)/python scripts/typed_docs.py
@@ -73,7 +74,8 @@ check: setup ## format, lint, types (also of the code in the docs), import contr
 rules: setup ## which test proves which rule of docs/protocol.md
 	@$(BIN)/python scripts/rules.py
 
-docs: setup ## write docs/reference anew, and check the links of the documentation
+docs: setup ## write docs/reference and what else follows from the offers anew, and check the links of the documentation
+	@$(BIN)/python scripts/generate.py
 	@$(BIN)/python scripts/reference.py
 	@$(BIN)/python scripts/docs.py
 

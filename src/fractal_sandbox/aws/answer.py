@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
@@ -20,7 +20,7 @@ from moto.core.serialize import get_serializer_class
 
 from fractal_sandbox.aws.request import AwsRequest
 
-__all__ = ["Answer", "AwsError", "denied", "error", "error_code", "read", "throttled", "written"]
+__all__ = ["Answer", "AwsError", "denied", "error", "error_code", "read", "throttled", "walk", "written"]
 
 
 class AwsError(Exception):
@@ -59,6 +59,18 @@ def read(request: AwsRequest, answer: Answer) -> dict[str, Any]:
     }
     shape: Any = operation.output_shape  # None where the service answers with nothing, which the parser allows
     return dict(parser.parse(response, shape))
+
+
+def walk(data: Any, path: str) -> Iterator[Any]:
+    """Yield what is found at a path of names, such as `Reservations.Instances`, going into every item of every list."""
+    name, _, rest = path.partition(".")
+    if isinstance(data, list):
+        for item in data:
+            yield from walk(item, path)
+    elif not name:
+        yield data
+    elif isinstance(data, Mapping) and data.get(name) is not None:
+        yield from walk(data[name], rest)
 
 
 def error_code(request: AwsRequest, answer: Answer) -> str:

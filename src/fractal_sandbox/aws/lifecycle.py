@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fractal_sandbox.aws.answer import Answer, AwsError
+from fractal_sandbox.aws.descriptors import RESOURCES, Ref
 from fractal_sandbox.aws.request import AwsRequest
-from fractal_sandbox.aws.resources import Ref
 from fractal_sandbox.calls import Call
 from fractal_sandbox.fault_injection import Countdown, Knobs
 from fractal_sandbox.monitor_rules import Change
@@ -22,7 +22,6 @@ __all__ = ["Lifecycle", "PhaseName"]
 
 PhaseName = Literal["creating", "modifying", "stopping", "starting", "deleting"]
 _VANISHING = ("db", "eks-cluster")  # moto drops these when they are deleted; the others stay as dead remains
-_WITH_PHASES = ("vpc", "subnet", "instance", "db", "ecs-cluster", "ecs-service", "eks-cluster")
 
 
 @dataclass
@@ -87,8 +86,6 @@ class Lifecycle:
             name = "stopping"
         elif call.operation.startswith("Start"):
             name = "starting"
-        if name == "modifying" and ref.kind in ("vpc", "subnet", "instance", "ecs-cluster"):
-            return  # changed at once on the real service too
         self._enter(ref, name, self._knobs.countdown("slow_modification", ref.kind), running_before)
 
     def deleted(self, ref: Ref) -> None:
@@ -121,43 +118,31 @@ class Lifecycle:
         phase = self._phases.get(ref)
         if phase is None or phase.countdown.is_over or not isinstance(item, dict):
             return False
-        _SHAPERS[ref.kind](phase, item)
+        _show(ref.kind, phase, item)
         if is_read:
             phase.countdown.count_read()
         return True
 
     def _enter(self, ref: Ref, name: PhaseName, countdown: Countdown | None, running_before: int = 0) -> None:
-        if countdown is not None and ref.kind in _WITH_PHASES:
+        # What shows no such phase is changed at once on the real service too.
+        if countdown is not None and name in RESOURCES[ref.kind].facts["phases"]:
             self._phases[ref] = _Phase(name, countdown, running_before)
 
 
-def _shape_network(phase: _Phase, item: dict[str, Any]) -> None:
-    if phase.name == "creating":
-        item["State"] = "pending"
-
-
-def _shape_instance(phase: _Phase, item: dict[str, Any]) -> None:
-    code, name = {
-        "stopping": (64, "stopping"),
-        "deleting": (32, "shutting-down"),
-    }.get(phase.name, (0, "pending"))
-    item["State"] = {"Code": code, "Name": name}
-
-
-def _shape_db(phase: _Phase, item: dict[str, Any]) -> None:
-    item["DBInstanceStatus"] = phase.name
-    if phase.name == "creating":
-        item.pop("Endpoint", None)  # has none until it is created
-
-
-def _shape_ecs_cluster(phase: _Phase, item: dict[str, Any]) -> None:
-    item["status"] = {"creating": "PROVISIONING", "deleting": "DEPROVISIONING"}.get(phase.name, "ACTIVE")
-
-
-def _shape_ecs_service(phase: _Phase, item: dict[str, Any]) -> None:
-    if phase.name == "deleting":
-        item["status"] = "DRAINING"
+def _show(kind: str, phase: _Phase, item: dict[str, Any]) -> None:
+    """Write what the descriptor says of a phase into an item."""
+    if kind == "ecs-service" and phase.name != "deleting":
+        _show_rollout(phase, item)
         return
+    for name, value in RESOURCES[kind].facts["phases"][phase.name].items():
+        if value is None:
+            item.pop(name, None)
+        else:
+            item[name] = value
+
+
+def _show_rollout(phase: _Phase, item: dict[str, Any]) -> None:
+    """Show a service of ECS whose tasks are still coming up."""
     wanted = item.get("desiredCount", 0)
     item["runningCount"] = phase.running_before
     item["pendingCount"] = max(wanted - phase.running_before, 0)
@@ -165,21 +150,3 @@ def _shape_ecs_service(phase: _Phase, item: dict[str, Any]) -> None:
         deployment["rolloutState"] = "IN_PROGRESS"
         deployment["runningCount"] = item["runningCount"]
         deployment["pendingCount"] = item["pendingCount"]
-
-
-def _shape_eks_cluster(phase: _Phase, item: dict[str, Any]) -> None:
-    item["status"] = {"creating": "CREATING", "deleting": "DELETING"}.get(phase.name, "UPDATING")
-    if phase.name == "creating":
-        item.pop("endpoint", None)
-        item["certificateAuthority"] = {}
-
-
-_SHAPERS: dict[str, Callable[[_Phase, dict[str, Any]], None]] = {
-    "vpc": _shape_network,
-    "subnet": _shape_network,
-    "instance": _shape_instance,
-    "db": _shape_db,
-    "ecs-cluster": _shape_ecs_cluster,
-    "ecs-service": _shape_ecs_service,
-    "eks-cluster": _shape_eks_cluster,
-}

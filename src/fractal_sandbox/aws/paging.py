@@ -8,11 +8,13 @@ items are, and whether they are shown at all, is decided before.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_sandbox.aws.answer import Answer, AwsError, read, written
+from fractal_sandbox.aws.descriptors import SERVICES
+from fractal_sandbox.aws.effects import TAGGING_API
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
 from fractal_sandbox.calls import Call
 
@@ -31,42 +33,40 @@ class _Paging:
     default: int | None
     smallest: int
     largest: int
+    bad_size: str
     bad_token: str
 
 
-def _ec2(items: str, key: str) -> _Paging:
-    return _Paging(items, key, "MaxResults", "NextToken", "NextToken", None, 5, 1000, "InvalidNextToken")
-
-
-def _json(items: str, default: int) -> _Paging:
-    return _Paging(items, "", "maxResults", "nextToken", "nextToken", default, 1, 100, "InvalidParameterException")
+def _paged() -> Iterator[tuple[tuple[str, str], _Paging]]:
+    """Return how every list of every descriptor is paged."""
+    for service in SERVICES.values():
+        lists: dict[str, tuple[str, str, int | None]] = {
+            name: (items, key, None) for name, (items, key) in service.facts["lists"].items()
+        }
+        for resource in service.resources:
+            for one in resource.facts["listings"]:
+                if not one["is_by_name"]:
+                    items = one["path"].partition(".")[0]
+                    lists[one["operation"]] = (items, one["page_key"] or one["id"], one["page_size"])
+        facts, (token_in, token_out) = service.facts["paging"], service.facts["cursor"]
+        for operation, (items, key, size) in lists.items():
+            names = {"items": items, "key": key, "token_in": token_in, "token_out": token_out}
+            yield (service.name, operation), _Paging(**names, **{**facts, "default": size or facts["default"]})
 
 
 PAGED: Final[dict[tuple[str, str], _Paging]] = {
-    ("ec2", "DescribeVpcs"): _ec2("Vpcs", "VpcId"),
-    ("ec2", "DescribeSubnets"): _ec2("Subnets", "SubnetId"),
-    ("ec2", "DescribeSecurityGroups"): _ec2("SecurityGroups", "GroupId"),
-    ("ec2", "DescribeSecurityGroupRules"): _ec2("SecurityGroupRules", "SecurityGroupRuleId"),
-    ("ec2", "DescribeInstances"): _ec2("Reservations", "ReservationId"),
-    ("ecs", "ListClusters"): _json("clusterArns", 100),
-    ("ecs", "ListServices"): _json("serviceArns", 10),
-    ("eks", "ListClusters"): _json("clusters", 100),
-    ("rds", "DescribeDBInstances"): _Paging(
-        "DBInstances", "DBInstanceIdentifier", "MaxRecords", "Marker", "Marker", 100, 20, 100, "InvalidParameterValue"
-    ),
-    ("s3", "ListBuckets"): _Paging(
-        "Buckets", "Name", "MaxBuckets", "ContinuationToken", "ContinuationToken", None, 1, 10000, "InvalidArgument"
-    ),
-    ("resourcegroupstaggingapi", "GetResources"): _Paging(
-        "ResourceTagMappingList",
-        "ResourceARN",
-        "ResourcesPerPage",
-        "PaginationToken",
-        "PaginationToken",
-        50,
-        1,
-        100,
-        "PaginationTokenExpiredException",
+    **dict(_paged()),
+    (TAGGING_API, "GetResources"): _Paging(
+        items="ResourceTagMappingList",
+        key="ResourceARN",
+        limit="ResourcesPerPage",
+        token_in="PaginationToken",
+        token_out="PaginationToken",
+        default=50,
+        smallest=1,
+        largest=100,
+        bad_size="InvalidParameterValue",
+        bad_token="PaginationTokenExpiredException",
     ),
 }
 
@@ -175,9 +175,8 @@ def _check(call: Call, paging: _Paging) -> None:
             "The parameter instancesSet cannot be used with the parameter maxResults",
         )
     if not paging.smallest <= wanted <= paging.largest:
-        code = "InvalidParameterException" if call.service in ("ecs", "eks") else "InvalidParameterValue"
         raise AwsError(
-            code,
+            paging.bad_size,
             f"Value ( {wanted} ) for parameter {paging.limit} is invalid. "
             f"Expecting a value between {paging.smallest} and {paging.largest}.",
         )

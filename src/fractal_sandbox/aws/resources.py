@@ -1,21 +1,21 @@
 """The resources of the sandbox's AWS: what they are called, whether they exist, and which tags they carry right now.
 
-Reads moto's backends directly, so that the monitor and the access control see the truth at an instant, not an answer.
-Changes nothing. Which call touches which resource is in `effects.py`.
+Reads moto itself, so that the monitor and the access control see the truth at an instant, not an answer that knobs have
+changed. Changes nothing. Which call touches which resource is in `effects.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from moto import backends as moto_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
+from fractal_sandbox.aws import asked
+from fractal_sandbox.aws.descriptors import RESOURCES, Ref, ref_from_arn, ref_from_id
+
 __all__ = [
-    "KINDS",
     "Ref",
     "all_tagged",
     "backend",
@@ -29,76 +29,26 @@ __all__ = [
     "tags_shown",
 ]
 
-KINDS: Final = (
-    "vpc",
-    "subnet",
-    "security-group",
-    "instance",
-    "bucket",
-    "db",
-    "ecs-cluster",
-    "ecs-service",
-    "eks-cluster",
+# The kinds whose place in moto's memory is known here, which is quick; all others are read through moto's own API.
+_KEPT: Final = frozenset(
+    {
+        "bucket",
+        "db",
+        "ecs-cluster",
+        "ecs-service",
+        "eks-cluster",
+        "instance",
+        "security-group",
+        "subnet",
+        "vpc",
+    }
 )
-
-_SERVICES: Final = {"db": "rds", "ecs-cluster": "ecs", "ecs-service": "ecs", "eks-cluster": "eks"}
-_EC2_PREFIXES: Final = {"vpc-": "vpc", "subnet-": "subnet", "sg-": "security-group", "i-": "instance"}
-_ARN = re.compile(r"arn:[^:]+:(?P<service>[^:]+):(?P<region>[^:]*):[^:]*:(?P<rest>.+)")
-_NOT_FOUND: Final = {
-    "vpc": ("InvalidVpcID.NotFound", 400, "The vpc ID '{id}' does not exist"),
-    "subnet": ("InvalidSubnetID.NotFound", 400, "The subnet ID '{id}' does not exist"),
-    "security-group": ("InvalidGroup.NotFound", 400, "The security group '{id}' does not exist"),
-    "instance": ("InvalidInstanceID.NotFound", 400, "The instance ID '{id}' does not exist"),
-    "bucket": ("NoSuchBucket", 404, "The specified bucket does not exist: '{id}'"),
-    "db": ("DBInstanceNotFound", 404, "DBInstance {id} not found."),
-    "ecs-cluster": ("ClusterNotFoundException", 400, "Cluster '{id}' not found."),
-    "ecs-service": ("ServiceNotFoundException", 400, "Service '{id}' not found."),
-    "eks-cluster": ("ResourceNotFoundException", 404, "No cluster found for name: {id}."),
-}
-
-
-@dataclass(frozen=True)
-class Ref:
-    """One resource: its kind, its id (an ECS service's is `cluster/name`), and its region (a bucket has none)."""
-
-    kind: str
-    id: str
-    region: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.id}"
-
-
-def ref_from_arn(arn: str) -> Ref | None:
-    """Return the resource that an ARN names; None for kinds the sandbox does not watch."""
-    match = _ARN.match(arn)
-    if not match:
-        return None
-    service, region, rest = match["service"], match["region"], match["rest"]
-    if service == "s3" and "/" not in rest:
-        return Ref("bucket", rest, "")
-    if service == "rds" and rest.startswith("db:"):
-        return Ref("db", rest.removeprefix("db:").lower(), region)
-    if service == "ec2":
-        return ec2_ref(rest.rsplit("/", 1)[-1], region)
-    kind, _, name = rest.partition("/")
-    if service in ("ecs", "eks") and kind in ("cluster", "service"):
-        return Ref(f"{service}-{kind}", name, region)
-    return None
-
-
-def ec2_ref(resource_id: str, region: str) -> Ref | None:
-    """Return the resource with an EC2 id; None for kinds the sandbox does not watch, such as volumes."""
-    for prefix, kind in _EC2_PREFIXES.items():
-        if resource_id.startswith(prefix):
-            return Ref(kind, resource_id, region)
-    return None
 
 
 def not_found(ref: Ref) -> tuple[str, int, str]:
     """Return code, HTTP status and message with which AWS says that there is no such resource."""
-    code, status, message = _NOT_FOUND[ref.kind]
-    return code, status, message.format(id=ref.id)
+    code, status, message = RESOURCES[ref.kind].facts["not_found"]
+    return str(code), int(status), str(message).format(id=ref.id)
 
 
 def backend(service: str, region: str) -> Any:
@@ -108,7 +58,9 @@ def backend(service: str, region: str) -> Any:
 
 
 def find(ref: Ref) -> Any | None:
-    """Return moto's own object for a resource, whatever state it is in; None if there is none."""
+    """Return moto's own object for a resource, or what it answers about it, in any state; None if there is none."""
+    if ref.kind not in _KEPT:
+        return asked.items(RESOURCES[ref.kind], ref.region).get(ref.id)
     if ref.kind == "instance":
         return next((found for key, found in _all(ref.kind, ref.region) if key == ref.id), None)
     return next((group[ref.id] for group in _groups(ref.kind, ref.region) if ref.id in group), None)
@@ -124,20 +76,18 @@ def live(kind: str, region: str) -> Iterator[Ref]:
     """Return all resources of a kind that are not dead remains."""
     for resource_id, found in _all(kind, region):
         if not _is_dead(kind, found):
-            yield Ref(kind, resource_id, "" if kind == "bucket" else region)
+            yield RESOURCES[kind].ref(resource_id, region)
 
 
 def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
     """Return all resources with their tags, of every region: those of our kinds that are not dead remains, and
     whatever else EC2 keeps tags of."""
-    yield from ((ref, tags_shown(ref)) for ref in live("bucket", ""))
-    for kind in (kind for kind in KINDS if kind != "bucket"):
-        service = "ec2" if kind in _EC2_PREFIXES.values() else _SERVICES.get(kind, kind)
-        for region in _regions(service):
-            yield from ((ref, tags_shown(ref)) for ref in live(kind, region))
+    for resource in RESOURCES.values():
+        for region in _regions(resource.service) if resource.is_regional else [""]:
+            yield from ((ref, tags_shown(ref)) for ref in live(resource.kind, region))
     for region in _regions("ec2"):
         for resource_id, tags in list(backend("ec2", region).tags.items()):
-            if tags and ec2_ref(resource_id, region) is None:
+            if tags and ref_from_id("ec2", resource_id, region) is None:
                 yield Ref(resource_id.rpartition("-")[0], resource_id, region), dict(tags)
 
 
@@ -155,14 +105,21 @@ def tags_of(ref: Ref) -> dict[str, str] | None:
 
 def tags_shown(ref: Ref) -> dict[str, str]:
     """Return the tags of a resource that an answer shows: as `tags_of`, but quick for the thousands of a listing."""
-    return _tags(ref, None if ref.kind in _EC2_PREFIXES.values() else find(ref))
+    return _tags(ref, None if _is_of_ec2(ref.kind) else find(ref))
+
+
+def _is_of_ec2(kind: str) -> bool:
+    """Return whether EC2 holds it: moto keeps all tags of EC2 in one place, by id."""
+    return RESOURCES[kind].service == "ec2"
 
 
 def _tags(ref: Ref, found: Any) -> dict[str, str]:
-    if ref.kind in _EC2_PREFIXES.values():
+    if _is_of_ec2(ref.kind):
         return dict(backend("ec2", ref.region).tags.get(ref.id, {}))
     if found is None:
         return {}
+    if ref.kind not in _KEPT:
+        return asked.tags(ref)
     if ref.kind == "bucket":
         return dict(backend("s3", "aws").tagger.get_tag_dict_for_resource(found.arn))
     if ref.kind == "eks-cluster":
@@ -177,6 +134,8 @@ def name_of(ref: Ref, tags: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _all(kind: str, region: str) -> list[tuple[str, Any]]:
+    if kind not in _KEPT:
+        return list(asked.items(RESOURCES[kind], region).items())
     if kind == "instance":
         reservations = list(backend("ec2", region).reservations.values())
         return [(found.id, found) for reservation in reservations for found in reservation.instances]

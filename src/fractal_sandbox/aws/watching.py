@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer
+from fractal_sandbox.aws.descriptors import RESOURCES
 from fractal_sandbox.aws.effects import (
     LISTINGS,
     changes,
@@ -28,7 +29,7 @@ from fractal_sandbox.monitor_rules import MANAGED_BY, OURS, PROTOCOL_KEYS
 __all__ = ["Watching"]
 
 # Kinds of which AWS lets several bear one name.
-_NAMED_BY_TAG = ("vpc", "subnet", "instance")
+_NAMED_BY_TAG = frozenset(kind for kind, resource in RESOURCES.items() if resource.is_named_by_tag)
 
 
 class Watching:

@@ -35,7 +35,7 @@ class Paging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tagging:
-    """The two operations that change single tags.
+    """The two operations that change single tags, and the one that reads them.
 
     ``target``: the parameter that names the resource, a list of ids where ``is_by_id``, else one ARN. ``pair``: how a
     tag is spelled in a list, None where tags are a map. ``keys``: the parameter of a removal; empty where it takes
@@ -44,6 +44,7 @@ class Tagging:
 
     add: str = "TagResource"
     remove: str = "UntagResource"
+    read: str = "ListTagsForResource"
     target: str = "ResourceArn"
     is_by_id: bool = False
     tags: str = "Tags"
