@@ -24,7 +24,7 @@ from tests.faults.worlds import FaultyWorld
 
 @dataclass(frozen=True)
 class Stage:
-    """A world and the example of one type in it, with a person's hands on it.
+    """A world and the example of one type in it, with the actions of a person on it.
 
     ``others``: components that it needs, by name, where random histories are about them too.
     """
@@ -48,7 +48,7 @@ class Case:
 
     only_up: bool = False
     immutable: bool = False
-    takes_time: bool = False
+    is_slow: bool = False
     hazardous: bool = False
     tags_frozen: bool = False
 
@@ -71,7 +71,7 @@ class Suite:
     at least. ``machine``: the type that random histories are about. ``refusals``: how lists are refused, as the knob
     ``fail`` takes it; ``lists`` and ``gets``: what those calls are named on the knobs, ``creates`` the creation.
     ``why_not``: why none of it can run here, if so. ``has_long_lives``: crashes are struck in the long run only.
-    ``variant``: what tells it from the provider's other suites; those with one run in the long run only.
+    ``variant``: what distinguishes it from the provider's other suites; those with one run in the long run only.
     ``is_the_first``: the demands at the core of the contract are made of every type in the quick run too.
     """
 

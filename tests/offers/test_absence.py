@@ -42,8 +42,8 @@ def answered(content: bytes) -> Answer:
 @pytest.mark.rule("S0", "O17")
 @pytest.mark.parametrize("provider", DIALECTS)
 def test_only_the_vendors_own_404_says_that_something_does_not_exist(provider: str) -> None:
-    make, told = DIALECTS[provider]
-    assert type(make().error_of(answered(json.dumps(told).encode()))) is NotFound
+    make, not_found = DIALECTS[provider]
+    assert type(make().error_of(answered(json.dumps(not_found).encode()))) is NotFound
     assert type(make().error_of(answered(HTML))) is Unreadable, "a page of something in between proves nothing"
     assert type(make().error_of(answered(b""))) is Unreadable
 

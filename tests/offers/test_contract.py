@@ -40,7 +40,7 @@ AT_THE_CORE = _every(lambda _: True, _on_the_first_cloud)
 ALWAYS = _every(lambda _: True, lambda _: True)
 ONLY_UP = _every(lambda case: case.only_up)
 IMMUTABLE = _every(lambda case: case.immutable, _on_the_first_cloud)
-TAKING_TIME = _every(lambda case: case.takes_time)
+SLOW = _every(lambda case: case.is_slow)
 FROZEN = _every(lambda case: case.tags_frozen, lambda _: True)
 HAZARDOUS = _every(lambda case: case.hazardous, _on_the_first_cloud)
 
@@ -61,7 +61,7 @@ def test_every_offer_of_the_registry_has_a_case(component_type: str) -> None:
     kind = installed()[component_type].component
     assert kind in {kind for _, kind in kinds().values()}, (
         f"{component_type} is not held to the contract: write its example (declaration, other values, foreign edit) "
-        f"and its case (a person's hands, what blocks a deletion), in the suite.py of its provider's folder here"
+        f"and its case (the actions of a person, what blocks a deletion), in the suite.py of its provider's folder here"
     )
     suite, _ = kinds()[kind.__name__]
     assert suite.cases[kind].tags_frozen == installed()[component_type].tags_frozen, "case and offer disagree"
@@ -129,13 +129,13 @@ def test_what_is_import_only_is_only_read(contract: OfferContract) -> None:
 
 @pytest.mark.rule("S16")
 @AT_THE_CORE
-def test_a_person_who_takes_managed_by_off_wins_over_an_update(contract: OfferContract) -> None:
+def test_a_person_who_removes_managed_by_wins_over_an_update(contract: OfferContract) -> None:
     contract.lets_a_person_win_before_an_update()
 
 
 @pytest.mark.rule("S16", "O10")
 @EVERY_OFFER
-def test_a_person_who_takes_managed_by_off_wins_over_a_deletion(contract: OfferContract) -> None:
+def test_a_person_who_removes_managed_by_wins_over_a_deletion(contract: OfferContract) -> None:
     contract.lets_a_person_win_before_a_deletion()
 
 
@@ -176,7 +176,7 @@ def test_it_is_deleted_and_what_is_gone_already_is_no_error(contract: OfferContr
 
 
 @pytest.mark.rule("S13")
-@TAKING_TIME
+@SLOW
 def test_a_slow_creation_is_instantiating_and_then_active(contract: OfferContract) -> None:
     contract.shows_the_cloud_at_work()
 

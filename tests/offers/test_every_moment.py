@@ -1,6 +1,6 @@
-"""A person takes managed-by off right before each call that a write is made of: no look ignores it (S16).
+"""A person removes managed-by right before each call that a write is made of: no read ignores it (S16).
 
-What an offer reads on its way to a write is a look like the guard's. Whoever took the glass in hand before it has won;
+What an offer reads on its way to a write counts like the guard's read. Whoever broke the glass before it has won;
 whoever comes later has lost a race at most, and only where the cloud knows no precondition.
 """
 
@@ -22,7 +22,7 @@ from tests.offers.suites import Suite, kinds
 
 MOST_CALLS = 40
 GUARD_AND_WRITE = 2
-"""So many calls a write has at least: one that looks, one that writes."""
+"""So many calls a write has at least: one that reads, one that writes."""
 
 
 def _every(is_quick: Callable[[Suite, str], bool]) -> pytest.MarkDecorator:
@@ -46,7 +46,7 @@ class EveryMoment(Trial):
     env: FaultyWorld
 
     def before_an_update(self) -> None:
-        """An edit is to be mended."""
+        """An edit is to be corrected."""
         for name in self.example.editable()[:1]:
             with self._subject() as subject:
                 for nth in range(1, MOST_CALLS):
@@ -95,24 +95,24 @@ class EveryMoment(Trial):
         """Let a cycle pass, and the glass be broken before the nth call in it that is made for the subject."""
         made, broken = itertools.count(1), threading.Event()
 
-        def look(call: Call) -> None:
+        def break_before(call: Call) -> None:
             if call.origin.component == subject.id and next(made) == nth:
                 broken.set()
                 if self.example.operator.find(subject.id):
                     self._break(subject)
 
-        hook = self.env.cloud.knobs.before_call(look, actor="agent")
+        hook = self.env.cloud.knobs.before_call(break_before, actor="agent")
         self.env.cycle()
         self.env.cloud.knobs.remove(hook)
         self.env.assert_safe()
         return broken.is_set()
 
     def _is_left_alone(self, subject: Subject) -> None:
-        """Unless the one call itself said the tags again, which is a lost race, and told as one."""
+        """Unless the one call itself carried the tags, which is a lost race, and reported as one."""
         self.env.cycle()
         [found] = self.example.operator.find(subject.id)
         if MANAGED_BY in found.tags and not self.offer.tags_frozen:
-            assert self.env.cloud.monitor.lost_races, "managed-by came back, and nobody tells of it"
+            assert self.env.cloud.monitor.lost_races, "managed-by came back, and no lost race is reported"
         else:
             self._shows(subject, "ManualOverride")
 
@@ -129,17 +129,17 @@ def moments(
 
 @pytest.mark.rule("S16")
 @EVERY_TYPE
-def test_whoever_takes_managed_by_off_before_any_call_of_an_update_is_heeded(moments: EveryMoment) -> None:
+def test_whoever_removes_managed_by_before_any_call_of_an_update_is_respected(moments: EveryMoment) -> None:
     moments.before_an_update()
 
 
 @pytest.mark.rule("S16", "S9", "S17")
 @CHOSEN_TYPES
-def test_whoever_takes_managed_by_off_before_any_call_of_a_hand_back_is_heeded(moments: EveryMoment) -> None:
+def test_whoever_removes_managed_by_before_any_call_of_a_hand_back_is_respected(moments: EveryMoment) -> None:
     moments.before_a_hand_back()
 
 
 @pytest.mark.rule("S16", "O10")
 @EVERY_TYPE
-def test_whoever_takes_managed_by_off_before_any_call_of_a_deletion_is_heeded(moments: EveryMoment) -> None:
+def test_whoever_removes_managed_by_before_any_call_of_a_deletion_is_respected(moments: EveryMoment) -> None:
     moments.before_a_deletion()

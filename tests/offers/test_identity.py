@@ -1,4 +1,4 @@
-"""What tells one resource from a later one of the same name, for every offer of the registry (O17, O19, S19).
+"""What distinguishes one resource from a later one of the same name, for every offer of the registry (O17, O19, S19).
 
 Ids and incarnations are those that the agent itself gets: its reads of the cloud are listened to.
 """
@@ -45,7 +45,7 @@ class Reads:
         ]
         read = self.offer.read(cloud, listed.resource_id)
         assert read is not None
-        assert pair(listed) == pair(read), "a list and a direct read tell it differently"
+        assert pair(listed) == pair(read), "a list and a direct read disagree"
         return read
 
     def is_gone(self, resource_id: str) -> bool:
@@ -80,13 +80,13 @@ def stage(request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path: Pa
 
 
 def next_second(began: float) -> None:
-    """Some clouds tell the time of a creation in whole seconds, and never make two of one name in one of them."""
+    """Some clouds report the time of a creation in whole seconds, and never make two of one name in one of them."""
     time.sleep(max(0.0, int(began) + 1 - time.time()))
 
 
 @pytest.mark.rule("O19", "O17", "S19")
 @pytest.mark.parametrize("stage", EVERY_KIND, indirect=True)
-def test_what_is_created_anew_under_a_name_is_told_from_what_was_deleted(
+def test_what_is_created_anew_under_a_name_is_distinguished_from_what_was_deleted(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, example = stage.world, stage.example
@@ -119,7 +119,7 @@ def test_what_is_created_anew_under_a_name_is_told_from_what_was_deleted(
         if offer.ids_return:
             assert pair(second) == pair(first) == (first.resource_id, ""), "ids_return is said of ids that do not"
         else:
-            assert pair(second) != pair(first), "nothing tells it from the one that was deleted: say ids_return"
+            assert pair(second) != pair(first), "nothing distinguishes it from the one that was deleted: say ids_return"
 
 
 @pytest.mark.rule("O17")

@@ -1,4 +1,4 @@
-"""A quota or a limit that is used up is told apart on every provider: from throttling, from want of rights, from a
+"""A quota or a limit that is used up is recognised on every provider: it is no throttling, no want of rights, no
 shortage that passes (S21).
 """
 

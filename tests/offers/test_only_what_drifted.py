@@ -84,7 +84,7 @@ class Trial:
         return self.world.component(LIVE_SYSTEM, self.name)
 
     def seen(self) -> Sighting:
-        """The resource as it is, with everything that is told one by one."""
+        """The resource as it is, with everything that is read one by one."""
         cloud, query = self.reads.asked[-1]
         [listed] = [
             one
@@ -114,7 +114,7 @@ class Trial:
         blocking, word = ENTANGLED.get((self.offer.type, drifted), (frozenset(), ""))
         is_blocked = bool(blocking & set(beside))
         if is_blocked:
-            self.take_back()
+            self.restore()
         self.deploy(beside)
         for _ in range(2):  # an edit may undo another one: start a machine again, reach targets in another way
             differs = self.differing()
@@ -143,9 +143,9 @@ class Trial:
         assert shown["status"] == "Failed", shown
         assert word in shown["message"], shown["message"]
         assert self.differing() == left
-        self.take_back()
+        self.restore()
 
-    def take_back(self) -> None:
+    def restore(self) -> None:
         """The person brings back what is declared; the way in which targets are reached before what rests on it."""
         [found] = self.example.operator.find(self.name)
         for name in reversed(self.differing()):

@@ -36,9 +36,9 @@ def user_agent(component: str = "thing", reason: str = "drift", live_system: str
 def send(method: str, url: str, body: Any = None, **headers: str) -> Any:
     """One request; what it answers, also where it is refused: the attempt is what counts."""
     data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-    told = {"Content-Type": "application/json", **headers}
+    sent = {"Content-Type": "application/json", **headers}
     try:
-        with urlopen(Request(url, data, told, method=method), timeout=20) as answer:
+        with urlopen(Request(url, data, sent, method=method), timeout=20) as answer:
             content = answer.read()
     except HTTPError as error:
         with error:
@@ -51,36 +51,36 @@ def send(method: str, url: str, body: Any = None, **headers: str) -> Any:
 
 def agent_at(sandbox: Sandbox, cloud: str, component: str = "thing", reason: str = "drift") -> Call:
     """A function that calls a cloud's API by method, path and body, with the agent's own credentials."""
-    told = {"User-Agent": user_agent(component, reason)}
+    origin = {"User-Agent": user_agent(component, reason)}
     if cloud == "gcp":
         token = {"Authorization": f"Bearer {TOKENS['agent']}"}
-        return lambda method, path, body=None: send(method, f"{sandbox.url}{GCP}{path}", body, **told, **token)
+        return lambda method, path, body=None: send(method, f"{sandbox.url}{GCP}{path}", body, **origin, **token)
     if cloud == "azure":
         asked = f"{sandbox.url}{AZURE}/msi/token?resource=x"
         token = {"Authorization": f"Bearer {send('GET', asked, **{'X-IDENTITY-HEADER': 'agent'})['access_token']}"}
         version = "?api-version=2024-05-01"
         return lambda method, path, body=None: send(
-            method, f"{sandbox.url}{AZURE}{path}{version}", body, **told, **token
+            method, f"{sandbox.url}{AZURE}{path}{version}", body, **origin, **token
         )
     if cloud == "aruba":
         form = {"grant_type": "client_credentials", "client_id": CLIENTS["agent"], "client_secret": SECRETS["agent"]}
         answer = send("POST", f"{sandbox.url}{ARUBA}{TOKEN_PATH}", urlencode(form).encode())
         token = {"Authorization": f"Bearer {answer['access_token']}"}
-        return lambda method, path, body=None: send(method, f"{sandbox.url}{ARUBA}{path}", body, **told, **token)
+        return lambda method, path, body=None: send(method, f"{sandbox.url}{ARUBA}{path}", body, **origin, **token)
     if cloud == "hetzner":
         env = agent_env(sandbox.url)
         token = {"Authorization": f"Bearer {env['HCLOUD_TOKEN']}"}
-        return lambda method, path, body=None: send(method, f"{env['HCLOUD_ENDPOINT']}{path}", body, **told, **token)
+        return lambda method, path, body=None: send(method, f"{env['HCLOUD_ENDPOINT']}{path}", body, **origin, **token)
     if cloud == "kubernetes":
         base = f"{sandbox.url}{CLUSTERS['sandbox']}/as/agent"
         return lambda method, path, body=None, kind="application/json": send(
-            method, f"{base}{path}", body, **told, **{"Content-Type": kind}
+            method, f"{base}{path}", body, **origin, **{"Content-Type": kind}
         )
     assert cloud == "oci", cloud
-    return lambda method, path, body=None: _signed(sandbox, method, path, body, told)
+    return lambda method, path, body=None: _signed(sandbox, method, path, body, origin)
 
 
-def _signed(sandbox: Sandbox, method: str, path: str, body: Any, told: dict[str, str]) -> Any:
+def _signed(sandbox: Sandbox, method: str, path: str, body: Any, origin: dict[str, str]) -> Any:
     """A request to OCI, signed with the agent's key."""
     key: Any = load_pem_private_key(private_pem("agent").encode(), None)
     parts = urlsplit(f"{agent_env(sandbox.url)['OCI_CLI_ENDPOINT']}{path}")
@@ -96,4 +96,4 @@ def _signed(sandbox: Sandbox, method: str, path: str, body: Any, told: dict[str,
     authorization = "Signature " + ",".join(f'{name}="{value}"' for name, value in {**said, "version": "1"}.items())
     sent = {name: value for name, value in signed.items() if name not in ("(request-target)", "content-type")}
     whole = data if method in ("POST", "PUT", "PATCH") else None
-    return send(method, parts.geturl(), whole, Authorization=authorization, **sent, **told)
+    return send(method, parts.geturl(), whole, Authorization=authorization, **sent, **origin)

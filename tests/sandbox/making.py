@@ -1,4 +1,4 @@
-"""Making resources with a person's or the agent's tools, and looking at them."""
+"""Making resources with a person's or the agent's tools, and reading them."""
 
 from __future__ import annotations
 

@@ -85,13 +85,13 @@ def test_answers_and_hangs_travel_over_the_control_surface() -> None:
     knobs = Knobs()
     knobs.answer(PAGE, content_type="text/html", operation="List*", nth=2, times=1)
     knobs.hang(when="after", service="ec2")
-    told = knobs.settings.model_dump_json(by_alias=True)
-    assert Settings.model_validate_json(told) == knobs.settings
+    document = knobs.settings.model_dump_json(by_alias=True)
+    assert Settings.model_validate_json(document) == knobs.settings
     answers = [knobs.before(call("ListThings")) for _ in range(3)]
     assert [one is None for one in answers] == [True, False, True]
 
 
-def test_aws_answers_with_what_it_is_told_to(sandbox: Sandbox, person: Tools) -> None:
+def test_aws_answers_with_what_a_knob_says(sandbox: Sandbox, person: Tools) -> None:
     rule = sandbox.aws.knobs.answer(PAGE, content_type="text/html", operation="DescribeVpcs")
     assert "Vpcs" not in person.ec2.describe_vpcs(), "the SDK takes a page of HTML for an answer without a list"
     sandbox.aws.knobs.remove(rule)
@@ -109,7 +109,7 @@ def test_aws_changes_its_own_answer_on_the_way(sandbox: Sandbox, person: Tools) 
 
 
 @pytest.mark.parametrize("status", [200, 203])
-def test_every_cloud_answers_with_what_it_is_told_to(sandbox: Sandbox, status: int) -> None:
+def test_every_cloud_answers_with_what_a_knob_says(sandbox: Sandbox, status: int) -> None:
     for name, path in READS.items():
         cloud: Any = getattr(sandbox, name)
         cloud.knobs.answer(PAGE, content_type="text/html", status=status)

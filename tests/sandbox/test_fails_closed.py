@@ -164,10 +164,10 @@ def test_every_writing_route_says_what_it_writes_or_why_it_writes_nothing(sandbo
             assert len(route.read.split()) > 1, f"{about} says no reason"
         elif route.kind != ANY:
             assert route.kind in kinds, f"{about} writes {route.kind!r}, which is no kind of {name}"
-            assert not kinds[route.kind].unmonitored, f"{about} writes {route.kind!r}, which nobody judges"
+            assert not kinds[route.kind].unmonitored, f"{about} writes {route.kind!r}, which nobody monitors"
     for kind in kinds.values():
         if kind.unmonitored:
-            assert len(kind.unmonitored.split()) > 3, f"{kind.name} is not judged, and no reason is given"
+            assert len(kind.unmonitored.split()) > 3, f"{kind.name} is not monitored, and no reason is given"
 
 
 def test_a_route_without_an_effect_cannot_be_made() -> None:

@@ -1,4 +1,4 @@
-"""The knobs: the cloud becomes slow, refuses, forgets to answer, and shows things late, exactly as told."""
+"""The knobs: the cloud becomes slow, refuses, forgets to answer, and shows things late, exactly as set."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_every_kind_can_be_hidden_for_some_seconds(sandbox: Sandbox, person: Too
 
 
 @pytest.mark.rule("S13")
-def test_creation_can_take_some_reads(sandbox: Sandbox, person: Tools) -> None:
+def test_creation_can_last_some_reads(sandbox: Sandbox, person: Tools) -> None:
     sandbox.aws.knobs.slow_creation(reads=1)
     made = person.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]
     assert made["State"] == "pending"
@@ -260,7 +260,7 @@ def test_a_database_at_work_refuses_changes(sandbox: Sandbox, person: Tools) -> 
 
 
 @pytest.mark.rule("S13")
-def test_deletion_can_take_its_time_and_the_dying_is_still_there(sandbox: Sandbox, person: Tools) -> None:
+def test_deletion_can_be_slow_and_the_dying_is_still_there(sandbox: Sandbox, person: Tools) -> None:
     make_db(person)
     make_eks(person)
     instance = make_instance(person)
@@ -279,7 +279,7 @@ def test_deletion_can_take_its_time_and_the_dying_is_still_there(sandbox: Sandbo
     assert [instance_state(person, instance) for _ in range(2)] == ["shutting-down", "terminated"]
 
 
-def test_stopping_and_starting_can_take_their_time(sandbox: Sandbox, person: Tools) -> None:
+def test_stopping_and_starting_can_be_slow(sandbox: Sandbox, person: Tools) -> None:
     instance = make_instance(person)
     sandbox.aws.knobs.slow_modification(reads=1, kind="instance")
     person.ec2.stop_instances(InstanceIds=[instance])

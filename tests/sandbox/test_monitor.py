@@ -1,4 +1,4 @@
-"""The safety monitor: it finds every forbidden write of the agent, and tells violations from lost races."""
+"""The safety monitor: it finds every forbidden write of the agent, and distinguishes violations from lost races."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_vpc(tools: Tools, tags: dict[str, str], cidr: str = "10.0.0.0/16") -> s
     return str(tools.ec2.create_vpc(CidrBlock=cidr, TagSpecifications=wanted)["Vpc"]["VpcId"])
 
 
-def look(tools: Tools, vpc: str) -> None:
+def read_vpc(tools: Tools, vpc: str) -> None:
     tools.ec2.describe_vpcs(VpcIds=[vpc])
 
 
@@ -46,9 +46,9 @@ def test_a_whole_life_within_the_protocol_is_clean(sandbox: Sandbox, agents: Cal
     agent = agents()
     agent.ec2.describe_vpcs()
     vpc = make_vpc(agent, tags_for(Name="net"))
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     modify(agent, vpc)
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     agent.ec2.delete_vpc(VpcId=vpc)
     assert rules(sandbox) == ([], [])
 
@@ -68,7 +68,7 @@ def test_a_write_after_a_read_that_showed_no_managed_by_is_a_violation(
 ) -> None:
     vpc = make_vpc(person, {"fractal-cloud-owner": "ls-a"})
     agent = agents()
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     modify(agent, vpc)
     assert rules(sandbox) == (["S7"], [])
     (finding,) = sandbox.aws.monitor.violations
@@ -87,13 +87,13 @@ def test_a_tag_removed_between_the_read_and_the_write_makes_a_lost_race(
     def untag(_: Call) -> None:
         person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
 
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     sandbox.aws.knobs.before_call(untag, times=1, operation="ModifyVpcAttribute")
     modify(agent, vpc)
     assert rules(sandbox) == ([], ["S7"])
     modify(agent, vpc)
     assert rules(sandbox) == ([], ["S7", "S7"])
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     modify(agent, vpc)
     assert rules(sandbox) == (["S7"], ["S7", "S7"])
 
@@ -109,7 +109,7 @@ def test_the_clouds_own_condition_turns_a_lost_race_into_a_denial(
     person.eks.create_cluster(name="kube", roleArn=role, resourcesVpcConfig={}, tags=tags_for())
     sandbox.aws.knobs.enforce_tag_condition = True
     agent = agents()
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     agent.s3.get_bucket_tagging(Bucket="some-bucket")
     agent.ecs.describe_clusters(clusters=["c"], include=["TAGS"])
     agent.eks.describe_cluster(name="kube")
@@ -149,7 +149,7 @@ def test_writing_to_what_another_live_system_owns_is_a_violation(
 ) -> None:
     vpc = make_vpc(person, tags_for("ls-b"))
     agent = agents(live_system="ls-a")
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     modify(agent, vpc)
     agents(live_system="ls-b").ec2.delete_vpc(VpcId=vpc)
     assert rules(sandbox) == (["S6"], [])
@@ -159,7 +159,7 @@ def test_writing_to_what_another_live_system_owns_is_a_violation(
 def test_another_managers_resource_is_not_ours(sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]) -> None:
     vpc = make_vpc(person, {"managed-by": "terraform"})
     agent = agents(reason="force-push")
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     modify(agent, vpc)
     agent.ec2.create_tags(Resources=[vpc], Tags=as_list(tags_for()))
     agent.ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud": "reconcile"}))
@@ -327,7 +327,7 @@ def test_tags_are_written_only_for_the_reasons_that_allow_it(
 ) -> None:
     vpc = make_vpc(person, before)
     agent = agents(reason=reason)
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     if add:
         agent.ec2.create_tags(Resources=[vpc], Tags=as_list(add))
     if remove:
@@ -341,7 +341,7 @@ def test_an_owner_stamped_by_somebody_in_between_is_a_lost_race(
 ) -> None:
     vpc = make_vpc(person, {"managed-by": "fractal-cloud"})
     agent = agents(reason="handshake")
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     person.ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud-owner": "ls-b"}))
     agent.ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud-owner": "ls-a"}))
     assert rules(sandbox) == ([], ["S6"])
@@ -410,11 +410,11 @@ def test_an_answer_that_got_lost_has_shown_nothing(
 ) -> None:
     vpc = make_vpc(person, tags_for())
     agent = agents()
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
     sandbox.aws.knobs.fail(when="after", cut=True, operation="DescribeVpcs")
     with pytest.raises(ConnectionClosedError):
-        look(agent, vpc)
+        read_vpc(agent, vpc)
     modify(agent, vpc)
     assert rules(sandbox) == ([], ["S7"])
 
@@ -424,7 +424,7 @@ def test_an_answer_that_shows_no_tags_is_no_read_of_them(
 ) -> None:
     vpc = make_vpc(person, tags_for())
     agent = agents()
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
     agent.ec2.describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
     modify(agent, vpc)
@@ -444,21 +444,21 @@ def test_a_write_that_was_refused_lost_no_race(sandbox: Sandbox, person: Tools, 
     vpc = make_vpc(person, tags_for())
     person.ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")
     agent = agents()
-    look(agent, vpc)
+    read_vpc(agent, vpc)
     person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
     with pytest.raises(ClientError, match="DependencyViolation"):
         agent.ec2.delete_vpc(VpcId=vpc)
     assert rules(sandbox) == ([], [])
 
 
-def test_agents_that_name_themselves_are_told_apart(
+def test_agents_that_name_themselves_are_distinguished(
     sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]
 ) -> None:
     vpc = make_vpc(person, tags_for())
     first, second = (agents(reason=f"drift agent/{name}") for name in ("one", "two"))
-    look(first, vpc)
+    read_vpc(first, vpc)
     person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
-    look(second, vpc)
+    read_vpc(second, vpc)
     modify(first, vpc)
     assert rules(sandbox) == ([], ["S7"])
     modify(second, vpc)

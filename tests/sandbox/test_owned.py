@@ -34,7 +34,7 @@ OWNER = "fractal-cloud-owner"
 MINE = {OWNER: "ls-a", "team": "pay"}
 
 
-def told(found: list[Owned]) -> list[tuple[str, str, str]]:
+def listed(found: list[Owned]) -> list[tuple[str, str, str]]:
     return sorted((one.kind, one.name, one.owner) for one in found)
 
 
@@ -90,7 +90,7 @@ def test_azure_lists_them_whatever_the_case_of_the_key(sandbox: Sandbox) -> None
     for name, tags in (("mine", {"Fractal-Cloud-Owner": "ls-a"}), ("nobodys", {"team": "pay"})):
         path = person.path("Microsoft.Network/networkSecurityGroups", name)
         person.call("PUT", path, {"location": LOCATION, "tags": tags, "properties": {}})
-    assert told(sandbox.azure.owned_resources()) == [("networkSecurityGroups", "mine", "ls-a")]
+    assert listed(sandbox.azure.owned_resources()) == [("networkSecurityGroups", "mine", "ls-a")]
 
 
 def test_gcp_lists_hidden_ones_too(sandbox: Sandbox) -> None:
@@ -98,7 +98,7 @@ def test_gcp_lists_hidden_ones_too(sandbox: Sandbox) -> None:
     person = GcpPerson(sandbox.url)
     for name, labels in (("mine", MINE), ("nobodys", {})):
         person.call("POST", "/storage/v1/b", {"name": name, "labels": labels}, project=PROJECT)
-    assert told(sandbox.gcp.owned_resources()) == [("bucket", "mine", "ls-a")]
+    assert listed(sandbox.gcp.owned_resources()) == [("bucket", "mine", "ls-a")]
 
 
 def test_oci_lists_networks_and_buckets(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_oci_lists_networks_and_buckets(sandbox: Sandbox, tmp_path: Path) -> Non
     person.send("POST", f"{CORE}/vcns", {**body, "displayName": "net", "freeformTags": MINE})
     person.send("POST", f"{CORE}/vcns", {**body, "displayName": "other"})
     person.send("POST", BUCKETS, {"compartmentId": COMPARTMENT, "name": "photos", "freeformTags": MINE})
-    assert told(sandbox.oci.owned_resources()) == [("bucket", "photos", "ls-a"), ("vcn", "net", "ls-a")]
+    assert listed(sandbox.oci.owned_resources()) == [("bucket", "photos", "ls-a"), ("vcn", "net", "ls-a")]
 
 
 def test_hetzner_lists_every_kind_that_has_labels(sandbox: Sandbox) -> None:
@@ -118,7 +118,7 @@ def test_hetzner_lists_every_kind_that_has_labels(sandbox: Sandbox) -> None:
     person.create("ssh_keys", "key", public_key="ssh-ed25519 AAAA a", labels=MINE)
     person.create("firewalls", "nobodys")
     kinds = [("firewall", "wall"), ("network", "net"), ("server", "web"), ("ssh_key", "key")]
-    assert told(sandbox.hetzner.owned_resources()) == [(kind, name, "ls-a") for kind, name in kinds]
+    assert listed(sandbox.hetzner.owned_resources()) == [(kind, name, "ls-a") for kind, name in kinds]
 
 
 def test_aruba_knows_both_spellings(sandbox: Sandbox) -> None:
@@ -126,7 +126,7 @@ def test_aruba_knows_both_spellings(sandbox: Sandbox) -> None:
     ArubaPerson(sandbox.url).create(VPCS, "main-net", (f"{OWNER}:ls-a", "team"))
     ArubaPerson(sandbox.url).create(VPCS, "nobodys-net", ("team",))
     ArubaPerson(sandbox.url, "strict").create(VPCS, "plain-net", (f"fc-owner-{digest}",))
-    found = told(sandbox.aruba.owned_resources())
+    found = listed(sandbox.aruba.owned_resources())
     assert found == [("vpc", "main-net", "ls-a"), ("vpc", "plain-net", f"fc-owner-{digest}")]
 
 
@@ -136,7 +136,7 @@ def test_kubernetes_lists_objects_of_every_kind_and_namespace(sandbox: Sandbox, 
     for name, labels in (("mine", {OWNER_LABEL: "ls-a"}), ("nobodys", {})):
         body: dict[str, Any] = {"metadata": {"name": name, "labels": labels}, "stringData": {}}
         person.create("secrets", body, "team")
-    assert told(sandbox.kubernetes.owned_resources()) == [("namespaces", "team", "ls-a"), ("secrets", "mine", "ls-a")]
+    assert listed(sandbox.kubernetes.owned_resources()) == [("namespaces", "team", "ls-a"), ("secrets", "mine", "ls-a")]
     assert [one.id for one in sandbox.kubernetes.owned_resources() if one.kind == "secrets"] == ["team/mine"]
     assert sandbox.kubernetes_2.owned_resources() == []
 
@@ -168,7 +168,7 @@ def test_vsphere_lists_machines_and_folders_and_forgets_what_is_gone(sandbox: Sa
         "POST", f"/tag-association/id:{tag}?~action=attach", {"object_id": {"id": folder._moId, "type": "Folder"}}
     )
     found = sandbox.vsphere.owned_resources()
-    assert told(found) == [("Folder", folder._moId, "ls-a"), ("VirtualMachine", "box", "ls-a")]
+    assert listed(found) == [("Folder", folder._moId, "ls-a"), ("VirtualMachine", "box", "ls-a")]
     assert {one.id for one in found} == {folder._moId, instances["box"]}, "as the product names them in what it says"
 
 

@@ -1,4 +1,4 @@
-"""The sandbox as a server: it starts, answers the vendor's tools, can be told what to do over HTTP, and ends."""
+"""The sandbox as a server: it starts, answers the vendor's tools, is controlled over HTTP, and ends."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_mounted_cloud_answers_below_its_path_and_aws_stays_at_the_root(person
         tools.close()
 
 
-def test_as_a_process_of_its_own_it_serves_until_it_is_told_to_end() -> None:
+def test_as_a_process_of_its_own_it_serves_until_a_signal_ends_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
     ) as process:

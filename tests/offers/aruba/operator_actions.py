@@ -1,4 +1,4 @@
-"""A person's hands on every Aruba type, and the cases of the contract: plain requests, no line of the offers.
+"""What a person does to every Aruba type, and the cases of the contract: plain requests, no line of the offers.
 
 A tag is one string of at least four characters: those of others are written so that they are allowed.
 """
@@ -29,7 +29,7 @@ def spelled(key: str, value: str) -> str:
     return f"{key}:{value}" if key in OURS else f"{OTHERS}{key.encode().hex()}.{value.encode().hex()}"
 
 
-def told(tag: str) -> tuple[str, str]:
+def key_and_value(tag: str) -> tuple[str, str]:
     """The key and the value of one tag."""
     if not tag.startswith(OTHERS):
         key, _, value = tag.partition(":")
@@ -66,7 +66,7 @@ class ArubaActions:
         items = [one for place in places for one in self.person.list(place)]
         living = [one for one in items if one["metadata"]["name"] == name and one["status"]["state"] != "Deleting"]
         return [
-            Found(one["metadata"]["uri"], dict(map(told, one["metadata"]["tags"])), one["metadata"]["uri"])
+            Found(one["metadata"]["uri"], dict(map(key_and_value, one["metadata"]["tags"])), one["metadata"]["uri"])
             for one in living
         ]
 
@@ -111,7 +111,7 @@ class ArubaActions:
         self._write(found, {}, keys)
 
     def _write(self, found: Found, add: Mapping[str, str], remove: tuple[str, ...]) -> None:
-        kept = dict(map(told, self.person.tags(found.handle)))
+        kept = dict(map(key_and_value, self.person.tags(found.handle)))
         tags = {**{key: value for key, value in kept.items() if key not in remove}, **add}
         self.person.put(found.handle, tags=[spelled(key, value) for key, value in tags.items()])
 
@@ -202,7 +202,7 @@ CASES: dict[type[Component], Case] = {
 
 
 def example_of(kind: type[Component], person: ArubaPerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:

@@ -69,11 +69,11 @@ class ArubaPerson:
         """Write something again, with other tags or other properties."""
         item = self.get(uri)
         assert item is not None
-        told = item["metadata"]
+        now = item["metadata"]
         metadata = {
-            "name": told["name"],
-            "location": {"value": told["location"]["value"]},
-            "tags": list(told["tags"] if tags is None else tags),
+            "name": now["name"],
+            "location": {"value": now["location"]["value"]},
+            "tags": list(now["tags"] if tags is None else tags),
         }
         self.call("PUT", uri, {"metadata": metadata, "properties": {**item["properties"], **properties}})
 

@@ -29,7 +29,7 @@ SUITE = Suite(
         kind: Case(
             only_up=bool(case.only_up),
             immutable=bool(EXAMPLES[kind].immutable_changes),
-            takes_time=True,
+            is_slow=True,
             hazardous=bool(case.hazards),
             tags_frozen=kind is ArubaCloudServer,
         )

@@ -150,7 +150,7 @@ def test_breaking_it_again_ends_a_handing_back_that_is_under_way(world: ArubaWor
 
 
 @pytest.mark.rule("G7", "S11", "S11a")
-def test_managed_by_alone_hands_nothing_back_though_the_live_system_says_so(world: ArubaWorld) -> None:
+def test_managed_by_alone_does_not_readopt_though_the_live_system_says_so(world: ArubaWorld) -> None:
     world.deploy(LS, *PARENTS, server(), readoption="tag")
     world.survive()
     ask(world, "break")
@@ -159,7 +159,7 @@ def test_managed_by_alone_hands_nothing_back_though_the_live_system_says_so(worl
 
 
 @pytest.mark.rule("S16", "S17", "C7")
-def test_a_break_between_intent_and_write_wins_and_one_within_the_call_is_told(world: ArubaWorld) -> None:
+def test_a_break_between_intent_and_write_wins_and_one_within_the_call_is_reported(world: ArubaWorld) -> None:
     deploy(world, server())
     world.aruba.act(uri(world), "poweroff")
     world.before_next_write(lambda: ask(world, "break"))
@@ -177,8 +177,8 @@ def test_a_break_between_intent_and_write_wins_and_one_within_the_call_is_told(w
     world.cloud.knobs.reset()
     world.cycle()
     assert shown(world)["status"] == "ManualOverride"
-    told = [one for one in world.api.get(f"/livesystems/{LS}/events").json()["items"] if one["kind"] == "RaceLost"]
-    assert ["while a write (drift) was on its way" in one["message"] for one in told] == [True]
+    races = [one for one in world.api.get(f"/livesystems/{LS}/events").json()["items"] if one["kind"] == "RaceLost"]
+    assert ["while a write (drift) was on its way" in one["message"] for one in races] == [True]
     world.assert_safe()
 
 

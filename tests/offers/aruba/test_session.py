@@ -57,7 +57,7 @@ def test_the_file_of_the_command_line_is_read_and_the_environment_comes_first(
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_wrong_secret_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_secret_is_reported_as_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACLOUD_CLIENT_SECRET", "wrong")
     with pytest.raises(Denied, match="Invalid client"):
         ArubaSession().realms()

@@ -34,7 +34,7 @@ def test_both_spellings_are_understood_and_what_is_said_twice_is_nobodys(tags: l
 
 
 @pytest.mark.rule("T1")
-def test_a_removal_takes_either_spelling_and_leaves_the_rest_in_order() -> None:
+def test_a_removal_accepts_either_spelling_and_leaves_the_rest_in_order() -> None:
     tags = ["zone-b", "managed-by-fractal-cloud", "managed-by:terraform", "managed-by:fractal-cloud", "aaaa"]
     after = rewritten(tags, NO_TAGS, ProtocolTags(managed_by="fractal-cloud"))
     assert after == ["zone-b", "managed-by:terraform", "aaaa"]
@@ -83,7 +83,7 @@ def test_what_a_hash_of_somebody_unknown_owns_is_theirs(plain_world: ArubaWorld)
 
 
 @pytest.mark.rule("T8")
-def test_a_colon_that_is_refused_is_told_in_the_vendors_words(world: ArubaWorld) -> None:
+def test_a_colon_that_is_refused_is_reported_in_the_vendors_words(world: ArubaWorld) -> None:
     world.deploy("ls-a", disk(project="strict"))
     world.cycle(2)
     assert world.status("ls-a", "disk") == "Failed"
@@ -91,7 +91,7 @@ def test_a_colon_that_is_refused_is_told_in_the_vendors_words(world: ArubaWorld)
 
 
 @pytest.mark.rule("T10", "S16", "G1")
-def test_a_person_who_takes_the_tag_after_the_guards_read_still_wins(world: ArubaWorld) -> None:
+def test_a_person_who_removes_the_tag_after_the_guards_read_still_wins(world: ArubaWorld) -> None:
     world.deploy("ls-a", disk())
     world.survive()
     uri = world.component("ls-a", "disk")["resourceId"]

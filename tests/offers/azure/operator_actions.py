@@ -1,6 +1,6 @@
-"""A person's hands on every Azure type, and the cases of the contract: plain requests, no line of the offers.
+"""What a person does to every Azure type, and the cases of the contract: plain requests, no line of the offers.
 
-Azure does not tell the capitals of a tag's key apart: a tag of somebody else's that is nearly ours goes by another key.
+Azure ignores the case of a tag's key: a tag of somebody else's that is nearly ours goes by another key.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Arrange = Callable[[AzurePerson, Found], Obstacle]
 class Case:
     """What the suite must know of one type beside its example."""
 
-    takes_time: bool = True
+    is_slow: bool = True
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
 
@@ -124,7 +124,7 @@ CASES: dict[type[Component], Case] = {
 
 
 def example_of(kind: type[Component], person: AzurePerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:
@@ -136,7 +136,7 @@ def example_of(kind: type[Component], person: AzurePerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=AzureActions(person, example),
         only_up=case.only_up,
-        takes_time=case.takes_time,
+        takes_time=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
         as_name=example.as_name,
     )

@@ -36,10 +36,10 @@ class AzurePerson:
         """One request; raises where it is refused."""
         sign = "&" if "?" in path else "?"
         data = None if body is None else json.dumps(body).encode()
-        told = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers}
+        sent = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers}
         version = next((one for name, one in VERSIONS.items() if name in path), "2024-11-01")
         address = f"{self._url}{quote(path, safe='/?&=$')}{sign}api-version={version}"
-        with urlopen(Request(address, data, told, method=method), timeout=20) as answer:
+        with urlopen(Request(address, data, sent, method=method), timeout=20) as answer:
             content = answer.read()
             return json.loads(content) if content else None
 

@@ -28,7 +28,7 @@ SUITE = Suite(
         kind: Case(
             only_up=bool(case.only_up),
             immutable=bool(EXAMPLES[kind].immutable_changes),
-            takes_time=case.takes_time,
+            is_slow=case.is_slow,
             hazardous=bool(case.hazards),
         )
         for kind, case in operator_actions.CASES.items()

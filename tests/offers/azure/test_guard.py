@@ -21,7 +21,7 @@ GUARDED: dict[type, tuple[str, Any, str]] = {
 
 
 def owned(world: AzureWorld, kind: Any) -> str:
-    """The example of a type, in the agent's hands; where it lies."""
+    """The example of a type, managed by the agent; where it lies."""
     components = EXAMPLES[kind].components
     world.deploy("ls-a", *components)
     world.settle()

@@ -85,7 +85,7 @@ def test_a_creation_that_was_answered_without_the_resource_is_no_lost_answer(wor
     world.assert_safe()
 
 
-def test_a_machine_takes_along_what_it_made_and_nothing_else(world: AzureWorld) -> None:
+def test_a_deleted_machine_deletes_what_it_made_and_nothing_else(world: AzureWorld) -> None:
     world.deploy("ls-a", *declared(AzureVm))
     world.settle()
     disk = world.azure.path("Microsoft.Compute/disks", "theirs")

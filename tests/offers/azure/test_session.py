@@ -30,7 +30,7 @@ from fractal_sandbox.azure import SUBSCRIPTION
 from tests.offers.azure.person import AzurePerson
 
 
-def test_subscriptions_are_told_by_id_and_by_name_and_the_one_that_is_meant(session: AzureSession) -> None:
+def test_subscriptions_are_listed_by_id_and_by_name_with_the_default_one(session: AzureSession) -> None:
     assert session.realms() == {"": SUBSCRIPTION, SUBSCRIPTION: SUBSCRIPTION, "sandbox": SUBSCRIPTION}
 
 
@@ -89,7 +89,7 @@ def test_a_list_that_is_refused_is_never_taken_for_empty(
         list(AzureVnetOffer().sightings(cloud, Query()))
 
 
-def test_the_pause_that_azure_asks_for_is_told(cloud: Azure, sandbox: Sandbox) -> None:
+def test_the_retry_after_of_azure_is_reported(cloud: Azure, sandbox: Sandbox) -> None:
     sandbox.azure.knobs.throttle(next_calls=1)
     with pytest.raises(Throttled) as raised:
         list(cloud.list(VNET))
@@ -113,7 +113,7 @@ def test_the_pause_that_azure_asks_for_is_told(cloud: Azure, sandbox: Sandbox) -
         (0, "", "PUT", Transient),
     ],
 )
-def test_a_refusal_is_told_by_its_code_where_that_says_more(
+def test_a_refusal_is_classified_by_its_code_where_that_says_more(
     status: int, code: str, method: str, kind: type[CloudError]
 ) -> None:
     assert kind_of(status, code, method) is kind
@@ -130,10 +130,12 @@ def test_refusals_are_understood_in_both_envelopes() -> None:
 
 
 def test_an_id_has_one_spelling() -> None:
-    told_by_azure = "/subscriptions/AB/resourcegroups/Shop/providers/microsoft.network/virtualnetworks/Net/subnets/A"
+    as_azure_writes_it = (
+        "/subscriptions/AB/resourcegroups/Shop/providers/microsoft.network/virtualnetworks/Net/subnets/A"
+    )
     spelled = "/subscriptions/ab/resourceGroups/shop/providers/Microsoft.Network/virtualNetworks/net/subnets/a"
-    assert canonical_id(told_by_azure) == spelled
-    assert group_in(told_by_azure) == "shop"
+    assert canonical_id(as_azure_writes_it) == spelled
+    assert group_in(as_azure_writes_it) == "shop"
 
 
 @pytest.mark.rule("C7")

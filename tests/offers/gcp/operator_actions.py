@@ -1,4 +1,5 @@
-"""A person's hands on every type of Google Cloud, and the cases of the contract: plain requests, no line of the offers.
+"""What a person does to every type of Google Cloud, and the cases of the contract: plain requests, no line of the
+offers.
 
 The contract's tags of others may be any text. Labels may not, so keys and values are written in hexadecimal.
 """
@@ -146,7 +147,7 @@ Arrange = Callable[[GcpPerson, Found], Obstacle]
 class Case:
     """What the suite must know of one type beside its example."""
 
-    takes_time: bool = False
+    is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
 
@@ -174,12 +175,12 @@ def _full_bucket(person: GcpPerson, found: Found) -> Obstacle:
 
 
 CASES: dict[type[Component], Case] = {
-    GcpVm: Case(takes_time=True, hazards={"deletion protection": ("Failed", _protected_machine)}),
-    GcpCloudRun: Case(takes_time=True),
+    GcpVm: Case(is_slow=True, hazards={"deletion protection": ("Failed", _protected_machine)}),
+    GcpCloudRun: Case(is_slow=True),
     GcpGcsBucket: Case(hazards={"an object in it": ("Failed", _full_bucket)}),
-    GcpGke: Case(takes_time=True, only_up=frozenset({"version"})),
+    GcpGke: Case(is_slow=True, only_up=frozenset({"version"})),
     GcpPostgresDbms: Case(
-        takes_time=True,
+        is_slow=True,
         only_up=frozenset({"diskSizeGb"}),
         hazards={"deletion protection": ("Failed", _protected_database)},
     ),
@@ -187,7 +188,7 @@ CASES: dict[type[Component], Case] = {
 
 
 def example_of(kind: type[Component], person: GcpPerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:
@@ -199,6 +200,6 @@ def example_of(kind: type[Component], person: GcpPerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=GcpActions(person, kind, example),
         only_up=case.only_up,
-        takes_time=case.takes_time,
+        takes_time=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

@@ -1,4 +1,4 @@
-"""Somebody edits a label after the agent's last read: Google refuses the write, or it is told as a lost race (S16)."""
+"""Somebody edits a label after the agent's last read: Google refuses the write, or a lost race is reported (S16)."""
 
 from __future__ import annotations
 

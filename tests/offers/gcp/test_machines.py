@@ -1,4 +1,4 @@
-"""What is peculiar to machines: what must be stopped for, whose metadata it is, and zones without room."""
+"""What is peculiar to machines: what must be stopped for, whose metadata it is, and zones without capacity."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_new_startup_script_leaves_everybodys_metadata(world: GcpWorld, person
 
 
 @pytest.mark.rule("S17", "S21")
-def test_a_zone_without_room_is_told_and_tried_again(world: GcpWorld, person: GcpPerson) -> None:
+def test_a_zone_without_capacity_is_reported_and_tried_again(world: GcpWorld, person: GcpPerson) -> None:
     world.cloud.exhausted_zones.add(ZONE)
     world.deploy("ls-a", machine())
     for _ in range(30):
@@ -90,7 +90,7 @@ def test_a_zone_without_room_is_told_and_tried_again(world: GcpWorld, person: Gc
 
 
 @pytest.mark.rule("S21")
-def test_a_start_that_came_to_nothing_is_told_and_tried_again_later(
+def test_a_start_that_failed_is_reported_and_tried_again_later(
     world: GcpWorld, person: GcpPerson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.deploy("ls-a", machine())

@@ -68,7 +68,7 @@ def test_what_is_not_there_is_missing_and_never_made(world: GcpWorld, person: Gc
     assert world.writes() == []
 
 
-def test_what_google_made_unasked_is_told_apart(session: GcpSession) -> None:
+def test_what_google_made_unasked_is_a_provider_default(session: GcpSession) -> None:
     for kind, place in ((GcpVpc, "global"), (GcpSubnet, "europe-west1")):
         offer, cloud = installed()[kind.type], session.at(Scope("gcp", "fractal-sandbox", place))
         made = {one.name: offer.is_provider_default(one) for one in all_sightings(offer.sightings(cloud, Query()))}

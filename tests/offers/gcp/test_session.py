@@ -41,7 +41,7 @@ def test_several_projects_are_reached_by_their_ids(session: GcpSession) -> None:
     assert session.realms() == {PROJECT: PROJECT, OTHER: OTHER, "": PROJECT}
 
 
-def test_a_number_is_told_as_the_id_it_stands_for(session: GcpSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_is_returned_as_the_id_it_stands_for(session: GcpSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRACTAL_GCP_PROJECTS", "100000000002")
     assert session.realms() == {"100000000002": OTHER, "": OTHER}
 
@@ -189,13 +189,13 @@ def test_a_page_that_is_merely_empty_is_whole() -> None:
     ("code", "kind"),
     [("ZONE_RESOURCE_POOL_EXHAUSTED", Throttled), ("QUOTA_EXCEEDED", LimitReached), ("INVALID_USAGE", Invalid)],
 )
-def test_an_operation_that_came_to_nothing_is_told(code: str, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="no room"):
-        check_operation({"name": "op", "error": {"errors": [{"code": code, "message": "no room"}]}}, "POST /x")
+def test_an_operation_that_failed_is_reported(code: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="no capacity"):
+        check_operation({"name": "op", "error": {"errors": [{"code": code, "message": "no capacity"}]}}, "POST /x")
 
 
 @pytest.mark.rule("S20")
-def test_a_look_is_one_call_per_page_however_many_machines(session: GcpSession, google: Sandbox) -> None:
+def test_a_list_is_one_call_per_page_however_many_machines(session: GcpSession, google: Sandbox) -> None:
     person = GcpPerson(google.url)
     for number in range(5):
         body = {

@@ -1,4 +1,4 @@
-"""A person's hands on every Hetzner type, and the cases of the contract.
+"""What a person does to every Hetzner type, and the cases of the contract.
 
 The contract's tags of others may hold any text. Labels may not: what is not allowed in them is written in hexadecimal.
 """
@@ -75,7 +75,7 @@ Arrange = Callable[[HetznerPerson, Found], Obstacle]
 class Case:
     """What the suite must know of one type beside its example."""
 
-    takes_time: bool = False
+    is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
 
@@ -122,12 +122,12 @@ CASES: dict[type[Component], Case] = {
     ),
     HetznerFirewall: Case(hazards={"a server behind it": ("Deleting", _server_behind)}),
     HetznerServer: Case(
-        takes_time=True,
+        is_slow=True,
         only_up=frozenset({"backups"}),
         hazards={"a volume on it": ("Deleting", _volume_on), "protection": _protected("servers")},
     ),
     HetznerVolume: Case(
-        takes_time=True,
+        is_slow=True,
         only_up=frozenset({"size"}),
         hazards={
             "attached to somebody else's server": ("Failed", _attached_elsewhere),
@@ -139,7 +139,7 @@ CASES: dict[type[Component], Case] = {
 
 
 def example_of(kind: type[Component], person: HetznerPerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:
@@ -151,6 +151,6 @@ def example_of(kind: type[Component], person: HetznerPerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=HetznerActions(person, *EDITS[kind]),
         only_up=case.only_up,
-        takes_time=case.takes_time,
+        takes_time=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

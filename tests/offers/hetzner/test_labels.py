@@ -89,7 +89,7 @@ def test_a_race_lost_over_a_change_is_reported(world: HetznerWorld) -> None:
 
 
 @pytest.mark.rule("S16", "O10")
-def test_labels_that_change_between_the_looks_before_a_deletion_stop_it(
+def test_labels_that_change_between_the_reads_before_a_deletion_stop_it(
     cloud: Hetzner, project: Sandbox, person: HetznerPerson
 ) -> None:
     made = person.create("firewalls", "wall", labels=stamp("ls-a").to_mapping())

@@ -85,7 +85,7 @@ def test_another_project_is_unreadable_and_not_empty(project: Sandbox) -> None:
         HetznerSession().at(Scope("hetzner", "elsewhere", "global"))
 
 
-def test_tokens_are_taken_where_the_vendors_command_line_takes_them(
+def test_tokens_are_found_where_the_vendors_command_line_finds_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "cli.toml"
@@ -213,7 +213,9 @@ def test_every_refusal_is_one_of_the_closed_set(
     assert type(read.value) in (Denied, NotFound, Throttled, Unreadable)
 
 
-def test_a_token_that_only_reads_is_told_what_it_lacks(project: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_only_reads_is_refused_with_what_it_lacks(
+    project: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(TOKEN, READ_ONLY_TOKEN)
     session = HetznerSession()
     reader = session.at(Scope("hetzner", session.realms()[""], "global"))

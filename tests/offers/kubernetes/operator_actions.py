@@ -1,4 +1,4 @@
-"""A person's hands on every Kubernetes type, and the cases of the contract: plain requests, no line of the offers.
+"""What a person does to every Kubernetes type, and the cases of the contract: plain requests, no line of the offers.
 
 The contract speaks of tags by their names in the protocol. Here they become labels and an annotation, and everybody
 else's become annotations, whose values may be any text.
@@ -97,7 +97,7 @@ Arrange = Callable[[KubernetesPerson, Found], Obstacle]
 class Case:
     """What the suite must know of one type beside its example."""
 
-    takes_time: bool = False
+    is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     more_parents: tuple[Declaration, ...] = ()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
@@ -121,19 +121,19 @@ def _disk_of_its_own(person: KubernetesPerson, found: Found) -> Obstacle:
 
 
 CASES: dict[type[Component], Case] = {
-    KubernetesWorkload: Case(takes_time=True),
+    KubernetesWorkload: Case(is_slow=True),
     KubernetesService: Case(),
     KubernetesNetworkPolicy: Case(),
     KubernetesPersistentVolumeClaim: Case(
-        takes_time=True, only_up=frozenset({"storage"}), hazards={"a pod that uses it": ("Failed", _pod_with_claim)}
+        is_slow=True, only_up=frozenset({"storage"}), hazards={"a pod that uses it": ("Failed", _pod_with_claim)}
     ),
-    KubernetesVirtualMachine: Case(takes_time=True, hazards={"a disk of its own": ("Failed", _disk_of_its_own)}),
+    KubernetesVirtualMachine: Case(is_slow=True, hazards={"a disk of its own": ("Failed", _disk_of_its_own)}),
     Ambassador: Case(),
 }
 
 
 def example_of(kind: type[Component], person: KubernetesPerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:
@@ -145,6 +145,6 @@ def example_of(kind: type[Component], person: KubernetesPerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=KubernetesActions(person, example),
         only_up=case.only_up,
-        takes_time=case.takes_time,
+        takes_time=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

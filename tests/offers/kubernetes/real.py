@@ -1,8 +1,9 @@
-"""A real kube-apiserver in the sandbox's place: the same knobs, the same record of calls, and the same judge before it.
+"""A real kube-apiserver in the sandbox's place: the same knobs, the same record of calls, and the same monitor before
+it.
 
 Where ``KUBECONFIG_REAL`` names a server, every test over the session's sandbox meets that one at the path of the first
 cluster: each call is forwarded as it is and answered by the server itself. What stands before it only delays, fails or
-loses calls as the knobs say, and has the agent's writes judged, by what the server says in a dry run that they would
+loses calls as the knobs say, and has the agent's writes checked, by what the server says in a dry run that they would
 do. The server has no controllers: those of the sandbox come after every write. The second cluster is the sandbox's own.
 """
 
@@ -160,8 +161,8 @@ class RealCluster(KubernetesCloud):
         if request.verb == "list":
             return self._listed(request)
         reply = send(self._server, request) if request.verb == "get" else self._written(request)
-        told = reply.json()
-        item = told if isinstance(told, dict) and "uid" in told.get("metadata", {}) else None
+        content = reply.json()
+        item = content if isinstance(content, dict) and "uid" in content.get("metadata", {}) else None
         if item is None or not reply.is_good:
             return answer_of(reply), []
         if request.verb == "get":
@@ -186,22 +187,22 @@ class RealCluster(KubernetesCloud):
         if limit and cap:
             request = replace(request, query={**request.query, "limit": str(min(limit, cap))})
         reply = send(self._server, request)
-        told = reply.json()
-        if not reply.is_good or told is None:
+        page = reply.json()
+        if not reply.is_good or page is None:
             return answer_of(reply), []
-        if told["metadata"].get("continue"):
-            self._pages.follows(told["metadata"]["continue"], token)
-        items: list[Object] = [item for item in told.get("items") or [] if "metadata" in item]
+        if page["metadata"].get("continue"):
+            self._pages.follows(page["metadata"]["continue"], token)
+        items: list[Object] = [item for item in page.get("items") or [] if "metadata" in item]
         hidden = [item for item in items if self._controllers.is_hidden(item)]
         for item in items:
             self._controllers.count_read(item)
         if not hidden:
             return answer_of(reply), items
         shown = [item for item in items if item not in hidden]
-        return replace(answer_of(reply), content=json.dumps({**told, "items": shown}).encode()), shown
+        return replace(answer_of(reply), content=json.dumps({**page, "items": shown}).encode()), shown
 
     def _written(self, request: KubeRequest) -> Reply:
-        """Have a write judged, carry it out, and let the controllers come after it."""
+        """Have a write checked, carry it out, and let the controllers come after it."""
         target, is_write = request.target, request.call.is_write
         before = self._store.get(target.kind, target.namespace, target.name) if target.name else None
         lost_races: list[Finding] = []

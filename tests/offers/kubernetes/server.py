@@ -45,8 +45,8 @@ class Reply:
 
     def refusal(self) -> ApiError:
         """The refusal it is."""
-        told = self.json() or {}
-        return ApiError(self.status, told.get("reason", ""), told.get("message", self.body.decode()))
+        status = self.json() or {}
+        return ApiError(self.status, status.get("reason", ""), status.get("message", self.body.decode()))
 
 
 class Server:
@@ -87,7 +87,7 @@ class Server:
                 for piece in answer.read_chunked():
                     pieces.put(piece)
             except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError):
-                pass  # closed under its hands
+                pass  # closed while it is read
             finally:
                 pieces.put(None)
 
@@ -103,8 +103,8 @@ class Server:
         headers: Mapping[str, str],
         **more: Any,
     ) -> Any:
-        told = {name.replace("_", "-"): value for name, value in headers.items() if value}
-        sent = {"Accept": JSON, **({"Content-Type": JSON} if content else {}), **told, **self._headers}
+        given = {name.replace("_", "-"): value for name, value in headers.items() if value}
+        sent = {"Accept": JSON, **({"Content-Type": JSON} if content else {}), **given, **self._headers}
         url = f"{self._url}{path}" + (f"?{urlencode(query)}" if query else "")
         return self._pool.request(method, url, body=content, headers=sent, **more)
 
@@ -135,7 +135,7 @@ def path_of(target: Target) -> str:
 
 
 class ServedKinds(Kinds):
-    """The kinds that a server has told of; one whose definition is taken away stays known, so that the server itself
+    """The kinds that a server has listed; one whose definition is taken away stays known, so that the server itself
     can say that it is gone."""
 
     def __init__(self, server: Server) -> None:
@@ -144,8 +144,8 @@ class ServedKinds(Kinds):
         versions = ["/api/v1", *(f"/apis/{one['groupVersion']}" for group in groups for one in group["versions"])]
         for definition in DEFINITIONS:
             self.define(definition)
-        told = [kind for path in versions for kind in _kinds(server.ask("GET", path).json() or {})]
-        self._custom["told"] = [kind for kind in told if self.find(kind.group, kind.version, kind.plural) is None]
+        listed = [kind for path in versions for kind in _kinds(server.ask("GET", path).json() or {})]
+        self._custom["listed"] = [kind for kind in listed if self.find(kind.group, kind.version, kind.plural) is None]
 
     def undefine(self, name: str) -> list[Kind]:
         del name

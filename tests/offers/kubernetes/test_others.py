@@ -32,7 +32,7 @@ def there(world: KubernetesWorld, plural: str, name: str) -> Json:
 
 
 @pytest.mark.rule("S21")
-def test_a_quota_that_is_used_up_is_told_as_one(world: KubernetesWorld) -> None:
+def test_a_quota_that_is_used_up_is_reported_as_one(world: KubernetesWorld) -> None:
     world.cloud.admission.limit("Service", 0)
     world.deploy("ls-a", service(workload=None, selector={"app": "x"}))
     world.cycle(2)
@@ -86,15 +86,15 @@ def test_a_load_balancer_without_address_is_still_being_made_and_can_be_taken_ba
     assert world.status("ls-a", "front") == "Active"
 
 
-def test_a_service_tells_where_it_is_reached(world: KubernetesWorld) -> None:
+def test_a_service_publishes_where_it_is_reached(world: KubernetesWorld) -> None:
     world.deploy("ls-a", workload(), service(targetPort="http", serviceType="LoadBalancer"))
     world.settle()
-    told = world.component("ls-a", "front")["outputFields"]
-    assert told["host"] == "front.default.svc"
-    assert told["port"] == 80
-    assert told["targetPort"] == "http"
-    assert told["clusterIP"]
-    assert told["loadBalancerIngress"]
+    fields = world.component("ls-a", "front")["outputFields"]
+    assert fields["host"] == "front.default.svc"
+    assert fields["port"] == 80
+    assert fields["targetPort"] == "http"
+    assert fields["clusterIP"]
+    assert fields["loadBalancerIngress"]
 
 
 def test_further_ports_of_a_service_are_left_alone(world: KubernetesWorld) -> None:
@@ -207,7 +207,7 @@ def test_rules_come_back_as_they_were_declared(rule: Json) -> None:
     assert from_rules(to_rules([declared], "from"), "from") == [rule]
 
 
-def test_what_kubernetes_bundles_is_told_one_by_one() -> None:
+def test_what_kubernetes_bundles_is_listed_one_by_one() -> None:
     ports = [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
     block = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
     odd = {"podSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["c", "b"]}]}}
@@ -332,8 +332,8 @@ def test_a_machine_says_when_a_change_waits_for_its_next_start(world: Kubernetes
     world.kube.merge("virtualmachines", "box", {"status": waiting}, sub="status")
     world.cycle()
     assert world.output("ls-a", "box", "restartRequired") is True
-    told = KubernetesVirtualMachineOffer().warnings(["cpu", "runStrategy"])
-    assert told == ["cpu: takes effect when the machine is started the next time", "may stop or start the machine"]
+    warnings = KubernetesVirtualMachineOffer().warnings(["cpu", "runStrategy"])
+    assert warnings == ["cpu: takes effect when the machine is started the next time", "may stop or start the machine"]
 
 
 @pytest.mark.rule("S13")
@@ -356,7 +356,7 @@ def test_the_status_of_a_machine(status: Json, expected: Condition) -> None:
 # --- gateways
 
 
-def test_a_gateway_tells_the_address_of_the_service_in_front_of_emissary(world: KubernetesWorld) -> None:
+def test_a_gateway_publishes_the_address_of_the_service_in_front_of_emissary(world: KubernetesWorld) -> None:
     world.kube.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "emissary"}})
     labels = {"app.kubernetes.io/component": "ambassador-service"}
     spec = {"type": "LoadBalancer", "ports": [{"port": 443}], "selector": {"app": "emissary"}}
@@ -364,11 +364,11 @@ def test_a_gateway_tells_the_address_of_the_service_in_front_of_emissary(world: 
     world.kube.create("services", front, "emissary")
     world.deploy("ls-a", gateway())
     world.settle()
-    told = world.component("ls-a", "gate")["outputFields"]
+    fields = world.component("ls-a", "gate")["outputFields"]
     made = world.kube.get("services", "in", "emissary")
     assert made is not None
-    assert told["address"] == made["status"]["loadBalancer"]["ingress"][0]["ip"]
-    assert (told["hostname"], told["ambassadorId"]) == ("a.example.com", ["default"])
+    assert fields["address"] == made["status"]["loadBalancer"]["ingress"][0]["ip"]
+    assert (fields["hostname"], fields["ambassadorId"]) == ("a.example.com", ["default"])
 
 
 @pytest.mark.rule("S13")

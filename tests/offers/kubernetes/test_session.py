@@ -277,7 +277,7 @@ def test_a_missing_definition_is_no_missing_object(cloud: Kubernetes, clusters: 
 
 
 @pytest.mark.rule("S16")
-def test_a_patch_whose_test_fails_changes_nothing_and_is_told_from_one_the_server_does_not_take(
+def test_a_patch_whose_test_fails_changes_nothing_and_differs_from_one_the_server_rejects(
     cloud: Kubernetes, person: KubernetesPerson
 ) -> None:
     person.create("services", service("front", labels={"a": "1"}))
@@ -294,7 +294,7 @@ def test_a_patch_whose_test_fails_changes_nothing_and_is_told_from_one_the_serve
 
 
 @pytest.mark.rule("S16")
-def test_a_deletion_takes_only_the_very_object_that_was_read(cloud: Kubernetes, person: KubernetesPerson) -> None:
+def test_a_deletion_deletes_only_the_very_object_that_was_read(cloud: Kubernetes, person: KubernetesPerson) -> None:
     made = person.create("services", service("front"))["metadata"]
     person.merge("services", "front", {"metadata": {"labels": {"a": "1"}}})
     with pytest.raises(Overtaken):

@@ -56,11 +56,11 @@ def test_an_admission_policy_is_not_fought_for_ever(world: KubernetesWorld, cloc
     world.cloud.admission.override("Deployment", replicas=1)
     world.deploy("ls-a", workload(replicas=3, image="web:1"))
     _pass_cycles(world, clock, 12)
-    told = world.component("ls-a", "web")
-    assert told["status"] == "Failed"
-    assert "replicas was set back 3 times by an admission policy of the cluster" in told["message"]
-    assert "ignoreDrift: [replicas]" in told["message"]
-    assert told["outputFields"]["drift"] == {"replicas": {"declared": 3, "actual": 1}}
+    shown = world.component("ls-a", "web")
+    assert shown["status"] == "Failed"
+    assert "replicas was set back 3 times by an admission policy of the cluster" in shown["message"]
+    assert "ignoreDrift: [replicas]" in shown["message"]
+    assert shown["outputFields"]["drift"] == {"replicas": {"declared": 3, "actual": 1}}
     assert _writes(world) == 3
     world.restart_agent()
     _pass_cycles(world, clock, 12)
@@ -85,9 +85,9 @@ def test_an_autoscaler_is_named_and_ignore_drift_ends_it(world: KubernetesWorld,
     for number in range(20):
         _scale(world, 5 + number % 2)
         _pass_cycles(world, clock, 1, wakes=1)
-    told = world.component("ls-a", "web")
-    assert told["status"] == "Failed"
-    assert "replicas was set back 3 times by an autoscaler (kube-controller-manager)" in told["message"]
+    shown = world.component("ls-a", "web")
+    assert shown["status"] == "Failed"
+    assert "replicas was set back 3 times by an autoscaler (kube-controller-manager)" in shown["message"]
     assert _writes(world) == 3
     world.deploy("ls-a", {**workload(replicas=2), "ignoreDrift": ["replicas"]})
     _pass_cycles(world, clock, 2)
@@ -105,9 +105,9 @@ def test_a_policy_that_holds_up_a_handshake_fails_it_and_the_tag_stays(
     world.cloud.admission.override("Deployment", replicas=1)
     world.kube.hand_back("deployments", "web")
     _pass_cycles(world, clock, 20)
-    told = world.component("ls-a", "web")
-    assert told["status"] == "Failed"
-    assert "replicas was set back 3 times" in told["message"]
+    shown = world.component("ls-a", "web")
+    assert shown["status"] == "Failed"
+    assert "replicas was set back 3 times" in shown["message"]
     assert _writes(world) == 3
     assert deployment(world)["metadata"]["annotations"]["fractal.cloud/reconcile"] == "reconcile"
     world.cloud.admission.reset()

@@ -74,7 +74,7 @@ def test_breaking_the_glass_is_seen_long_before_the_next_cycle(sleepy: Kubernete
     sleepy.assert_safe()
 
 
-def test_a_watch_survives_refusals_and_ends_when_it_is_told_to(
+def test_a_watch_survives_refusals_and_ends_when_it_is_stopped(
     session: KubernetesSession, person: KubernetesPerson, clusters: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fractal_cloud.offers.kubernetes.watching.INITIAL_BACKOFF", 0.05)
@@ -98,7 +98,7 @@ def test_a_watch_survives_refusals_and_ends_when_it_is_told_to(
     wait_for(lambda: not watchers())
 
 
-def test_a_watch_that_is_told_to_end_while_it_opens_a_stream_ends(
+def test_a_watch_that_is_stopped_while_it_opens_a_stream_ends(
     session: KubernetesSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, may_go_on = threading.Event(), threading.Event()

@@ -176,7 +176,7 @@ FULL = {"replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}
 @pytest.mark.parametrize(
     ("item", "expected", "reason"),
     [
-        (_item(1, 0), Condition.CREATING, "nobody has looked at it yet"),
+        (_item(1, 0), Condition.CREATING, "no controller has observed it yet"),
         (_item(1, 1, replicas=2, updatedReplicas=2), Condition.CREATING, "no pod is available yet"),
         (_item(1, 1, **FULL, conditions=[AVAILABLE, DONE]), Condition.SETTLED, "all is there"),
         (_item(2, 1, **FULL, conditions=[AVAILABLE, DONE]), Condition.CHANGING, "a change was not seen yet"),

@@ -1,4 +1,4 @@
-"""A person's hands on every OCI type, and the cases of the contract: plain requests, no line of the offers.
+"""What a person does to every OCI type, and the cases of the contract: plain requests, no line of the offers.
 
 OCI takes no spaces and no keys that differ in case only; tags of others are written so that they are allowed.
 """
@@ -86,7 +86,7 @@ class Case:
 
     path: str
     name: str = "displayName"
-    takes_time: bool = True
+    is_slow: bool = True
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
 
 
@@ -129,12 +129,12 @@ CASES: dict[type[Component], Case] = {
     ),
     OciSubnet: Case(f"{CORE}/subnets", hazards={"a machine": ("Deleting", _machine_in_subnet)}),
     OciInstance: Case(f"{CORE}/instances"),
-    OciBucket: Case(BUCKETS, name="name", takes_time=False, hazards={"an object": ("Failed", _object_in_bucket)}),
+    OciBucket: Case(BUCKETS, name="name", is_slow=False, hazards={"an object": ("Failed", _object_in_bucket)}),
 }
 
 
 def example_of(kind: type[Component], person: OciPerson) -> OfferExample:
-    """The example of one type, with a person's hands on it."""
+    """The example of one type, with the actions of a person on it."""
     example, case = EXAMPLES[kind], CASES[kind]
 
     def hazard(title: str, status: str, arrange: Arrange) -> Hazard:
@@ -145,6 +145,6 @@ def example_of(kind: type[Component], person: OciPerson) -> OfferExample:
         changes=example.changes,
         immutable_changes=example.immutable_changes,
         operator=OciActions(person, example, case.path, case.name),
-        takes_time=case.takes_time,
+        takes_time=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

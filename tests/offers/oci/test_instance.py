@@ -70,7 +70,7 @@ def test_metadata_is_written_with_the_keys_that_cannot_change(world: OciWorld) -
 
 
 @pytest.mark.rule("S13")
-def test_a_change_that_takes_its_time_is_mutating_and_then_active(world: OciWorld) -> None:
+def test_a_slow_change_is_mutating_and_then_active(world: OciWorld) -> None:
     settled(world)
     knob = world.cloud.knobs.slow_modification(reads=6, kind="instance")
     world.deploy("ls-a", vcn(), subnet(), instance(state="stopped"))

@@ -42,7 +42,7 @@ def test_a_read_that_finds_nothing_is_believed_only_beside_a_list(
 
 
 @pytest.mark.rule("S0", "S4")
-def test_a_vanished_vcn_is_not_made_again_while_it_cannot_be_told_from_a_hidden_one(world: OciWorld) -> None:
+def test_a_vanished_vcn_is_not_made_again_while_it_may_only_be_hidden(world: OciWorld) -> None:
     world.deploy("ls-a", vcn(), bucket())
     world.settle()
     world.cloud.knobs.fail(operation="list*", actor="agent", **HIDDEN)
@@ -55,7 +55,7 @@ def test_a_vanished_vcn_is_not_made_again_while_it_cannot_be_told_from_a_hidden_
 
 
 @pytest.mark.rule("S21", "O10")
-def test_a_deletion_that_is_not_allowed_is_told_and_not_taken_for_done(world: OciWorld) -> None:
+def test_a_deletion_that_is_not_allowed_is_reported_and_not_taken_for_done(world: OciWorld) -> None:
     world.deploy("ls-a", vcn("net"), bucket())
     world.settle()
     world.cloud.knobs.fail(operation="delete*", actor="agent", **HIDDEN)

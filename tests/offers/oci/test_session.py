@@ -67,7 +67,7 @@ def test_the_config_file_of_the_home_is_found(nobody: Path) -> None:
     assert (caller.tenancy, caller.region, caller.key()[0]) == (TENANCY, REGION, key_id("agent"))
 
 
-def test_a_profile_takes_from_the_default_and_the_environment_comes_before_both(
+def test_a_profile_inherits_from_the_default_and_the_environment_comes_before_both(
     nobody: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = profile("DEFAULT", settings(nobody)) + profile("prod", {"region": "uk-london-1", "user": "ocid1.user.x"})
@@ -109,23 +109,23 @@ def test_what_is_missing_is_named(nobody: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_session_token_is_read_again_before_it_ends(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = nobody / "token"
-    own = settings(nobody, security_token_file=str(told))
+    token_file = nobody / "token"
+    own = settings(nobody, security_token_file=str(token_file))
     del own["user"]
     (nobody / "config").write_text(profile("DEFAULT", own))
     monkeypatch.setenv("OCI_CLI_CONFIG_FILE", str(nobody / "config"))
     first = token(exp=time.time() + 3600)
-    told.write_text(first)
+    token_file.write_text(first)
     caller = credentials.find()
     assert caller.key()[0] == f"ST${first}"
     over = credentials.find()
-    told.write_text(token(exp=time.time() - 1))
+    token_file.write_text(token(exp=time.time() - 1))
     monkeypatch.setattr(credentials, "RENEWED_BEFORE", 7200.0)
     with pytest.raises(Denied, match="oci session refresh"):
         over.key()
     monkeypatch.setattr(credentials, "RENEWED_BEFORE", 120.0)
     second = token(exp=time.time() + 7200)
-    told.write_text(second)
+    token_file.write_text(second)
     assert over.key()[0] == f"ST${second}"
 
 
@@ -187,13 +187,13 @@ class Metadata:
 
 @pytest.fixture
 def metadata(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Metadata]:
-    told = Metadata()
-    server = HttpServer("127.0.0.1", 0, told)
+    served = Metadata()
+    server = HttpServer("127.0.0.1", 0, served)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     monkeypatch.setenv("OCI_CLI_AUTH", "instance_principal")
     monkeypatch.setenv("OCI_METADATA_BASE_URL", f"http://127.0.0.1:{server.port}/opc/v2")
     monkeypatch.setenv("OCI_CLI_FEDERATION_ENDPOINT", f"http://127.0.0.1:{server.port}/v1/x509")
-    yield told
+    yield served
     server.stop()
 
 
@@ -216,7 +216,7 @@ def test_a_machine_trades_its_certificate_for_a_token_and_comes_again(
     assert len(metadata.asked) == 2
 
 
-def test_a_machine_that_is_none_of_ocis_is_told(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_none_of_ocis_is_reported(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCI_CLI_AUTH", "instance_principal")
     monkeypatch.setenv("OCI_METADATA_BASE_URL", "http://127.0.0.1:9/opc/v2")
     with pytest.raises(Denied, match="instance principals need a machine of OCI"):

@@ -58,7 +58,7 @@ def test_no_write_goes_out_without_an_etag(cloud: Oci, person: OciPerson) -> Non
     person.create(BUCKETS, name="objects", freeformTags=MANAGED)
     offer = OciBucketOffer()
     [listed] = all_sightings(offer.sightings(cloud, Query()))
-    assert listed.revision is None, "a list tells no etag that could be relied on"
+    assert listed.revision is None, "a list shows no etag that could be relied on"
     with cloud.calling_as(CONTEXT), pytest.raises(Unreadable, match="without an etag"):
         offer.delete(cloud, listed)
     with cloud.calling_as(CONTEXT), pytest.raises(Unreadable, match="without an etag"):

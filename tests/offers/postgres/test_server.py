@@ -149,7 +149,7 @@ def test_a_connection_string_can_be_pinned_to_the_one_component_it_is_meant_for(
     assert "hush" not in refused.value.message
 
 
-def test_networks_are_told_apart_by_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_are_distinguished_by_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PostgresSession().realms() == {"": "default"}
     monkeypatch.setenv("FRACTAL_POSTGRES_NETWORK", "berlin")
     assert PostgresSession().realms() == {"": "berlin"}

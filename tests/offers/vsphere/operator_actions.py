@@ -1,4 +1,4 @@
-"""A person's hands on machines, and what blocks a deletion."""
+"""What a person does to machines, and what blocks a deletion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MachineActions:
 
     def find(self, name: str) -> list[Found]:
         return [
-            Found(one.config.instanceUuid, _told(self._person.tags(one)), one.config.instanceUuid)
+            Found(one.config.instanceUuid, _by_key(self._person.tags(one)), one.config.instanceUuid)
             for one in self._person.named(name)
             if one.config is not None  # else it is being made, and not to be had yet
         ]
@@ -58,7 +58,7 @@ class MachineActions:
         self._person.delete(self._person.machine(found.handle))
 
 
-def _told(tags: list[tuple[str, str, str]]) -> dict[str, str]:
+def _by_key(tags: list[tuple[str, str, str]]) -> dict[str, str]:
     pairs = [
         name.partition(":")[::2] if category == CATEGORY else (category, name.removeprefix(EMPTY))
         for category, name, _ in tags
@@ -96,7 +96,7 @@ def _a_snapshot(person: VspherePerson, found: Found) -> Obstacle:
 
 
 def example_of(person: VspherePerson) -> OfferExample:
-    """The example, with a person's hands on it."""
+    """The example, with the actions of a person on it."""
     example = EXAMPLES[VsphereVm]
     return OfferExample(
         components=example.components,

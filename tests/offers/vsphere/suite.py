@@ -28,7 +28,7 @@ def stage(sandbox: Sandbox, folder: Path, kind: type[Component], version: str = 
 
 SUITE = Suite(
     provider="vsphere",
-    cases={VsphereVm: Case(only_up=True, immutable=True, takes_time=True, hazardous=True)},
+    cases={VsphereVm: Case(only_up=True, immutable=True, is_slow=True, hazardous=True)},
     stage=stage,
     effects={"VsphereVm": 20},
     always=("VsphereVm",),

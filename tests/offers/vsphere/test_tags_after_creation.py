@@ -46,17 +46,17 @@ def _die(world: VsphereWorld, name: str, at: int, fault: Fault = Fault.KILLED_AF
     world.restart_agent()
 
 
-def _hands(world: VsphereWorld) -> MachineActions:
+def _operator(world: VsphereWorld) -> MachineActions:
     return MachineActions(world.vsphere)
 
 
 def _found(world: VsphereWorld, name: str) -> Found:
-    [found] = _hands(world).find(name)
+    [found] = _operator(world).find(name)
     return found
 
 
 def _is_left_alone(world: VsphereWorld, name: str, since: int) -> dict[str, Any]:
-    """The agent stays away from it, from its first look on, and comes to rest; what the component shows."""
+    """The agent stays away from it, from its first observation on, and comes to rest; what the component shows."""
     world.survive()
     world.assert_silent()
     shown = world.component(LIVE_SYSTEM, name)
@@ -108,7 +108,7 @@ def test_wherever_a_creation_breaks_off_it_is_finished_or_let_go_and_never_made_
         if is_let_go:
             assert shown["message"].startswith(words.tagging_lost()), shown
             assert shown["override"]["reason"] == words.tagging_lost()
-            _hands(warm).tag(found, HANDSHAKE)
+            _operator(warm).tag(found, HANDSHAKE)
             warm.survive()
             assert warm.status(LIVE_SYSTEM, name) == "Active"
             assert dict(_found(warm, name).tags) == OURS
@@ -119,8 +119,8 @@ def test_wherever_a_creation_breaks_off_it_is_finished_or_let_go_and_never_made_
 def test_tags_that_a_person_took_off_while_no_agent_lived_are_not_put_on_again(warm: VsphereWorld) -> None:
     _die(warm, "box", ATTACH)
     found = _found(warm, "box")
-    assert dict(found.tags) == OURS, "they had been put on, and nobody was told"
-    _hands(warm).untag(found, *OURS)
+    assert dict(found.tags) == OURS, "they had been put on, and nobody knew"
+    _operator(warm).untag(found, *OURS)
     shown = _is_left_alone(warm, "box", len(warm.writes()))
     assert "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back" in shown["message"]
     assert "fractal glass" in shown["message"]
@@ -172,7 +172,7 @@ def test_whoever_tagged_it_first_has_said_whose_it_is(warm: VsphereWorld) -> Non
     }
     for name, (tags, status) in cases.items():
         _die(warm, name, CREATE)
-        _hands(warm).tag(_found(warm, name), tags)
+        _operator(warm).tag(_found(warm, name), tags)
         before = len(warm.writes())
         warm.survive()
         assert warm.status(LIVE_SYSTEM, name) == status, name
@@ -198,7 +198,7 @@ def test_tagging_that_was_refused_is_tried_again_because_no_tag_was_put_on(warm:
 
 
 @pytest.mark.rule("S17", "S0", "S7")
-def test_tagging_that_could_not_be_looked_at_afterwards_is_not_taken_for_refused(warm: VsphereWorld) -> None:
+def test_tagging_that_could_not_be_read_afterwards_is_not_taken_for_refused(warm: VsphereWorld) -> None:
     knobs = warm.cloud.knobs
 
     def spoil(_: RecordedCall) -> None:
@@ -211,14 +211,14 @@ def test_tagging_that_could_not_be_looked_at_afterwards_is_not_taken_for_refused
     knobs.reset()
     found = _found(warm, "box")
     assert dict(found.tags) == OURS
-    _hands(warm).untag(found, *OURS)
+    _operator(warm).untag(found, *OURS)
     _is_left_alone(warm, "box", len(warm.writes()))
 
 
 @pytest.mark.rule("S17", "S16")
 def test_a_person_who_tags_it_between_the_intent_and_the_call_wins(warm: VsphereWorld) -> None:
     _die(warm, "box", CREATE)
-    warm.before_next_write(lambda: _hands(warm).tag(_found(warm, "box"), {"managed-by": "terraform"}))
+    warm.before_next_write(lambda: _operator(warm).tag(_found(warm, "box"), {"managed-by": "terraform"}))
     _is_left_alone(warm, "box", len(warm.writes()))
     assert dict(_found(warm, "box").tags) == {"managed-by": "terraform"}
 
@@ -247,7 +247,7 @@ def test_a_machine_that_vcenter_is_still_making_is_waited_for(warm: VsphereWorld
         shown = warm.component(LIVE_SYSTEM, "box")
         assert shown["status"] == "Instantiating", shown
         [machine] = warm.vsphere.named("box")
-        assert machine.config is None, "it is there, and does not tell its UUID"
+        assert machine.config is None, "it is there, and does not report its UUID"
     warm.survive()
     assert warm.status(LIVE_SYSTEM, "box") == "Active"
     assert dict(_found(warm, "box").tags) == OURS

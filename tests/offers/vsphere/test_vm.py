@@ -69,7 +69,9 @@ def test_a_machine_of_the_same_name_in_another_folder_is_another_one(world: Vsph
 
 
 @pytest.mark.rule("T2", "S17")
-def test_tags_travel_in_the_create_call_where_the_vcenter_takes_them(session_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_tags_travel_in_the_create_call_where_the_vcenter_accepts_them(
+    session_sandbox: Sandbox, tmp_path: Path
+) -> None:
     if why_not():
         pytest.skip(why_not())
     with vsphere_world(session_sandbox, tmp_path, WITH_TAGS) as world:

@@ -151,7 +151,7 @@ def test_a_disk_is_in_use_by_one_server_and_is_kept_by_it(person: ArubaPerson) -
     assert (person.get(boot) or {})["status"]["state"] == "NotUsed"
 
 
-def test_a_deleted_server_takes_its_boot_volume_along_unless_it_is_told_not_to(person: ArubaPerson) -> None:
+def test_a_deleted_server_deletes_its_boot_volume_unless_the_call_says_otherwise(person: ArubaPerson) -> None:
     boot = bootable(person)
     person.call("DELETE", server(person, boot))
     assert person.get(boot) is None

@@ -122,7 +122,7 @@ def test_a_list_by_tag_leaves_the_tags_out(person: AzurePerson) -> None:
     assert person.call("POST", "/providers/Microsoft.ResourceGraph/resources", question)["totalRecords"] == 1
 
 
-def test_work_takes_time_and_refuses_other_work_meanwhile(person: AzurePerson, session_sandbox: Sandbox) -> None:
+def test_slow_work_refuses_other_work_meanwhile(person: AzurePerson, session_sandbox: Sandbox) -> None:
     session_sandbox.azure.knobs.slow_creation(reads=2)
     path = person.path(NETWORKS, "net")
     assert person.call("PUT", path, network())["properties"]["provisioningState"] == "Succeeded"

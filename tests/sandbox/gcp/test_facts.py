@@ -71,7 +71,7 @@ def test_at_most_64_labels_fit(person: GcpPerson) -> None:
     assert refusal(lambda: make_machine(person, name="b", labels={f"l{n}": "" for n in range(65)})) == (400, "invalid")
 
 
-def test_single_labels_of_a_bucket_are_merged_and_null_takes_one_off(person: GcpPerson) -> None:
+def test_single_labels_of_a_bucket_are_merged_and_null_removes_one(person: GcpPerson) -> None:
     person.call("POST", "/storage/v1/b", {"name": "photos", "labels": {"a": "1", "b": "2"}}, project=PROJECT)
     person.call("PATCH", person.bucket("photos"), {"labels": {"a": None, "c": "3"}})
     bucket = person.get(person.bucket("photos"))
@@ -102,7 +102,7 @@ def test_a_service_refuses_an_old_etag_and_reserved_labels(person: GcpPerson) ->
     )
 
 
-def test_a_cluster_takes_one_change_with_its_etag_and_labels_with_their_fingerprint(person: GcpPerson) -> None:
+def test_a_cluster_accepts_one_change_with_its_etag_and_labels_with_their_fingerprint(person: GcpPerson) -> None:
     person.call("POST", person.cluster("").rstrip("/"), {"cluster": {"name": "kube"}})
     read = person.get(person.cluster("kube"))
     assert read is not None
@@ -119,7 +119,7 @@ def test_a_cluster_takes_one_change_with_its_etag_and_labels_with_their_fingerpr
     assert refusal(lambda: person.call("PUT", person.cluster("kube"), two)) == (400, "INVALID_ARGUMENT")
 
 
-def test_a_database_takes_settings_only_with_their_version(person: GcpPerson) -> None:
+def test_a_database_accepts_settings_only_with_their_version(person: GcpPerson) -> None:
     body = {"name": "orders", "region": REGION, "databaseVersion": "POSTGRES_16", "settings": {"tier": "db-f1-micro"}}
     person.call("POST", person.database("").rstrip("/"), body)
     change = {"settings": {"tier": "db-g1-small", "settingsVersion": "1"}}
@@ -186,7 +186,7 @@ def test_a_caller_nobody_knows_is_turned_away(session_sandbox: Sandbox) -> None:
     connection.close()
 
 
-def test_both_versions_of_cloud_run_show_one_state_to_a_client_that_takes_the_sandbox_for_its_proxy(
+def test_both_versions_of_cloud_run_show_one_state_to_a_client_with_the_sandbox_as_its_proxy(
     person: GcpPerson, session_sandbox: Sandbox
 ) -> None:
     template = {"containers": [{"image": "shop:1"}]}

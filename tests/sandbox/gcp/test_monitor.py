@@ -17,7 +17,7 @@ OURS = {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a"}
 
 
 class Agent:
-    """An agent that does whatever it is told to."""
+    """An agent that carries out any call a test asks for."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._url = f"{sandbox.url}{PATH}"

@@ -57,7 +57,7 @@ def test_a_write_of_labels_replaces_them_all_and_touches_nothing_else(person: He
 @pytest.mark.parametrize(
     "labels", [{"a b": "c"}, {"a": "b c"}, {"a": "b/c"}, {"-a": "b"}, {"a": "x" * 64}, {"/a": "b"}]
 )
-def test_labels_that_hetzner_does_not_take_are_refused(person: HetznerPerson, labels: dict[str, str]) -> None:
+def test_labels_that_hetzner_does_not_accept_are_refused(person: HetznerPerson, labels: dict[str, str]) -> None:
     assert refused(person, "POST", "/firewalls", {"name": "wall", "labels": labels}) == "invalid_input"
 
 
@@ -129,7 +129,7 @@ def test_what_an_action_is_running_on_is_locked(session_sandbox: Sandbox, person
     assert person.get("servers", web["id"])["status"] == "running"
 
 
-def test_callers_are_told_apart_and_others_refused(session_sandbox: Sandbox, person: HetznerPerson) -> None:
+def test_callers_are_distinguished_and_others_refused(session_sandbox: Sandbox, person: HetznerPerson) -> None:
     stranger = Client("stranger", api_endpoint=person.env["HCLOUD_ENDPOINT"])
     with pytest.raises(APIException, match="unable to authenticate"):
         stranger.servers.get_all()

@@ -1,4 +1,4 @@
-"""The official Python client cannot tell: what the provider asks of it works against the sandbox."""
+"""The official Python client sees no difference: what the provider asks of it works against the sandbox."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_typed_calls_work_and_are_the_agents(client: Any, cluster: KubernetesClo
     assert cluster.monitor.violations == []
 
 
-def test_custom_objects_take_a_json_patch_when_told(client: Any) -> None:
+def test_custom_objects_accept_a_json_patch_by_its_content_type(client: Any) -> None:
     custom = kubernetes.client.CustomObjectsApi(client)
     where = ("getambassador.io", "v3alpha1", "default", "mappings")
     custom.create_namespaced_custom_object(*where, mapping("front"))

@@ -193,7 +193,7 @@ def test_a_newer_server_refuses_unknown_fields_when_asked_to(person: Api, name: 
     assert 'strict decoding error: unknown field "spec.replica"' in refused.json["message"]
 
 
-def test_what_is_new_has_a_status_before_anybody_looked_at_it(api: Api, name: str) -> None:
+def test_what_is_new_has_a_status_before_any_controller_observed_it(api: Api, name: str) -> None:
     made = {path: api.make(path, {**content, "metadata": {"name": name}}) for path, content in NEW.items()}
     for path in made:
         api.delete(f"{path}/{name}")

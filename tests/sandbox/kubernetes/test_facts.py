@@ -119,7 +119,7 @@ def test_a_label_value_that_is_none_is_invalid(api: Api, web: str, value: str) -
     assert api.patch(web, {"metadata": {"labels": {"some": value}}}).outcome == (422, "Invalid")
 
 
-def test_an_annotation_takes_any_text(api: Api, web: str) -> None:
+def test_an_annotation_accepts_any_text(api: Api, web: str) -> None:
     text = "Personal/5b6f/group name/ä\n" + "x" * 1000
     assert api.patch(web, {"metadata": {"annotations": {"some": text}}}).json["metadata"]["annotations"]["some"] == text
 

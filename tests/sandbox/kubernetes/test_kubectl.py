@@ -1,4 +1,4 @@
-"""The real kubectl cannot tell: every gesture a person makes against a cluster of the sandbox."""
+"""The real kubectl sees no difference: every gesture a person makes against a cluster of the sandbox."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_it_gets_what_is_there(kubectl: Run, web: None) -> None:
 
 
 @pytest.mark.rule("G1")
-def test_it_takes_labels_off_and_puts_them_on(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
+def test_it_removes_labels_and_adds_them(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
     key = "app.kubernetes.io/managed-by"
     assert kubectl("label", "deployment", "web", f"{key}-").stdout.endswith("labeled\n")  # older ones say no «un»
     assert key not in cluster.objects("deployments")[0]["metadata"]["labels"]
@@ -99,7 +99,7 @@ def test_it_applies_and_changes_and_keeps_a_label_of_somebody_else(kubectl: Run,
         assert kubectl("diff", "-f", "-", stdin=yaml.safe_dump(wanted)).stdout == ""
 
 
-def test_it_is_told_of_a_misspelt_field(kubectl: Run) -> None:
+def test_it_shows_a_misspelt_field(kubectl: Run) -> None:
     wanted = deployment("web")
     wanted["spec"]["replica"] = 3
     if is_new(kubectl):
@@ -205,6 +205,6 @@ def test_it_watches(sandbox: Sandbox, kubectl: Run, tmp_path: Path) -> None:
         watching.terminate()
 
 
-def test_people_are_told_apart_from_the_agent(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
+def test_people_are_distinguished_from_the_agent(kubectl: Run, web: None, cluster: KubernetesCloud) -> None:
     assert {call.actor for call in cluster.calls} == {"person"}
     assert kubectl("--context", "sandbox-2", "get", "deployments").stderr.startswith("No resources found")

@@ -15,7 +15,7 @@ METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
 @pytest.fixture
 def five(api: Api, name: str) -> Iterator[str]:
-    """Five objects with the label `set`; the value of their label `number` tells them apart."""
+    """Five objects with the label `set`; the value of their label `number` distinguishes them."""
     for number in range(5):
         labels = {"set": name, "number": str(number), **({"odd": ""} if number % 2 else {})}
         api.make(CONFIG_MAPS, {"metadata": {"name": f"{name}-{number}", "labels": labels}})
@@ -61,7 +61,7 @@ def test_a_field_selector_picks_by_name_and_namespace(api: Api, five: str) -> No
 
 def test_pages_show_one_moment(api: Api, five: str) -> None:
     first = api.get(CONFIG_MAPS, limit=2, labelSelector=f"set={five}").json
-    assert "remainingItemCount" not in first["metadata"], "it is not told with a selector"
+    assert "remainingItemCount" not in first["metadata"], "it is not returned with a selector"
     api.patch(f"{CONFIG_MAPS}/{five}-3", {"data": {"some": "thing"}})
     names = [item["metadata"]["name"] for item in first["items"]]
     token = first["metadata"]["continue"]

@@ -27,7 +27,7 @@ def condition(item: dict, kind: str) -> str:  # type: ignore[type-arg]
 
 
 def test_a_deployment_becomes_available(person: Api, name: str) -> None:
-    assert person.make(DEPLOYMENTS, deployment(name))["status"] == {}, "nobody has looked at it yet"
+    assert person.make(DEPLOYMENTS, deployment(name))["status"] == {}, "no controller has observed it yet"
     path = f"{DEPLOYMENTS}/{name}"
     seen = person.get(path).json
     assert condition(seen, "Available") == "True"
@@ -149,7 +149,7 @@ def test_a_cluster_without_a_definition_does_not_serve_its_kind(person: Api, nam
     assert "virtualmachines.kubevirt.io" not in names
 
 
-def test_a_reset_keeps_what_tells_clusters_apart(person: Api, sandbox: Sandbox) -> None:
+def test_a_reset_keeps_what_distinguishes_clusters(person: Api, sandbox: Sandbox) -> None:
     path = "/api/v1/namespaces/kube-system"
     first = person.get(path).uid
     sandbox.reset()

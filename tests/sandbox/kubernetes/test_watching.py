@@ -1,4 +1,4 @@
-"""Watches tell what happens as it happens, to whom it fits, and end when they should."""
+"""Watches report what happens as it happens, to whom it fits, and end when they should."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Watch:
         line = self._answer.readline()
         return (read["type"], read["object"]) if line and (read := json.loads(line)) else None
 
-    def take(self, count: int) -> list[tuple[str, str]]:
+    def read_events(self, count: int) -> list[tuple[str, str]]:
         """The next events: type and name."""
         found = []
         for _ in range(count):
@@ -72,15 +72,15 @@ def test_a_watch_begins_with_what_is_there_and_goes_on_with_what_happens(person:
     person.make(CONFIG_MAPS, config("b"))
     person.patch(f"{CONFIG_MAPS}/a", {"data": {"some": "thing"}})
     person.delete(f"{CONFIG_MAPS}/b")
-    assert watch.take(4) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    assert watch.read_events(4) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
-def test_a_watch_from_a_version_tells_what_came_after_it(person: Api, watches: Any) -> None:
+def test_a_watch_from_a_version_reports_what_came_after_it(person: Api, watches: Any) -> None:
     person.make(CONFIG_MAPS, config("a"))
     version = person.get(CONFIG_MAPS).json["metadata"]["resourceVersion"]
     person.make(CONFIG_MAPS, config("b"))
     watch = watches(CONFIG_MAPS, resourceVersion=version, timeoutSeconds="1")
-    assert watch.take(1) == [("ADDED", "b")]
+    assert watch.read_events(1) == [("ADDED", "b")]
     assert watch.next() is None, "it ends when its time is over"
 
 
@@ -90,7 +90,7 @@ def test_what_no_longer_fits_the_selector_is_deleted_to_the_watch(person: Api, w
     watch = watches(CONFIG_MAPS, labelSelector="team=blue")
     person.patch(f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"team": None}}})
     person.patch(f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"team": "blue"}}})
-    assert watch.take(3) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+    assert watch.read_events(3) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
 
 
 def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api, watches: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_version_from_before_everything_is_gone(sandbox: Sandbox, person: Api,
     assert (kind, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
 
 
-def test_what_only_time_brings_about_is_told_too(person: Api, watches: Any, cluster: KubernetesCloud) -> None:
+def test_what_only_time_brings_about_is_reported_too(person: Api, watches: Any, cluster: KubernetesCloud) -> None:
     cluster.knobs.slow_creation(seconds=0.3)
     watch = watches(MACHINES)
     person.make(MACHINES, machine("box"))

@@ -29,9 +29,9 @@ def oci(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[OciPerson]:
 def refusal(oci: OciPerson, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
     with pytest.raises(HTTPError) as caught:
         oci.send(method, path, body, None, **headers)
-    told = json.loads(caught.value.read())
+    error = json.loads(caught.value.read())
     caught.value.close()
-    return caught.value.code, told["code"]
+    return caught.value.code, error["code"]
 
 
 def test_every_change_has_an_etag_of_its_own_and_an_old_one_is_refused(oci: OciPerson) -> None:
@@ -99,7 +99,7 @@ def test_versioning_never_goes_back_to_disabled(oci: OciPerson) -> None:
     assert refusal(oci, "POST", f"{BUCKETS}/objects", {"versioning": "Disabled"})[0] == 400
 
 
-def test_a_machine_takes_its_boot_volume_along_unless_told_otherwise(oci: OciPerson) -> None:
+def test_a_deleted_machine_deletes_its_boot_volume_unless_the_call_says_otherwise(oci: OciPerson) -> None:
     net = oci.create("vcns", cidrBlocks=["10.0.0.0/16"])["id"]
     part = oci.create("subnets", vcnId=net, cidrBlock="10.0.1.0/24")["id"]
 

@@ -1,4 +1,4 @@
-"""What the sandbox's vCenter mends of the simulator, and that its judge sees what the agent does."""
+"""What the sandbox's vCenter repairs of the simulator, and that its monitor sees what the agent does."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_what_somebody_else_made_is_not_tagged_as_a_creation(
     assert [one.rule for one in session_sandbox.vsphere.monitor.violations] == ["T3"]
 
 
-def test_a_machine_that_is_being_made_shows_its_name_alone_and_takes_no_task(
+def test_a_machine_that_is_being_made_shows_its_name_alone_and_accepts_no_task(
     person: VspherePerson, session_sandbox: Sandbox
 ) -> None:
     session_sandbox.vsphere.knobs.slow_creation(seconds=600)
