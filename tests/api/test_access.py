@@ -331,8 +331,8 @@ PAGES: Final = (
     Row("GET", "/ui/livesystems/{id}/force-push", READS),
     Row("POST", "/ui/livesystems/{id}/force-push", WRITES),
     Row("GET", "/ui/livesystems/{id}/components/{componentId}", READS),
-    Row("GET", "/ui/livesystems/{id}/components/{componentId}/{deed}", READS),
-    Row("POST", "/ui/livesystems/{id}/components/{componentId}/{deed}", WRITES),
+    Row("GET", "/ui/livesystems/{id}/components/{componentId}/{action}", READS),
+    Row("POST", "/ui/livesystems/{id}/components/{componentId}/{action}", WRITES),
     Row("GET", "/ui/static/{name}", ANYBODY),
     Row("GET", "/ui/{path:path}", READS),
 )
@@ -405,7 +405,7 @@ def test_each_kind_of_token_reaches_its_own_routes_and_no_other(stage: Stage, ki
 
 
 def _passes(kind: str, method: str, path: str) -> bool:
-    """Whether somebody is told at all that a method is not there: only where another one might be theirs."""
+    """Whether a refusal says at all that a method is not there: only where another one might be theirs."""
     if path in ("/healthz", "/readyz"):
         return True
     if path.startswith("/agent/"):
@@ -455,7 +455,7 @@ class Visitor:
         path = row.path
         if row.method == "POST" and "{id}" in path:
             path = path.replace("{id}", stage.overridden())
-        path = path.replace("{name}", "style.css").replace("{path:path}", "nowhere").replace("{deed}", "force-push")
+        path = path.replace("{name}", "style.css").replace("{path:path}", "nowhere").replace("{action}", "force-push")
         path = filled(path)
         if row.method == "GET":
             return self.client.get(path)

@@ -16,7 +16,7 @@ from fractal_cloud.control.api.batching import Batcher, RunIndividually
 
 @dataclass
 class Worker:
-    """Answers a word with itself; the first time it is asked, it waits until told to go on."""
+    """Answers a word with itself; the first time it is asked, it waits until it may go on."""
 
     done: list[list[str]] = field(default_factory=list)
     begun: threading.Event = field(default_factory=threading.Event)
@@ -35,19 +35,19 @@ class Worker:
         return [ValueError(word) if word.startswith("refuse") else word for word in words]
 
 
-def _doing(worker: Worker) -> Batcher[str, str]:
+def _batcher(worker: Worker) -> Batcher[str, str]:
     return Batcher(worker, lambda word: {word.partition(":")[2] or word})
 
 
 def _run(worker: Worker, play: Callable[[Batcher[str, str]], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(play(_doing(worker)), 30))
+    asyncio.run(asyncio.wait_for(play(_batcher(worker)), 30))
 
 
-async def _behind(worker: Worker, doing: Batcher[str, str], *words: str) -> list[str | BaseException]:
+async def _behind(worker: Worker, batcher: Batcher[str, str], *words: str) -> list[str | BaseException]:
     """Let a first word be under way, have others come, and let it end; what became of all."""
-    first = asyncio.create_task(doing.do("first"))
+    first = asyncio.create_task(batcher.run("first"))
     await asyncio.to_thread(worker.begun.wait, 10)
-    others = [asyncio.create_task(doing.do(word)) for word in words]
+    others = [asyncio.create_task(batcher.run(word)) for word in words]
     await asyncio.sleep(0)
     worker.may_go_on.set()
     return await asyncio.gather(first, *others, return_exceptions=True)
@@ -58,11 +58,11 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "PATIENCE", 10.0)
 
 
-def test_what_waits_goes_together() -> None:
+def test_what_waits_is_the_next_batch() -> None:
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        assert await _behind(worker, doing, "a", "b", "c") == ["first", "a", "b", "c"]
+    async def play(batcher: Batcher[str, str]) -> None:
+        assert await _behind(worker, batcher, "a", "b", "c") == ["first", "a", "b", "c"]
 
     _run(worker, play)
     assert worker.done == [["first"], ["a", "b", "c"]]
@@ -71,19 +71,19 @@ def test_what_waits_goes_together() -> None:
 def test_what_is_about_the_same_goes_one_after_the_other_and_in_its_order() -> None:
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        await _behind(worker, doing, "1:x", "2:x", "a", "3:x")
+    async def play(batcher: Batcher[str, str]) -> None:
+        await _behind(worker, batcher, "1:x", "2:x", "a", "3:x")
 
     _run(worker, play)
     assert worker.done == [["first"], ["1:x", "a"], ["2:x"], ["3:x"]]
 
 
-def test_only_so_much_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "MOST_SUBJECTS", 2)
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        await _behind(worker, doing, "a", "b", "c")
+    async def play(batcher: Batcher[str, str]) -> None:
+        await _behind(worker, batcher, "a", "b", "c")
 
     _run(worker, play)
     assert worker.done == [["first"], ["a", "b"], ["c"]]
@@ -92,15 +92,15 @@ def test_only_so_much_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_is_refused_keeps_nobody_back() -> None:
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        first, a, refused, b = await _behind(worker, doing, "a", "refuse", "b")
+    async def play(batcher: Batcher[str, str]) -> None:
+        first, a, refused, b = await _behind(worker, batcher, "a", "refuse", "b")
         assert (first, a, b) == ("first", "a", "b")
         assert isinstance(refused, ValueError)
 
     _run(worker, play)
 
 
-def test_what_cannot_go_together_goes_alone_and_only_the_guilty_fails() -> None:
+def test_what_fails_as_a_batch_runs_alone_and_only_the_guilty_fails() -> None:
     def failure(words: Sequence[str]) -> Exception | None:
         if "bad" not in words:
             return None
@@ -108,8 +108,8 @@ def test_what_cannot_go_together_goes_alone_and_only_the_guilty_fails() -> None:
 
     worker = Worker(failure=failure)
 
-    async def play(doing: Batcher[str, str]) -> None:
-        _, a, bad, b = await _behind(worker, doing, "a", "bad", "b")
+    async def play(batcher: Batcher[str, str]) -> None:
+        _, a, bad, b = await _behind(worker, batcher, "a", "bad", "b")
         assert (a, b) == ("a", "b")
         assert isinstance(bad, KeyError)
 
@@ -120,8 +120,8 @@ def test_what_cannot_go_together_goes_alone_and_only_the_guilty_fails() -> None:
 def test_what_may_have_been_done_is_not_done_again() -> None:
     worker = Worker(failure=lambda words: OSError("cut") if len(words) > 1 else None)
 
-    async def play(doing: Batcher[str, str]) -> None:
-        _, *others = await _behind(worker, doing, "a", "b")
+    async def play(batcher: Batcher[str, str]) -> None:
+        _, *others = await _behind(worker, batcher, "a", "b")
         assert [type(other) for other in others] == [OSError, OSError]
 
     _run(worker, play)
@@ -132,26 +132,26 @@ def test_what_is_held_up_keeps_nobody_else_for_long(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(batching, "PATIENCE", 0.05)
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        first = asyncio.create_task(doing.do("first"))
+    async def play(batcher: Batcher[str, str]) -> None:
+        first = asyncio.create_task(batcher.run("first"))
         await asyncio.to_thread(worker.begun.wait, 10)
-        assert await doing.do("a") == "a"
+        assert await batcher.run("a") == "a"
         assert not first.done()
         worker.may_go_on.set()
         assert await first == "first"
-        assert await doing.do("b") == "b"
+        assert await batcher.run("b") == "b"
 
     _run(worker, play)
 
 
-def test_somebody_who_goes_away_takes_nothing_along() -> None:
+def test_somebody_who_goes_away_cancels_nothing() -> None:
     worker = Worker()
 
-    async def play(doing: Batcher[str, str]) -> None:
-        first = asyncio.create_task(doing.do("first"))
+    async def play(batcher: Batcher[str, str]) -> None:
+        first = asyncio.create_task(batcher.run("first"))
         await asyncio.to_thread(worker.begun.wait, 10)
-        gone = asyncio.create_task(doing.do("gone"))
-        stays = asyncio.create_task(doing.do("stays"))
+        gone = asyncio.create_task(batcher.run("gone"))
+        stays = asyncio.create_task(batcher.run("stays"))
         await asyncio.sleep(0)
         gone.cancel()
         worker.may_go_on.set()

@@ -16,7 +16,7 @@ from fractal_cloud.control.store.database import Tx
 
 
 class _Time:
-    """Time that passes only when told to."""
+    """Time that passes only when a test says so."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -68,11 +68,11 @@ def _revoke(store: Store, name: str) -> None:
 
 def _name(server: Authenticator, secret: str) -> str | None:
     """Who speaks, as a request finds out."""
-    found = server.remembered(secret) or server.look_up(secret)
+    found = server.remembered(secret) or server.verify(secret)
     return None if found is None else found.name
 
 
-def test_tokens_in_use_are_looked_up_together(store: Store, clock: _Time, asked: list[int]) -> None:
+def test_tokens_in_use_are_read_by_one_statement(store: Store, clock: _Time, asked: list[int]) -> None:
     server = Authenticator(store, "admin", clock)
     secrets = [_token(store, f"t{index}") for index in range(4)]
     for _ in range(2):
@@ -117,7 +117,7 @@ def test_a_token_is_believed_from_before_it_was_read(
     assert server.remembered(one) is None
 
 
-def test_a_token_revoked_here_while_it_was_looked_up_is_not_remembered(
+def test_a_token_revoked_here_while_it_was_read_is_not_remembered(
     store: Store, clock: _Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Authenticator(store, "admin", clock)
@@ -134,7 +134,7 @@ def test_a_token_revoked_here_while_it_was_looked_up_is_not_remembered(
     assert clock.now == 1_000.0
 
 
-def test_a_token_nobody_uses_any_more_is_not_looked_up_again(store: Store, clock: _Time, asked: list[int]) -> None:
+def test_a_token_nobody_uses_any_more_is_not_read_again(store: Store, clock: _Time, asked: list[int]) -> None:
     server = Authenticator(store, "admin", clock)
     one, two = _token(store, "one"), _token(store, "two")
     assert (_name(server, one), _name(server, two)) == ("one", "two")
@@ -156,7 +156,7 @@ def test_tokens_nobody_has_are_asked_for_alone_and_never_remembered(
 
 
 @pytest.mark.parametrize(("moment", "sizes"), [(30.0, [1, 1, 2]), (0.01, [1, 1, 1, 2])], ids=["in time", "too late"])
-def test_who_comes_while_all_are_looked_up_waits_for_that_but_not_long(
+def test_who_comes_while_all_are_read_waits_for_that_but_not_long(
     store: Store, clock: _Time, asked: list[int], monkeypatch: pytest.MonkeyPatch, moment: float, sizes: list[int]
 ) -> None:
     server = Authenticator(store, "admin", clock)

@@ -40,7 +40,7 @@ def _refused(api: Api, method: str, path: str, **sent: Any) -> list[dict[str, st
     ],
 )
 @pytest.mark.rule("C1", "G13")
-def test_a_glass_request_that_cannot_be_read_is_told_what_to_send(
+def test_a_glass_request_that_cannot_be_read_is_answered_with_what_to_send(
     api: Api, body: bytes, content_type: str | None, why: str
 ) -> None:
     api.put("ls-a", vpc())
@@ -51,7 +51,7 @@ def test_a_glass_request_that_cannot_be_read_is_told_what_to_send(
 
 @pytest.mark.parametrize(("method", "path"), [*DECLARED, *MODELLED])
 @pytest.mark.rule("C1")
-def test_a_broken_body_is_told_where_it_breaks_and_what_to_send(api: Api, method: str, path: str) -> None:
+def test_a_broken_body_is_answered_with_where_it_breaks_and_what_to_send(api: Api, method: str, path: str) -> None:
     api.put("ls-a", vpc())
     (error,) = _refused(api, method, path, content=b'{"id": ', headers={"content-type": JSON})
     assert error["path"] == "body"
@@ -61,7 +61,7 @@ def test_a_broken_body_is_told_where_it_breaks_and_what_to_send(api: Api, method
 
 @pytest.mark.parametrize(("method", "path"), DECLARED[:2])
 @pytest.mark.rule("C1")
-def test_a_deploy_without_a_declaration_is_told_so(api: Api, method: str, path: str) -> None:
+def test_a_deploy_without_a_declaration_is_refused_as_such(api: Api, method: str, path: str) -> None:
     assert _refused(api, method, path) == [
         {"path": "declaration", "message": "is missing: give an object with id and components"}
     ]
@@ -90,7 +90,7 @@ def test_a_deploy_without_a_declaration_is_told_so(api: Api, method: str, path: 
     ],
 )
 @pytest.mark.rule("C1")
-def test_a_fault_in_a_body_is_told_with_its_path_and_what_to_do(
+def test_an_error_in_a_body_is_named_with_its_path_and_what_to_do(
     api: Api, path: str, body: object, fault: str, message: str
 ) -> None:
     api.put("ls-a", vpc())

@@ -80,8 +80,8 @@ def planes() -> Iterator[tuple[Plane, Plane]]:
         yield made[0], made[1]
 
 
-def _beside(deed: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=deed)
+def _beside(action: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=action)
     thread.start()
     return thread
 
@@ -126,7 +126,7 @@ def test_a_stream_shows_what_happens_at_the_other_and_resumes_anywhere(planes: t
         assert there.deploy(name).status_code == 202
     total = here.client.get("/events?limit=1").json()["items"][0]["seq"]
     rest = here.follow(total - seen[-1]["seq"], seen[-1]["seq"])
-    assert [event["seq"] for event in rest] == list(range(before + 3, total + 1)), "nothing lost, nothing told twice"
+    assert [event["seq"] for event in rest] == list(range(before + 3, total + 1)), "nothing lost, nothing sent twice"
 
 
 def test_what_the_database_undid_runs_again_as_a_whole(

@@ -1,4 +1,4 @@
-"""What operators ask for and look at: requests, glass, resources, journal, events, access, metrics."""
+"""What operators ask for and read: requests, glass, resources, journal, events, access, metrics."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_stream_goes_on_after_the_last_event_that_was_seen(api: Api) -> None
 
 
 @pytest.mark.rule("C4", "C2")
-def test_to_whom_a_lost_database_told_more_everything_is_news(api: Api) -> None:
+def test_to_whom_a_lost_database_sent_more_everything_is_news(api: Api) -> None:
     api.put("ls-a", vpc())
     api.put("ls-a", vpc())
     received = _streamed(api, {"Last-Event-ID": "77"}, "ls-a")
@@ -156,7 +156,7 @@ def test_to_whom_a_lost_database_told_more_everything_is_news(api: Api) -> None:
 
 
 @pytest.mark.rule("C4")
-def test_to_whom_forgotten_events_were_never_told_it_is_said_so(api: Api) -> None:
+def test_to_whom_forgotten_events_were_never_sent_it_is_said_so(api: Api) -> None:
     for _ in range(4):
         api.put("ls-a", vpc())
     app: Any = api.client.app

@@ -1,4 +1,4 @@
-"""Every list is read page by page: nothing is left out or told twice, and a cursor always leads to something."""
+"""Every list is read page by page: nothing is left out or listed twice, and a cursor always leads to something."""
 
 from __future__ import annotations
 

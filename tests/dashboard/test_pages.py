@@ -130,7 +130,7 @@ def broken(world: World) -> Visitor:
 
 
 @pytest.mark.rule("G12", "G13", "C7")
-def test_a_component_taken_over_on_the_cloud_tells_everything(world: World) -> None:
+def test_a_component_taken_over_on_the_cloud_shows_everything(world: World) -> None:
     visitor = broken(world)
     vpc_id = world.output("team", "net", "vpcId")
     page, text = visitor.page(NET), text_of(visitor.page(NET))
@@ -223,7 +223,7 @@ def test_a_force_push_from_the_page_makes_it_as_declared(world: World) -> None:
 
 
 @pytest.mark.rule("G10")
-def test_a_force_push_of_all_takes_those_in_override(world: World) -> None:
+def test_a_force_push_of_all_pushes_those_in_override(world: World) -> None:
     visitor = broken(world)
     assert "1 component is" in visitor.page("/ui/livesystems/team/force-push")
     assert visitor.send("/ui/livesystems/team/force-push").status_code == 303
@@ -246,7 +246,7 @@ def test_what_is_refused_at_once_says_why(world: World) -> None:
 
 
 @pytest.mark.rule("O13")
-def test_the_component_page_tells_who_owns_and_who_imports(world: World) -> None:
+def test_the_component_page_shows_who_owns_and_who_imports(world: World) -> None:
     world.deploy("team", vpc())
     world.settle()
     world.deploy("guest", vpc("shared", name="net"))

@@ -53,13 +53,13 @@ def test_what_waits_is_named_shown_and_confirmed(world: World) -> None:
 
 
 @pytest.mark.rule("C9")
-def test_what_nobody_can_tell_cannot_be_confirmed(world: World) -> None:
+def test_what_is_not_known_cannot_be_confirmed(world: World) -> None:
     world.deploy("ls-a", vpc())
     world.settle()
     world.api.post("/recovery")
     visitor = Visitor(world.app)
     page = visitor.page("/ui/livesystems/ls-a/confirm")
-    assert "Nobody can tell: 1" in page
+    assert "Not known: 1" in page
     assert "fingerprint" not in page
     refused = visitor.send("/ui/livesystems/ls-a/confirm", fingerprint="0" * 64)
     assert refused.status_code == 409

@@ -128,16 +128,16 @@ def test_the_admins_token_is_known_by_heart_and_no_other(store: Any) -> None:
     assert mine.remembered("the-admin-token") is ADMIN
     for other in ("", "the-admin-toke", "the-admin-token ", "The-Admin-Token"):
         assert mine.remembered(other) is None
-        assert mine.look_up(other) is None
+        assert mine.verify(other) is None
 
 
 def test_a_token_is_what_the_store_says(store: Any) -> None:
     mine = Authenticator(store, "admin")
     secret, who = new_token(store, "agent", ("aws", "gcp"))
     assert mine.remembered(secret) is None, "nobody asked yet"
-    assert mine.look_up(secret) == who
+    assert mine.verify(secret) == who
     assert mine.remembered(secret) == who
-    assert mine.look_up("somebody else's") is None
+    assert mine.verify("somebody else's") is None
     assert mine.remembered("somebody else's") is None
 
 
@@ -145,20 +145,20 @@ def test_a_token_is_what_the_store_says(store: Any) -> None:
 def test_a_token_that_waits_is_known_to_wait(store: Any) -> None:
     secret, who = new_token(store, "agent", waits=True)
     assert who.waits
-    assert Authenticator(store, "admin").look_up(secret) == who
+    assert Authenticator(store, "admin").verify(secret) == who
 
 
 def test_what_was_looked_up_is_believed_for_some_seconds_and_no_longer(store: Any) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     secret, who = new_token(store)
-    assert mine.look_up(secret) == who
+    assert mine.verify(secret) == who
     revoke(store, who)
     clock.at += BELIEVED_SECONDS - 0.1
     assert mine.remembered(secret) == who, "nobody forgot it here: it is believed, for a few seconds"
     clock.at += 0.1
     assert mine.remembered(secret) is None
-    assert mine.look_up(secret) is None
+    assert mine.verify(secret) is None
     assert BELIEVED_SECONDS <= 5.0
 
 
@@ -166,13 +166,13 @@ def test_a_revoked_token_is_forgotten_at_once_where_it_was_revoked(store: Any) -
     mine = Authenticator(store, "admin", Clock())
     secret, who = new_token(store)
     kept, other = new_token(store)
-    assert mine.look_up(secret) == who
-    assert mine.look_up(kept) == other
+    assert mine.verify(secret) == who
+    assert mine.verify(kept) == other
     revoke(store, who)
     mine.forget()
     assert mine.remembered(secret) is None
-    assert mine.look_up(secret) is None
-    assert mine.look_up(kept) == other
+    assert mine.verify(secret) is None
+    assert mine.verify(kept) == other
 
 
 def test_a_lookup_that_a_revocation_overtook_is_not_remembered(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_a_lookup_that_a_revocation_overtook_is_not_remembered(store: Any, monke
         return found
 
     monkeypatch.setattr(tokens, "find", find_slowly)
-    assert mine.look_up(secret) == who
+    assert mine.verify(secret) == who
     assert mine.remembered(secret) is None
 
 
@@ -214,19 +214,19 @@ def test_all_tokens_in_use_are_looked_up_together_and_what_is_not_used_is_droppe
     hashes = [tokens.hashed(secret) for secret in secrets]
     counted = Counted(monkeypatch)
     for secret in secrets:
-        mine.look_up(secret)
+        mine.verify(secret)
     assert counted.asked == [{one} for one in hashes], "who was not known is asked for alone"
     clock.at += BELIEVED_SECONDS
-    assert mine.look_up(secrets[0]) is not None
+    assert mine.verify(secrets[0]) is not None
     assert counted.asked[3:] == [set(hashes)]
     for secret in secrets:
         assert mine.remembered(secret) is not None
-    assert mine.look_up(secrets[1]) is not None
+    assert mine.verify(secrets[1]) is not None
     assert len(counted.asked) == 4, "what is believed needs no question"
     clock.at += USED_SECONDS - 1
     mine.remembered(secrets[1])
     clock.at += 1
-    mine.look_up(secrets[0])
+    mine.verify(secrets[0])
     assert counted.asked[4:] == [{hashes[0], hashes[1]}], "the third was not used for so long"
     assert mine.remembered(secrets[2]) is None
 
@@ -235,14 +235,14 @@ def test_being_looked_up_with_others_is_no_use_of_a_token(store: Any, monkeypatc
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     busy, idle = new_token(store)[0], new_token(store)[0]
-    mine.look_up(busy)
-    mine.look_up(idle)
+    mine.verify(busy)
+    mine.verify(idle)
     clock.at += USED_SECONDS - 1
     mine.remembered(busy)
-    mine.look_up(busy)
+    mine.verify(busy)
     clock.at += BELIEVED_SECONDS
     counted = Counted(monkeypatch)
-    mine.look_up(busy)
+    mine.verify(busy)
     assert counted.asked == [{tokens.hashed(busy)}], "the other was not used for so long"
 
 
@@ -250,11 +250,11 @@ def test_who_is_revoked_is_dropped_when_all_are_looked_up(store: Any) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     (one, _), (two, who) = new_token(store), new_token(store)
-    mine.look_up(one)
-    mine.look_up(two)
+    mine.verify(one)
+    mine.verify(two)
     revoke(store, who)
     clock.at += BELIEVED_SECONDS
-    assert mine.look_up(one) is not None
+    assert mine.verify(one) is not None
     assert tokens.hashed(two) not in mine._known
     assert mine.remembered(two) is None
 
@@ -270,7 +270,7 @@ def test_a_lookup_is_counted_from_before_it_was_asked(store: Any, monkeypatch: p
         return find(*given)
 
     monkeypatch.setattr(tokens, "find", slowly)
-    assert mine.look_up(secret) is not None
+    assert mine.verify(secret) is not None
     assert mine.remembered(secret) is None
 
 
@@ -279,9 +279,9 @@ def test_only_so_many_tokens_are_remembered(store: Any, monkeypatch: pytest.Monk
     mine = Authenticator(store, "admin", Clock())
     secrets = [new_token(store)[0] for _ in range(3)]
     for secret in secrets[:2]:
-        mine.look_up(secret)
+        mine.verify(secret)
     assert all(mine.remembered(secret) for secret in secrets[:2]), "as many as are allowed"
-    mine.look_up(secrets[2])
+    mine.verify(secrets[2])
     assert [mine.remembered(secret) is not None for secret in secrets] == [False, False, True]
 
 
@@ -292,12 +292,12 @@ def test_while_somebody_asks_for_all_who_comes_meanwhile_asks_for_itself_alone(
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     (one, _), (two, who) = new_token(store), new_token(store)
-    mine.look_up(one)
-    mine.look_up(two)
+    mine.verify(one)
+    mine.verify(two)
     clock.at += BELIEVED_SECONDS
     counted = Counted(monkeypatch)
     with mine._renewing:
-        assert mine.look_up(two) == who
+        assert mine.verify(two) == who
     assert counted.asked == [{tokens.hashed(two)}]
     assert mine._renewing.acquire(blocking=False), "and it was given back by whoever took it"
 
@@ -308,7 +308,7 @@ def test_the_right_to_ask_for_all_is_given_back_also_where_asking_failed(
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     secret, _ = new_token(store)
-    mine.look_up(secret)
+    mine.verify(secret)
     clock.at += BELIEVED_SECONDS
 
     def fail(*_: Any) -> Any:
@@ -316,7 +316,7 @@ def test_the_right_to_ask_for_all_is_given_back_also_where_asking_failed(
 
     monkeypatch.setattr(tokens, "find", fail)
     with pytest.raises(RuntimeError):
-        mine.look_up(secret)
+        mine.verify(secret)
     assert mine._renewing.acquire(blocking=False)
 
 
@@ -324,13 +324,13 @@ def test_who_waited_for_somebody_elses_question_takes_its_answer(store: Any, mon
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     secret, who = new_token(store)
-    mine.look_up(secret)
+    mine.verify(secret)
     clock.at += BELIEVED_SECONDS
     counted = Counted(monkeypatch)
     monkeypatch.setattr(module, "_MOMENT", 60.0)
     mine._renewing.acquire()
     found: list[Principal | None] = []
-    waiting = threading.Thread(target=lambda: found.append(mine.look_up(secret)))
+    waiting = threading.Thread(target=lambda: found.append(mine.verify(secret)))
     waiting.start()
     mine._ask(tokens.hashed(secret), ())
     mine._renewing.release()
@@ -365,7 +365,7 @@ class Door:
         assert isinstance(secret, str), "nobody asks who no token belongs to"
         return READER if secret == "fresh" else None
 
-    def look_up(self, secret: str) -> Principal | None:
+    def verify(self, secret: str) -> Principal | None:
         if self.problem is not None and self.fails:
             self.fails -= 1
             raise self.problem
@@ -442,7 +442,7 @@ def test_who_is_not_known_is_told_how_to_be(headers: list[tuple[bytes, bytes]], 
 @pytest.mark.rule("C9")
 def test_a_token_of_a_restored_backup_waits_until_it_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     door = Door()
-    monkeypatch.setattr(door, "look_up", lambda _: Principal("t2", "edge", Role.ADMIN, waits=True))
+    monkeypatch.setattr(door, "verify", lambda _: Principal("t2", "edge", Role.ADMIN, waits=True))
     assert door.knock(bearer(b"Bearer any")) == 403
     assert door.refused == [(403, f"token 'edge': {tokens.WAITS}", "forbidden", {})]
     assert not door.passed

@@ -66,7 +66,7 @@ CATALOG: Mapping[str, TypeFacts] = {
 
 
 class Clock:
-    """Time that passes only when told to."""
+    """Time that passes only when a test says so."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -164,7 +164,7 @@ class World:
 
 @dataclass
 class Player:
-    """An agent that reports what the test tells it to."""
+    """An agent that reports what the test wants."""
 
     world: World
     id: str

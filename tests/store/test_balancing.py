@@ -48,7 +48,7 @@ def test_rounds_of_giving_back_and_taking_end_even_within_one_and_then_nothing_m
 
 
 @given(st.integers(1, 50), st.integers(1, 8))
-def test_who_gave_back_never_takes_the_same_again(scopes_in_it: int, others: int) -> None:
+def test_who_gave_back_never_claims_the_same_again(scopes_in_it: int, others: int) -> None:
     pool = Pool(1 + others, {REALM}, scopes_in_it, Counter(holder=scopes_in_it))
     while pool.surplus("holder"):
         pool.held["holder"] -= to_give_back(pool.surplus("holder"))
@@ -142,7 +142,7 @@ def test_scopes_that_only_one_agent_reaches_are_all_its_own(world: World) -> Non
     assert here.claim().asked_back == []
 
 
-def test_a_lease_that_was_lost_and_won_again_is_told_as_lost(world: World) -> None:
+def test_a_lease_that_was_lost_and_won_again_is_reported_as_lost(world: World) -> None:
     """The holder's memory is from before somebody else worked in the scope."""
     _deploy(world, 1)
     first, second = world.agent("a1"), world.agent("a2")
@@ -194,18 +194,18 @@ class History:
     players: dict[str, Player] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
 
-    def act(self, name: str, deed: str) -> None:
+    def act(self, name: str, action: str) -> None:
         """One thing one agent does, or time passing."""
         if name not in self.players:
             self.players[name] = self.world.agent(f"{name}-{self.mark}", realm=self.mark, environment=self.mark)
         player = self.players[name]
-        if deed == "claim":
+        if action == "claim":
             player.claim(limit=3)
-        elif deed == "round":
+        elif action == "round":
             _round(player)
-        elif deed == "beat":
+        elif action == "beat":
             player.beat(held=player.tokens)
-        elif deed == "leave":
+        elif action == "leave":
             with self.world.store.write() as tx:
                 agents.leave(tx, player.id)
         else:
@@ -238,23 +238,23 @@ class History:
         return _held(*self.players.values())
 
 
-DEEDS = st.tuples(
+ACTIONS = st.tuples(
     st.sampled_from(["a1", "a2", "a3", "a4"]), st.sampled_from(["claim", "round", "beat", "leave", "time passes"])
 )
 
 
 @settings(max_examples=300 if SOAK else 8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(count=st.integers(1, 9), deeds=st.lists(DEEDS, min_size=1, max_size=14))
+@given(count=st.integers(1, 9), actions=st.lists(ACTIONS, min_size=1, max_size=14))
 def test_any_history_has_one_holder_per_scope_growing_tokens_and_ends_even(
-    world: World, count: int, deeds: list[tuple[str, str]]
+    world: World, count: int, actions: list[tuple[str, str]]
 ) -> None:
     world.clock.advance(1_000)  # nobody of the last history is alive
     mark = uuid4().hex[:8]  # an account, an environment and agents of this history's own
     history = History(world, mark)
     parts = (net(f"n{index}", region=f"r{index:02}") for index in range(count))
     world.deploy(f"ls-{mark}", *parts, environment=mark)
-    for name, deed in deeds:
-        history.act(name, deed)
+    for name, action in actions:
+        history.act(name, action)
     held = history.settle()
     assert sum(held) == count, "a scope is starved"
     assert max(held) - min(held) <= 1

@@ -44,7 +44,7 @@ def test_what_every_report_and_every_poll_asks_is_found_by_an_index(world: World
     assert not [step for step in steps if step.startswith("SCAN") and "json_each" not in step]
 
 
-def test_a_report_takes_as_many_statements_for_twenty_components_as_for_two(world: World) -> None:
+def test_a_report_is_as_many_statements_for_twenty_components_as_for_two(world: World) -> None:
     world.deploy("ls-a", *(net(f"net-{number}") for number in range(20)))
     agent = world.agent()
     agent.settle()
@@ -81,7 +81,7 @@ def test_values_come_back_as_they_were_written(world: World) -> None:
     assert found.updated_at == moment
 
 
-def test_an_agent_that_takes_part_in_nothing_new_is_told_nothing(world: World) -> None:
+def test_an_agent_without_news_writes_nothing(world: World) -> None:
     world.deploy("ls-a", net())
     agent = world.agent()
     agent.settle()

@@ -1,4 +1,4 @@
-"""A claim looks once: what it sees is what the store says, and where nothing is new it asks nothing else."""
+"""A claim reads one snapshot: it is what the store says, and where nothing is new nothing else is read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_poll_is_one_statement_and_a_heartbeat_three(world: World) -> None:
     assert len([statement for statement in asked if not _begins(statement)]) == 3, asked
 
 
-def test_a_glance_sees_what_the_store_says(world: World) -> None:
+def test_a_snapshot_is_what_the_store_says(world: World) -> None:
     world.deploy("ls-a", net(), net("b", region="south"))
     world.deploy("ls-b", net("c", region="west"))
     agent, _other = world.agent(clusters={"one": "c-1", ANY_HOST: ""}), world.agent("a2", realm="elsewhere")

@@ -35,16 +35,16 @@ def test_many_may_start_on_one_empty_database_at_once(database_url: str) -> None
     assert failures == []
 
 
-def test_moments_come_back_as_they_were_told_and_in_utc(world: World) -> None:
-    told = datetime(2026, 11, 15, 13, 0, 0, 123456, tzinfo=timezone(timedelta(hours=1)))
+def test_moments_come_back_as_they_were_written_and_in_utc(world: World) -> None:
+    written = datetime(2026, 11, 15, 13, 0, 0, 123456, tzinfo=timezone(timedelta(hours=1)))
     with world.store.write() as tx:
         row = {"type": "x", "provider": "x", "facts": {"text": "é \U0001f600"}}
         tx.connection.execute(insert(schema.types), [row])
         tx.connection.execute(
-            insert(schema.tokens).values(id="1", hash="h", name="n", role="r", providers=[], created_at=told)
+            insert(schema.tokens).values(id="1", hash="h", name="n", role="r", providers=[], created_at=written)
         )
     with world.store.read() as tx:
-        assert tx.connection.execute(select(schema.tokens.c.created_at)).scalar_one() == told
+        assert tx.connection.execute(select(schema.tokens.c.created_at)).scalar_one() == written
         assert tx.connection.execute(select(schema.tokens.c.created_at)).scalar_one().tzinfo is UTC
         assert tx.connection.execute(select(schema.types.c.facts)).scalar_one() == row["facts"]
 

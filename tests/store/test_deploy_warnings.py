@@ -39,7 +39,7 @@ def test_what_is_ones_own_is_no_surprise(world: World) -> None:
 
 
 @pytest.mark.rule("O1")
-def test_what_another_owns_is_named_together(world: World) -> None:
+def test_what_another_owns_is_named_in_one_warning(world: World) -> None:
     _owned(world)
     world.deploy("ls-b", *PARTS, net("three"))
     assert _said(world, "ls-b") == ["'one', 'two' are owned by 'ls-a': they are imported, nothing is created"]

@@ -28,7 +28,7 @@ NEW = _published(Stance.NONE, Status.INSTANTIATING, owner=None, resource_id=None
         ("nothing changed", _published(), _published(message="other words"), []),
         ("created", NEW, _published(), ["StatusChanged"]),
         ("glass broken", _published(), OVERRIDDEN, ["StatusChanged", "GlassBroken"]),
-        ("found in somebody's hands", NEW, OVERRIDDEN, ["StatusChanged", "GlassBroken"]),
+        ("found in manual override", NEW, OVERRIDDEN, ["StatusChanged", "GlassBroken"]),
         (
             "a handshake passes through override on its way: nobody broke anything",
             NEW,
@@ -80,7 +80,7 @@ def test_events_follow_from_what_was_published(
 
 
 @pytest.mark.rule("C4", "L3")
-def test_what_links_bring_is_told_apart_from_drift() -> None:
+def test_what_links_bring_is_distinguished_from_drift() -> None:
     wired = {"drift": {**DRIFT["drift"], "linkedEnv": {"declared": {"A": "1"}, "actual": {}}}}
     before, after = _published(), _published(status=Status.MUTATING, output_fields=wired)
     found = derive_events(before, after, "ls-a", deleting=False, linked=["linkedEnv"])

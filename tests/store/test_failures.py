@@ -51,8 +51,8 @@ def _cut(tx: Tx, other: Store) -> None:
 def test_the_time_is_the_databases_whatever_this_machine_says(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "utc_now", lambda: datetime(2001, 1, 1, tzinfo=UTC))
     with store.read() as tx:
-        told = tx.connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        assert abs(tx.now - told) < timedelta(seconds=5)
+        read = tx.connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        assert abs(tx.now - read) < timedelta(seconds=5)
         assert tx.now is tx.now, "one transaction has one time"
 
 
@@ -174,47 +174,47 @@ def test_a_connection_lost_while_committing_is_not_tried_again(store: Store) -> 
 # --- events and the commit, which go in one go
 
 
-def _tell(tx: Tx, name: str, message: str = "told") -> None:
-    """Change something, and tell of it."""
+def _put_with_event(tx: Tx, name: str, message: str = "changed") -> None:
+    """Change something, and record an event of it."""
     _put(tx, name)
     tx.record(PendingEvent("ls-a", EventKind.DRIFT_FOUND, "somebody", "net", message))
 
 
-def _told(store: Store) -> list[str]:
+def _messages(store: Store) -> list[str]:
     with store.read() as tx:
         return list(tx.connection.execute(select(schema.events.c.message).order_by(schema.events.c.seq)).scalars())
 
 
-def test_events_go_with_what_they_tell_of(store: Store) -> None:
+def test_events_are_committed_with_their_change(store: Store) -> None:
     for name in ("one", "two"):
         with store.write() as tx:
-            _tell(tx, name, name)
-    assert _told(store) == _names(store) == ["one", "two"]
+            _put_with_event(tx, name, name)
+    assert _messages(store) == _names(store) == ["one", "two"]
 
 
 def test_who_waits_too_long_to_count_events_has_changed_nothing(store: Store) -> None:
     with store.write() as holder:
         holder.connection.execute(text("SELECT value FROM counters WHERE name = 'events' FOR UPDATE"))
         with pytest.raises(Overloaded, match="held by somebody else"), store.write() as waiter:
-            _tell(waiter, "late")
-    assert _names(store) == _told(store) == []
+            _put_with_event(waiter, "late")
+    assert _names(store) == _messages(store) == []
 
 
-def test_an_event_that_cannot_be_stored_takes_everything_back(store: Store) -> None:
+def test_an_event_that_cannot_be_stored_rolls_everything_back(store: Store) -> None:
     with pytest.raises(DBAPIError), store.write() as tx:
-        _tell(tx, "lost", "a NUL \0 in it")
-    assert _names(store) == _told(store) == []
+        _put_with_event(tx, "lost", "a NUL \0 in it")
+    assert _names(store) == _messages(store) == []
     with store.write() as tx:
-        _tell(tx, "more", "and on it goes")
-    assert _told(store) == ["and on it goes"]
+        _put_with_event(tx, "more", "and on it goes")
+    assert _messages(store) == ["and on it goes"]
 
 
 def test_without_a_counter_nothing_is_stored_rather_than_events_lost(store: Store) -> None:
     with store.write() as tx:
         tx.connection.execute(text("DELETE FROM counters"))
     with pytest.raises(DBAPIError, match="seq"), store.write() as tx:
-        _tell(tx, "lost")
-    assert _names(store) == _told(store) == []
+        _put_with_event(tx, "lost")
+    assert _names(store) == _messages(store) == []
 
 
 def test_a_connection_cut_while_events_are_counted_is_not_tried_again(store: Store, postgres_database: str) -> None:
@@ -223,7 +223,7 @@ def test_a_connection_cut_while_events_are_counted_is_not_tried_again(store: Sto
     def work() -> None:
         with store.write() as tx:
             runs.append(1)
-            _tell(tx, "perhaps")
+            _put_with_event(tx, "perhaps")
 
     other = open_store(postgres_database, types_here=CATALOG)
     here = "datname = current_database() AND pid <> pg_backend_pid()"
@@ -243,7 +243,7 @@ def test_a_connection_cut_while_events_are_counted_is_not_tried_again(store: Sto
         cutting.join()
     other.close()
     assert runs == [1]
-    assert _names(store) == _told(store) == []
+    assert _names(store) == _messages(store) == []
 
 
 # --- never hangs

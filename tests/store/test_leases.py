@@ -1,4 +1,4 @@
-"""Agents and their leases: who reaches what, who holds what, and what each is told."""
+"""Agents and their leases: who reaches what, who holds what, and what each receives."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_second_agent_with_another_account_does_not_move_what_the_first_serves
     assert world.component("ls-a", "net")["scope"] == NORTH
 
 
-def test_a_claim_takes_free_scopes_with_all_their_work(world: World) -> None:
+def test_a_claim_returns_free_scopes_with_all_their_work(world: World) -> None:
     world.deploy("ls-a", net(), sub(), box())
     agent = world.agent()
     claimed = agent.claim()
@@ -86,7 +86,7 @@ def test_a_claim_takes_free_scopes_with_all_their_work(world: World) -> None:
     assert north.components[1].parent == "net"
 
 
-def test_a_claim_takes_no_more_than_it_asks_for(world: World) -> None:
+def test_a_claim_returns_no_more_than_it_asks_for(world: World) -> None:
     world.deploy("ls-a", *(net(f"n{index}", region=f"r{index}") for index in range(5)))
     agent = world.agent()
     assert len(agent.claim(limit=2).leases) == 2
@@ -115,7 +115,7 @@ def test_a_deploy_changes_the_wake_number_and_brings_only_what_changed(world: Wo
     assert [part.live_system_id for part in work.components] == ["ls-b"]
 
 
-def test_an_agent_is_told_which_components_are_gone_until_it_has_heard_it(world: World) -> None:
+def test_an_agent_receives_which_components_are_gone_until_it_has_confirmed_it(world: World) -> None:
     world.deploy("ls-a", net("stays"), net("moves"))
     agent = world.agent()
     agent.claim()
@@ -212,7 +212,7 @@ def test_a_registration_fences_the_agents_former_life(world: World) -> None:
     new.report(new.says("ls-a", "net"))
 
 
-def test_an_unknown_agent_is_told_to_register(world: World) -> None:
+def test_an_unknown_agent_has_to_register(world: World) -> None:
     with world.store.read() as tx, pytest.raises(NotFound, match="register"):
         agents.get(tx, "nobody", TOKEN)
 

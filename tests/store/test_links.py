@@ -1,4 +1,4 @@
-"""What the store tells the two ends of a link, on every database: nobody misses news, and nobody hears too much."""
+"""What the store returns to the two ends of a link, on every database: no news is missed, and none is too much."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_owner_hears_of_a_link_as_soon_as_its_target_is_seen_to_be_imported(w
 
 
 @pytest.mark.rule("L11")
-def test_a_report_takes_no_news_back_that_came_while_it_was_on_its_way(
+def test_a_report_withdraws_no_news_that_came_while_it_was_on_its_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.deploy("ls-a", net())
@@ -66,7 +66,7 @@ def test_a_report_takes_no_news_back_that_came_while_it_was_on_its_way(
 
 
 @pytest.mark.rule("L3", "L4")
-def test_each_source_of_a_target_is_told_what_was_published_for_it_alone(world: World) -> None:
+def test_each_source_of_a_target_receives_what_was_published_for_it_alone(world: World) -> None:
     sources = [net(name, links=[{"target": "thing"}]) for name in ("one", "two")]
     world.deploy("ls-a", component("thing", "Other.Thing", {}), *sources)
     agent, other = world.agent("a1"), world.agent("a2", providers=("other",))

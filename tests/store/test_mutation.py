@@ -70,7 +70,7 @@ def _part(name: str, status: Status, **more: Any) -> Progress:
         ),
         ("a deletion that is refused has failed", [_part("a", Status.FAILED, **DONE, deleting=True)], "Failed"),
         ("what waits for a person fails it", [_part("a", Status.INSTANTIATING, stuck=True)], "Failed"),
-        ("also while hands are off", [_part("a", Status.MANUAL_OVERRIDE, stuck=True)], "Failed"),
+        ("also in manual override", [_part("a", Status.MANUAL_OVERRIDE, stuck=True)], "Failed"),
         ("also a deletion", [_part("a", Status.DELETING, **DONE, deleting=True, stuck=True)], "Failed"),
         (
             "what has reached its generation is not waited for, although it could not be read since",

@@ -12,10 +12,10 @@ from fractal_cloud.model.wire import JournalEntry, PlanTask, WorkComponent
 from fractal_cloud.rules.identify import identities
 from tests.store.playing import CATALOG, Json, World, box, net, sub
 
-# Told anew by every deploy.
+# Drawn anew by every deploy.
 STAMPED = {"deployed_at"}
 LEFT = [net("other", region="south")]
-STANDING = [net(), sub(), box(dependencies=["net"]), *LEFT]
+DEPLOYED = [net(), sub(), box(dependencies=["net"]), *LEFT]
 
 
 def _planned(world: World, *parts: Json) -> dict[str, WorkComponent]:
@@ -34,12 +34,12 @@ def _compared(part: WorkComponent) -> Json:
 @pytest.mark.rule("C6", "S20", "O10")
 @pytest.mark.parametrize(
     "parts",
-    [LEFT, [], STANDING, [net(), *LEFT]],
+    [LEFT, [], DEPLOYED, [net(), *LEFT]],
     ids=["dependents and what they need go", "all of it goes", "nothing changes", "only the dependents go"],
 )
-def test_a_plan_hands_out_what_the_deploy_would(world: World, parts: list[Any]) -> None:
+def test_a_plan_sends_out_what_the_deploy_would(world: World, parts: list[Any]) -> None:
     agent = world.agent()
-    world.deploy("ls-a", *STANDING)
+    world.deploy("ls-a", *DEPLOYED)
     agent.settle()
     uid = agent.uid("ls-a", "net")
     entry = JournalEntry(id="j1", uid=uid, generation=1, verb="update", reason="drift")
@@ -58,7 +58,7 @@ def test_a_plan_hands_out_what_the_deploy_would(world: World, parts: list[Any]) 
 @pytest.mark.rule("C6", "O10")
 def test_a_plan_knows_who_in_another_scope_holds_a_deletion_back(world: World) -> None:
     agent = world.agent()
-    world.deploy("ls-a", *STANDING)
+    world.deploy("ls-a", *DEPLOYED)
     agent.settle()
     assert _planned(world, *LEFT)["net"].held_by == ["box"]
     assert _planned(world, net(), *LEFT)["net"].held_by == []

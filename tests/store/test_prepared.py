@@ -1,4 +1,4 @@
-"""Statements that go straight to the driver: they say and fail as those that SQLAlchemy executes."""
+"""Prepared statements: they return and fail as those that SQLAlchemy executes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_any_text_can_stand_in_a_list(world: World) -> None:
         assert TYPES.rows(tx.connection, {"names": []}) == []
 
 
-def test_what_the_database_refuses_is_told_as_by_sqlalchemy(world: World) -> None:
+def test_what_the_database_refuses_is_raised_as_by_sqlalchemy(world: World) -> None:
     with pytest.raises(IntegrityError):
         _add(world.store, "twice", "twice")
     with world.store.read() as tx:
@@ -82,12 +82,12 @@ def test_a_connection_that_is_cut_is_undone_and_replaced(store: Store) -> None:
         assert TYPES.rows(tx.connection, {"names": ["lost"]}) == []
 
 
-def test_a_statement_that_takes_too_long_is_told_so(store: Store) -> None:
+def test_a_statement_that_lasts_too_long_is_overload(store: Store) -> None:
     with pytest.raises(Overloaded, match="took too long"), store.read() as tx:
         PreparedStatement(text("SELECT pg_sleep(5)")).run(tx.connection, {})
 
 
-def test_types_told_before_the_column_was_there_get_what_links_set(world: World) -> None:
+def test_types_registered_before_the_column_was_there_get_what_links_set(world: World) -> None:
     facts = {"parameterSchema": {"properties": {"name": {}, "target": {"x-fractal": {"linked": True}}}}}
     with world.store.write() as tx:
         made = config(tx.connection)

@@ -1,4 +1,4 @@
-"""What a deletion would do, told beforehand (O7, O14)."""
+"""What a deletion would do, said beforehand (O7, O14)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractal_cloud.model.status import Stance
 from fractal_cloud.rules.preview import Standing, preview, warning
 
 
-def _standing(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Standing:
+def _component(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Standing:
     return Standing(name, "Test.Net", stance, **{"owner": "ls-a", "resource_id": f"id-{name}", **more})
 
 
@@ -18,17 +18,17 @@ def _standing(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Standi
 @pytest.mark.parametrize(
     ("reason", "part", "ending"),
     [
-        ("managed and owned", _standing("a"), "deleted"),
-        ("owned, but the memory was lost: S12a, a cycle later", _standing("a", Stance.NONE), "deleted"),
-        ("in override: hands off means hands off", _standing("a", Stance.OVERRIDE), "left"),
-        ("imported: only the reference goes", _standing("a", Stance.IMPORTED, owner="ls-b"), "dropped"),
-        ("somebody moved the owner tag", _standing("a", owner="ls-b"), "dropped"),
-        ("importOnly, or a type without tags", _standing("a", untouchable=True), "dropped"),
-        ("nobody owns it", _standing("a", owner=None), "left"),
-        ("it is gone already", _standing("a", is_absent=True), "absent"),
-        ("it never was", _standing("a", resource_id=None, is_absent=True), "absent"),
-        ("nobody has read it", _standing("a", Stance.NONE, was_observed=False), "unknown"),
-        ("it may just have been created: no read has shown it", _standing("a", resource_id=None), "unknown"),
+        ("managed and owned", _component("a"), "deleted"),
+        ("owned, but the memory was lost: S12a, a cycle later", _component("a", Stance.NONE), "deleted"),
+        ("in manual override: nothing is deleted", _component("a", Stance.OVERRIDE), "left"),
+        ("imported: only the reference goes", _component("a", Stance.IMPORTED, owner="ls-b"), "dropped"),
+        ("somebody moved the owner tag", _component("a", owner="ls-b"), "dropped"),
+        ("importOnly, or a type without tags", _component("a", untouchable=True), "dropped"),
+        ("nobody owns it", _component("a", owner=None), "left"),
+        ("it is gone already", _component("a", is_absent=True), "absent"),
+        ("it never was", _component("a", resource_id=None, is_absent=True), "absent"),
+        ("nobody has read it", _component("a", Stance.NONE, was_observed=False), "unknown"),
+        ("it may just have been created: no read has shown it", _component("a", resource_id=None), "unknown"),
     ],
 )
 def test_each_component_ends_as_the_agent_would_decide(reason: str, part: Standing, ending: str) -> None:
@@ -40,10 +40,10 @@ def test_each_component_ends_as_the_agent_would_decide(reason: str, part: Standi
 @pytest.mark.rule("O14", "O10")
 def test_what_something_left_behind_depends_on_is_left_too() -> None:
     parts = [
-        _standing("net"),
-        _standing("sub", dependencies=("net",)),
-        _standing("vm", Stance.OVERRIDE, dependencies=("sub",)),
-        _standing("other"),
+        _component("net"),
+        _component("sub", dependencies=("net",)),
+        _component("vm", Stance.OVERRIDE, dependencies=("sub",)),
+        _component("other"),
     ]
     endings = {ended.standing.component_id: ended.ending.value for ended in preview("ls-a", parts)}
     assert endings == {"net": "left", "sub": "left", "vm": "left", "other": "deleted"}
@@ -85,7 +85,7 @@ def test_what_something_left_behind_depends_on_is_left_too() -> None:
     ],
 )
 def test_the_warning_counts_what_importers_will_miss(importers: list[tuple[str, ...]], words: str | None) -> None:
-    parts = [_standing(f"c{index}", importers=others) for index, others in enumerate(importers)]
-    alone = _standing("alone")
-    left = _standing("left", Stance.OVERRIDE, importers=("z",))
+    parts = [_component(f"c{index}", importers=others) for index, others in enumerate(importers)]
+    alone = _component("alone")
+    left = _component("left", Stance.OVERRIDE, importers=("z",))
     assert warning(preview("ls-a", [*parts, alone, left])) == words

@@ -67,7 +67,7 @@ def test_only_the_same_name_with_another_cluster_is_foreign(world: World) -> Non
     assert two["message"] == ""
 
 
-def test_while_an_agent_reaches_a_cluster_by_a_name_nobody_takes_the_name_away(world: World) -> None:
+def test_while_an_agent_reaches_a_cluster_by_a_name_nobody_else_gets_the_name(world: World) -> None:
     agent(world, "a1", blue="uid-blue")
     agent(world, "a2", blue="uid-other", green="uid-green")
     world.deploy("ls-a", pod("one", "blue"), pod("two", "green"))
@@ -183,7 +183,7 @@ def test_the_name_of_the_cluster_may_stand_in_the_commands(world: World) -> None
 # --- another realm by the same name (S26)
 
 
-def told(world: World, kind: str) -> list[tuple[str, str | None, str | None]]:
+def events_of(world: World, kind: str) -> list[tuple[str, str | None, str | None]]:
     """Whom events of a kind concern, with before and after."""
     with world.store.read() as tx:
         found = events.list_page(tx, None, 1_000, None)
@@ -200,8 +200,8 @@ def accept(world: World, name: str, **more: str) -> Json:
 def test_first_contact_is_recorded_once_and_with_an_event(world: World) -> None:
     player = agent(world, blue="uid-blue")
     player.register(clusters={"blue": "uid-blue"})
-    assert ("", None, "uid-blue") in told(world, "RealmReached")
-    assert len([one for one in told(world, "RealmReached") if one[2] == "uid-blue"]) == 1
+    assert ("", None, "uid-blue") in events_of(world, "RealmReached")
+    assert len([one for one in events_of(world, "RealmReached") if one[2] == "uid-blue"]) == 1
     with world.store.read() as tx:
         [found] = [one for one in accepting.described(tx) if one["provider"] == "many"]
     assert (found["name"], found["realm"], found["other"]) == ("blue", "uid-blue", None)
@@ -216,7 +216,7 @@ def test_another_cluster_by_the_same_name_is_an_event_and_a_message_and_moves_no
     before = world.component("ls-a", "pod")
     answer = player.register(clusters={"blue": "uid-other"})
     assert [(other.name, other.realm) for other in answer.others] == [("blue", "uid-other")]
-    assert told(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
+    assert events_of(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
     world.deploy("ls-a", pod(cluster="blue"), pod("new", "blue"))
     assert scope(world, "pod") == scope(world, "new") == BLUE
     assert not player.claim().leases
@@ -227,7 +227,7 @@ def test_another_cluster_by_the_same_name_is_an_event_and_a_message_and_moves_no
     housekeeping.tell_unserved(world.store.database, timedelta(seconds=5))
     for name in ("pod", "new"):
         assert "`fractal realm accept blue --provider many" in world.component("ls-a", name)["message"]
-    assert len(told(world, "RealmChanged")) == 2, "said once"
+    assert len(events_of(world, "RealmChanged")) == 2, "said once"
 
 
 @pytest.mark.rule("S26")
@@ -245,7 +245,7 @@ def test_what_was_seen_absent_is_not_made_in_another_cluster_either(world: World
 def test_a_name_that_nothing_is_in_follows_what_is_reached(world: World) -> None:
     player = agent(world, blue="uid-blue")
     assert not player.register(clusters={"blue": "uid-other"}).others
-    assert told(world, "RealmReached")[-1] == ("", "uid-blue", "uid-other")
+    assert events_of(world, "RealmReached")[-1] == ("", "uid-blue", "uid-other")
     world.deploy("ls-a", pod(cluster="blue"))
     assert scope(world, "pod") == "many/uid-other/default"
 
@@ -258,7 +258,7 @@ def test_the_realm_that_is_reached_again_is_served_again(world: World) -> None:
     player.register(clusters={"blue": "uid-other"})
     assert not player.register(clusters={"blue": "uid-blue"}).others
     assert [lease.scope for lease in player.claim().leases] == [BLUE]
-    assert told(world, "RealmReached")[-1] == ("ls-a", "uid-other", "uid-blue")
+    assert events_of(world, "RealmReached")[-1] == ("ls-a", "uid-other", "uid-blue")
     with pytest.raises(NotFound, match="nothing to accept"):
         accept(world, "blue")
 
@@ -270,7 +270,7 @@ def test_one_agent_elsewhere_says_nothing_of_what_another_serves(world: World) -
     first.settle()
     agent(world, "a2", blue="uid-other")
     assert world.component("ls-a", "pod")["message"] == ""
-    assert told(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
+    assert events_of(world, "RealmChanged") == [(name, "uid-blue", "uid-other") for name in ("", "ls-a")]
 
 
 @pytest.mark.rule("S26")
@@ -292,7 +292,7 @@ def test_an_accepted_realm_is_entered_with_nothing_remembered_and_deletions_end(
     assert memory.output_fields == {}
     with pytest.raises(Exception, match="going"):
         world.component("ls-a", "going")
-    assert told(world, "RealmAccepted") == [(whom, "uid-blue", "uid-other") for whom in ("", "ls-a")]
+    assert events_of(world, "RealmAccepted") == [(whom, "uid-blue", "uid-other") for whom in ("", "ls-a")]
     with pytest.raises(NotFound, match="nothing to accept"):
         accept(world, name)
 

@@ -127,7 +127,7 @@ def test_what_an_agent_has_seen_and_the_database_has_not_begins_a_recovery(
 
 
 @pytest.mark.rule("C9")
-def test_an_agent_that_has_seen_nothing_more_tells_nothing(world: World, agent: Player) -> None:
+def test_an_agent_that_has_seen_nothing_more_starts_no_recovery(world: World, agent: Player) -> None:
     seen = last_seen(world.store)
     assert not _is_restored(world, seen)
     assert not _is_restored(world, _other(seen, event=1, event_id=""))
@@ -343,7 +343,7 @@ def test_agents_tokens_wait_until_an_admin_confirmed_the_list(world: World) -> N
 
 
 @pytest.mark.rule("C9")
-def test_time_is_the_databases_and_the_newest_event_is_told_with_it(world: World, agent: Player) -> None:
+def test_time_is_the_databases_and_the_newest_event_comes_with_it(world: World, agent: Player) -> None:
     with world.store.read() as tx:
         found = incarnations.newest(tx)
     assert found.at == world.clock.now

@@ -40,7 +40,7 @@ def test_a_stale_token_refuses_the_whole_report(world: World, agent: Player) -> 
 
 
 @pytest.mark.rule("C4", "C8", "L11")
-def test_reports_that_come_together_are_taken_in_as_if_one_by_one(world: World) -> None:
+def test_reports_of_one_batch_are_applied_as_if_one_by_one(world: World) -> None:
     """One of them is refused, and leaves no trace; the others have all they would have had alone."""
     world.deploy("ls-a", net(), sub(), box())
     world.deploy("ls-b", net("net-b", region="south"), box("box-b", dependencies=["net-b"]))
@@ -70,7 +70,7 @@ def test_reports_that_come_together_are_taken_in_as_if_one_by_one(world: World) 
     assert first.versions["test/acct/global"] == 2, "what the box of ls-b depends on was published"
 
 
-def test_what_is_told_of_another_scope_is_passed_over(world: World, agent: Player) -> None:
+def test_what_is_reported_of_another_scope_is_ignored(world: World, agent: Player) -> None:
     sent = agent.sent(agent.says("ls-a", "net"))
     sent.report.scopes[0].changes.append(agent.says("ls-a", "box"))
     with world.store.write() as tx:
@@ -80,12 +80,12 @@ def test_what_is_told_of_another_scope_is_passed_over(world: World, agent: Playe
 
 
 @pytest.mark.rule("C8")
-def test_how_a_mutation_is_doing_is_told_from_its_components_when_asked(world: World, agent: Player) -> None:
+def test_the_progress_of_a_mutation_is_derived_from_its_components_when_asked(world: World, agent: Player) -> None:
     deploy = world.live_system("ls-a")["mutationId"]
     assert world.mutation("ls-a", deploy)["status"] == "InProgress"
     at = agent.report(agent.says("ls-a", "net"), agent.says("ls-a", "box")).at
-    told = world.mutation("ls-a", deploy)
-    assert (told["status"], told["updatedAt"]) == ("Completed", at)
+    mutation = world.mutation("ls-a", deploy)
+    assert (mutation["status"], mutation["updatedAt"]) == ("Completed", at)
     world.clock.advance(3)
     agent.report(agent.says("ls-a", "net", status=Status.MUTATING))
     assert world.mutation("ls-a", deploy)["status"] == "InProgress"
@@ -184,10 +184,10 @@ def test_a_lost_resource_is_one_event(world: World, agent: Player) -> None:
 
 
 @pytest.mark.rule("C4")
-def test_what_the_agent_tells_itself_is_not_told_twice(world: World, agent: Player) -> None:
+def test_what_the_agent_reports_itself_is_not_reported_twice(world: World, agent: Player) -> None:
     agent.report(agent.says("ls-a", "box"))
-    told = AgentEvent(uid=agent.uid("ls-a", "box"), kind=EventKind.RESOURCE_LOST, message="the agent's words")
-    agent.report(agent.says("ls-a", "box", status=Status.MISSING, absent=True), events=[told])
+    found = AgentEvent(uid=agent.uid("ls-a", "box"), kind=EventKind.RESOURCE_LOST, message="the agent's words")
+    agent.report(agent.says("ls-a", "box", status=Status.MISSING, absent=True), events=[found])
     lost = [event for event in world.events("ls-a") if event["kind"] == "ResourceLost"]
     assert [event["message"] for event in lost] == ["the agent's words"]
 
@@ -214,7 +214,7 @@ def test_a_request_is_used_up_only_by_its_own_id(world: World, agent: Player) ->
 
 
 @pytest.mark.rule("C7")
-def test_an_intent_is_unknown_until_its_outcome_is_told_and_travels_to_the_next_holder(
+def test_an_intent_is_unknown_until_its_outcome_is_reported_and_travels_to_the_next_holder(
     world: World, agent: Player
 ) -> None:
     uid = agent.uid("ls-a", "net")
@@ -292,7 +292,7 @@ def test_a_component_put_back_while_its_deletion_ended_begins_anew(world: World,
     "outcome", [{"status": Status.FAILED, "message": "denied"}, {"status": Status.INSTANTIATING, "stuck": True}]
 )
 def test_what_an_agent_found_out_before_a_deploy_says_nothing_of_it(world: World, agent: Player, outcome: Json) -> None:
-    """The agent judges again: what it comes to must differ from what it was told, or nobody would hear of it."""
+    """The agent judges again: what it comes to must differ from what the store has, or nobody would hear of it."""
     change = agent.says("ls-a", "net", **outcome, observed_generation=0)
     mutation = world.deploy("ls-a", net(), box())
     agent.report(change, agent.says("ls-a", "box"))
@@ -305,7 +305,7 @@ def test_what_an_agent_found_out_before_a_deploy_says_nothing_of_it(world: World
 
 
 @pytest.mark.rule("C8", "C3")
-def test_a_mutation_keeps_why_it_failed_when_a_newer_one_takes_its_place(world: World, agent: Player) -> None:
+def test_a_mutation_keeps_why_it_failed_when_a_newer_one_replaces_it(world: World, agent: Player) -> None:
     mutation = str(world.live_system("ls-a")["mutationId"])
     agent.report(
         agent.says("ls-a", "net", status=Status.INSTANTIATING, stuck=True, message="several", observed_generation=0),

@@ -71,8 +71,8 @@ def test_a_status_that_was_kept_goes_once_a_newer_one_is_there(world: World, age
     _flip(world, agent, times=1)
     world.clock.advance(2 * DAY)
     _forget(world)
-    told = [(event["componentId"], event["after"]) for event in world.events() if event["kind"] == "StatusChanged"]
-    assert told == [("box", "Active"), ("net", "Failed")]
+    listed = [(event["componentId"], event["after"]) for event in world.events() if event["kind"] == "StatusChanged"]
+    assert listed == [("box", "Active"), ("net", "Failed")]
 
 
 def test_of_a_live_system_that_is_gone_nothing_is_kept_for_ever(world: World, agent: Player) -> None:
@@ -102,7 +102,7 @@ def _entry(uid: str, number: int, outcome: str | None) -> JournalEntry:
 
 
 @pytest.mark.rule("C7")
-def test_old_writes_are_forgotten_but_not_those_whose_outcome_nobody_told(world: World, agent: Player) -> None:
+def test_old_writes_are_forgotten_but_not_those_whose_outcome_nobody_reported(world: World, agent: Player) -> None:
     uid = agent.uid("ls-a", "net")
     agent.report(
         agent.says("ls-a", "net"), journal=[_entry(uid, number, "done") for number in range(5)] + [_entry(uid, 9, None)]

@@ -35,12 +35,12 @@ def _commit(store: Store, *topics: str) -> None:
         tx.wake(topics)
 
 
-def _is_woken(store: Store, topic: str, deed: Callable[[], object], seconds: float = 10.0) -> bool:
-    """Whether one who waits for a topic in a store is woken by a deed in another thread."""
+def _is_woken(store: Store, topic: str, action: Callable[[], object], seconds: float = 10.0) -> bool:
+    """Whether one who waits for a topic in a store is woken by an action in another thread."""
 
     async def wait() -> bool:
         with store.signals.subscribe([topic]) as subscription:
-            thread = threading.Thread(target=deed)
+            thread = threading.Thread(target=action)
             thread.start()
             woken = await subscription.wait(seconds)
             await asyncio.to_thread(thread.join)

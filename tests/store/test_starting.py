@@ -20,7 +20,7 @@ def start(url: str) -> None:
     open_store(url, types_here={}).close()
 
 
-def test_ten_processes_that_start_together_make_one_history(postgres_database: str) -> None:
+def test_ten_processes_that_start_at_once_make_one_history(postgres_database: str) -> None:
     _FORKS.set_forkserver_preload(["tests.store.test_starting"])
     processes = [_FORKS.Process(target=start, args=(postgres_database,)) for _ in range(PROCESSES)]
     for process in processes:

@@ -62,7 +62,7 @@ def create_app(settings: ControlSettings, store: Store | None = None) -> FastAPI
     app.state.store = store
     app.state.admin_token = settings.admin_token or new_secret()
     app.state.authenticator = Authenticator(store, app.state.admin_token)
-    app.state.reports = agents.reports_together(store)
+    app.state.reports = agents.report_batcher(store)
     app.state.metrics = Metrics(store)
     problems.install(app)
     install_openapi(app)

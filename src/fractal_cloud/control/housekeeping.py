@@ -25,7 +25,7 @@ def interval(cycle_seconds: float) -> float:
 async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
     """Keep house until cancelled; a database that is away for a while is tried again."""
     # After a start, agents first get the time in which they would have been heard. Later, too, they are judged only so
-    # often that two cycles are kept: it looks at all components.
+    # often that two cycles are kept: it reads all components.
     judged_next = time.monotonic() + 1.5 * settings.cycle_seconds
     while True:
         await asyncio.sleep(interval(settings.cycle_seconds))

@@ -1,4 +1,4 @@
-"""Runs the control plane until it is told to stop; it prints nothing itself."""
+"""Runs the control plane until it is stopped; it prints nothing itself."""
 
 from __future__ import annotations
 

@@ -70,9 +70,9 @@ def register(registration: Registration, store: TheStore, who: Who, request: Req
             "start the agent with fewer providers, or with another token"
         )
     with store.read() as tx:
-        faults = type_errors(registration.types, store.catalog(tx))
-    if faults:
-        raise BadRequest(faults)
+        errors = type_errors(registration.types, store.catalog(tx))
+    if errors:
+        raise BadRequest(errors)
     if registration.last_seen is not None:
         _recover_if_restored(store, registration, registration.last_seen, who, request.app.state.authenticator)
     with store.write() as tx:
@@ -110,25 +110,25 @@ def heartbeat(beat: Heartbeat, store: TheStore, who: Who) -> Response:
 @router.post("/report", responses={200: {"model": Reported}})
 async def report(sent: Report, who: Who, request: Request) -> Response:
     """All that changed in a cycle, or is about to be written; refused whole where a lease is lost."""
-    together: Batcher[reports.Sent, Reported] = request.app.state.reports
-    return answer(await together.do(reports.Sent(sent, who.id)))
+    batcher: Batcher[reports.Sent, Reported] = request.app.state.reports
+    return answer(await batcher.run(reports.Sent(sent, who.id)))
 
 
-def reports_together(store: Store) -> Batcher[reports.Sent, Reported]:
-    """Takes in reports that come at the same time in one transaction."""
+def report_batcher(store: Store) -> Batcher[reports.Sent, Reported]:
+    """Make the batcher that applies reports which arrive at the same time in one transaction."""
 
-    def take(sent: Sequence[reports.Sent]) -> Sequence[Reported | Exception]:
+    def apply(sent: Sequence[reports.Sent]) -> Sequence[Reported | Exception]:
         try:
             with store.write() as tx:
                 return reports.take(tx, sent)
         except Unsure:
-            raise  # it may be done: not again
+            raise  # it may be committed: not again
         except Exception as error:
             if len(sent) > 1:
                 raise RunIndividually from error
             raise
 
-    return Batcher(take, operator.attrgetter("subjects"))
+    return Batcher(apply, operator.attrgetter("subjects"))
 
 
 @router.post("/release", status_code=204)
@@ -160,7 +160,7 @@ async def wait(wanted: Wait, store: TheStore, who: Who, request: Request) -> Res
         return answer(Woken(wake=now, woken=True))
     topics = [reach_topic(*reach) for reach in reaches]
     with store.signals.subscribe(topics) as subscription:
-        # What was committed before the subscription stood is news, too: looked at again where something was.
+        # What was committed before the subscription began is news, too: it is read again where something was.
         is_woken = store.signals.was_notified(topics, mark)
         if not is_woken and not await request.is_disconnected():
             is_woken = await subscription.wait(min(wanted.seconds, LONGEST_WAIT))

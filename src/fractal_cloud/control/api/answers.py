@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive
 
-from fractal_cloud.control.api.bodies import AS_JSON, BODY, faults_of
+from fractal_cloud.control.api.bodies import AS_JSON, BODY, errors_of
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
@@ -59,13 +59,13 @@ class StrictRequest(Request):
 
 def replayed(body: bytes, receive: Receive) -> Receive:
     """A way to receive a body that was read already, and then whatever comes after it."""
-    is_told = False
+    is_replayed = False
 
     async def receive_again() -> Message:
-        nonlocal is_told
-        if is_told:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        is_told = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive_again
@@ -88,7 +88,7 @@ class StrictRoute(APIRoute):
             try:
                 return await again_async(lambda: handle(StrictRequest(request.scope, replayed(body, request.receive))))
             except RequestValidationError as error:
-                raise BadRequest(faults_of(error, wanted, request.headers.get("content-type", ""))) from error
+                raise BadRequest(errors_of(error, wanted, request.headers.get("content-type", ""))) from error
 
         return strictly
 

@@ -1,4 +1,4 @@
-"""Work that comes at the same time is done in one go: what waits while some is under way goes together, next."""
+"""Batches work that arrives at the same time: what waits while a batch runs is the next batch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from starlette.concurrency import run_in_threadpool
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_SUBJECTS: Final = 1_000
-"""As much goes together as is about so many things; one item may be about more."""
+"""The most subjects that the items of one batch have; a single item may have more."""
 PATIENCE: Final = 1.0
-"""How long, in seconds, anybody waits for others: what is held up by something keeps nobody else for longer.
+"""How many seconds an item waits for the running batch before a second one begins beside it.
 
-Long enough that mere load never begins beside what is under way: the two would wait for each other's locks.
+Long enough that mere load never begins a second one: the two would wait for each other's locks.
 """
 
 
 class RunIndividually(Exception):
-    """It could not be done together: each is to be done alone, and then only what is to blame fails."""
+    """A batch failed as a whole: each item is to run alone, and then only the one with the error fails."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,9 +32,9 @@ class _Waiting(Generic[T, R]):
 
 
 class Batcher(Generic[T, R]):
-    """Does items together. ``work`` runs on a thread and tells an outcome for each, or raises ``RunIndividually``.
+    """Runs items in batches. ``work`` runs on a thread and returns an outcome for each, or raises ``RunIndividually``.
 
-    ``subjects``: what an item is about; items that share any of it are done one after the other.
+    ``subjects``: what an item is about; items that share a subject run one after the other.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Batcher(Generic[T, R]):
         self._waiting: list[_Waiting[T, R]] = []
         self._running: set[asyncio.Task[None]] = set()
 
-    async def do(self, item: T) -> R:
-        """Have an item done; what its outcome is, or raises."""
+    async def run(self, item: T) -> R:
+        """Run an item in a batch; returns its outcome, or raises it."""
         loop = asyncio.get_running_loop()
         own: _Waiting[T, R] = _Waiting(item, self._subjects(item), loop.create_future())
         self._waiting.append(own)
         if not self._running:
             self._begin()
-        patience = loop.call_later(PATIENCE, self._go_ahead, own)
+        patience = loop.call_later(PATIENCE, self._begin_beside, own)
         try:
             outcome = await own.outcome
             if isinstance(outcome, RunIndividually):
@@ -63,8 +63,8 @@ class Batcher(Generic[T, R]):
             raise outcome
         return outcome
 
-    def _go_ahead(self, own: _Waiting[T, R]) -> None:
-        """Begin beside what is under way, if that has not come to an end since."""
+    def _begin_beside(self, own: _Waiting[T, R]) -> None:
+        """Begin a second batch beside the one that runs, if the item still waits."""
         if own in self._waiting:
             self._begin()
 
@@ -77,7 +77,7 @@ class Batcher(Generic[T, R]):
             (chosen if is_next else left).append(one)
             seen.update(one.subjects)
         self._waiting = left
-        task = asyncio.get_running_loop().create_task(self._do(chosen))
+        task = asyncio.get_running_loop().create_task(self._run_batch(chosen))
         self._running.add(task)
         task.add_done_callback(self._end)
 
@@ -86,11 +86,11 @@ class Batcher(Generic[T, R]):
         if self._waiting and not self._running:
             self._begin()
 
-    async def _do(self, chosen: Sequence[_Waiting[T, R]]) -> None:
+    async def _run_batch(self, chosen: Sequence[_Waiting[T, R]]) -> None:
         outcomes: Sequence[R | Exception]
         try:
             outcomes = await run_in_threadpool(self._work, [one.item for one in chosen])
-        except Exception as error:  # noqa: BLE001 (told to everybody who waits for it)
+        except Exception as error:  # noqa: BLE001 (raised to everybody who waits for it)
             outcomes = [error] * len(chosen)
         for one, outcome in zip(chosen, outcomes, strict=True):
             if not one.outcome.done():

@@ -17,16 +17,16 @@ AS_JSON: Final = "with Content-Type: application/json"
 _WHERE: Final = (BODY, "query", "path", "header")
 
 
-def faults_of(error: RequestValidationError, wanted: type[BaseModel] | None, content_type: str) -> list[InputError]:
-    """Every fault, one per path; ``wanted`` is the model of the route's body, if it takes one."""
+def errors_of(error: RequestValidationError, wanted: type[BaseModel] | None, content_type: str) -> list[InputError]:
+    """Every error, one per path; ``wanted`` is the model of the route's body, if it has one."""
     found: dict[str, InputError] = {}
     for item in error.errors():
-        fault = _fault(item, error.body, wanted, content_type)
-        found.setdefault(fault.path, fault)
+        described = _described(item, error.body, wanted, content_type)
+        found.setdefault(described.path, described)
     return list(found.values())
 
 
-def _fault(item: Mapping[str, Any], body: object, wanted: type[BaseModel] | None, content_type: str) -> InputError:
+def _described(item: Mapping[str, Any], body: object, wanted: type[BaseModel] | None, content_type: str) -> InputError:
     location: Path = tuple(item["loc"])
     if wanted is None or location[:1] != (BODY,):
         return InputError(path_of(location), str(item["msg"]))
@@ -58,7 +58,7 @@ def _schema(wanted: type[BaseModel]) -> Schema:
 
 
 def _asked_for(schema: Schema) -> str:
-    """What the body must be: the fields that must stand in it, and those that may."""
+    """What the body must be: the fields that it must have, and those that it may."""
     required = schema.get("required", [])
     optional = [name for name in schema.get("properties", {}) if name not in required]
     fields = ", ".join(required) + (f" (and if you like {', '.join(optional)})" if optional else "")
@@ -66,7 +66,7 @@ def _asked_for(schema: Schema) -> str:
 
 
 def path_of(location: Sequence[int | str]) -> str:
-    """Where a fault stands, spelled as in declarations: ``scopes[0].changes[3].uid``."""
+    """Where an error is, spelled as in declarations: ``scopes[0].changes[3].uid``."""
     words = location[1:] if location and location[0] in _WHERE else location
     path = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words)
     return path.removeprefix(".")

@@ -16,7 +16,7 @@ from fractal_cloud.model.status import Status
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class _Standing(Collector):
+class _StoreGauges(Collector):
     """Gauges that are read from the store at the moment of the scrape."""
 
     def __init__(self, store: Store) -> None:
@@ -40,7 +40,7 @@ class Metrics:
 
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Standing(store))
+        self._registry.register(_StoreGauges(store))
         self.requests = Histogram(
             "fractal_request_seconds",
             "How long requests took, by route.",

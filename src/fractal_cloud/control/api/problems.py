@@ -21,7 +21,7 @@ from fractal_cloud.model.wording import counted
 MEDIA_TYPE = "application/problem+json"
 
 
-class FaultView(Wire):
+class ErrorView(Wire):
     """One thing wrong with what was sent."""
 
     path: str
@@ -29,13 +29,13 @@ class FaultView(Wire):
 
 
 class Problem(Wire):
-    """Why a request was refused (RFC 9457); ``errors`` lists every fault at once."""
+    """Why a request was refused (RFC 9457); ``errors`` lists every error at once."""
 
     type: str
     title: str
     status: int
     detail: str
-    errors: list[FaultView] = Field(default_factory=list)
+    errors: list[ErrorView] = Field(default_factory=list)
 
 
 # Said once for all routes: whatever goes wrong is a problem document.
@@ -57,18 +57,18 @@ _STATUS: Mapping[type[StoreError], tuple[int, str]] = {
 
 
 class BadRequest(Exception):
-    """What was sent cannot be understood; carries every fault."""
+    """What was sent cannot be understood; carries every error."""
 
-    def __init__(self, faults: Sequence[InputError]) -> None:
-        super().__init__("; ".join(str(fault) for fault in faults))
-        self.faults = faults
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        super().__init__("; ".join(map(str, errors)))
+        self.errors = errors
 
 
 def problem(
     status: int,
     detail: str,
     kind: str = "",
-    faults: Sequence[InputError] = (),
+    errors: Sequence[InputError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as an answer."""
@@ -78,7 +78,7 @@ def problem(
         "title": title,
         "status": status,
         "detail": detail,
-        "errors": [{"path": fault.path, "message": fault.message} for fault in faults],
+        "errors": [{"path": error.path, "message": error.message} for error in errors],
     }
     return Response(_encoded(body), status, dict(headers or {}), MEDIA_TYPE)
 
@@ -86,7 +86,7 @@ def problem(
 def _encoded(body: Mapping[str, Any]) -> bytes:
     try:
         return to_json(body)
-    except ValueError:  # half of a character pair, from a path or a body: shown as «?», never a fault of ours
+    except ValueError:  # half of a character pair, from a path or a body: shown as «?», never a server error
         text = {key: _clean(value) for key, value in body.items()}
         return to_json(text)
 
@@ -106,9 +106,20 @@ async def _on_store_error(_request: Request, error: Exception) -> Response:
 
 
 async def _on_declaration_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, DeclarationError | BadRequest)
-    detail = f"{counted(len(error.faults), 'fault')}: mend all that errors lists, and send it again"
-    return problem(422, detail, "bad-input", error.faults)
+    assert isinstance(error, DeclarationError)
+    return bad_input(error.faults)
+
+
+async def _on_bad_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, BadRequest)
+    return bad_input(error.errors)
+
+
+def bad_input(errors: Sequence[InputError]) -> Response:
+    """Refuse what was sent, with everything that is wrong with it."""
+    them = "it" if len(errors) == 1 else "them"
+    detail = f"{counted(len(errors), 'error')}. Fix {them} and try again; nothing was stored."
+    return problem(422, detail, "bad-input", errors)
 
 
 async def _on_http_exception(_request: Request, error: Exception) -> Response:
@@ -120,15 +131,15 @@ async def _on_value_refused(_request: Request, _error: Exception) -> Response:
     return problem(422, "a number or a date in the request is out of range: send one that fits", "bad-input")
 
 
-def trouble(error: DatabaseTrouble) -> Response:
-    """Nothing is wrong with the request: come again, and when."""
+def unavailable(error: DatabaseTrouble) -> Response:
+    """Say that nothing is wrong with the request, and when to come again."""
     kind = "unsure" if isinstance(error, Unsure) else "unavailable"
     return problem(503, error.message, kind, headers={"Retry-After": str(error.after_seconds)})
 
 
-async def _on_trouble(_request: Request, error: Exception) -> Response:
+async def _on_unavailable(_request: Request, error: Exception) -> Response:
     assert isinstance(error, DatabaseTrouble)
-    return trouble(error)
+    return unavailable(error)
 
 
 async def _on_crash(_request: Request, _error: Exception) -> Response:
@@ -139,9 +150,9 @@ def install(app: FastAPI) -> None:
     """Let every error leave the app as a problem document."""
     app.add_exception_handler(StoreError, _on_store_error)
     app.add_exception_handler(DeclarationError, _on_declaration_error)
-    app.add_exception_handler(BadRequest, _on_declaration_error)
+    app.add_exception_handler(BadRequest, _on_bad_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
-    app.add_exception_handler(DatabaseTrouble, _on_trouble)
+    app.add_exception_handler(DatabaseTrouble, _on_unavailable)
     app.add_exception_handler(OverflowError, _on_value_refused)
     app.add_exception_handler(ValueRefused, _on_value_refused)
     app.add_exception_handler(Exception, _on_crash)

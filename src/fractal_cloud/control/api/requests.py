@@ -48,7 +48,7 @@ def push(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStor
 def ask_glass(
     live_system_id: LiveSystemId, component_id: ComponentId, wanted: GlassRequest, store: TheStore, who: Who
 ) -> Response:
-    """Take a component out of the agent's hands, or hand it back."""
+    """Put a component into manual override, or hand it back to the agent."""
     with store.write() as tx:
         catalog = store.catalog(tx)
         livesystems.require(tx, live_system_id)

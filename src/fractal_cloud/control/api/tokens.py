@@ -1,4 +1,4 @@
-"""Who has access: tokens are made, listed and revoked here; a secret is told once."""
+"""Who has access: tokens are made, listed and revoked here; a secret is shown once."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ class Authenticator:
         known.used = self._now()
         return known.principal if known.until > known.used else None
 
-    def look_up(self, secret: str) -> Principal | None:
-        """Who it is, by the store's word; None for a token nobody has.
+    def verify(self, secret: str) -> Principal | None:
+        """Who it is, as the store has it; None for a token nobody has.
 
         Whoever was known until now has all others in use looked up by the same statement: a thousand agents that come
-        every few seconds cost one look in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits a moment for
+        every few seconds cost one read in ``BELIEVED_SECONDS``, not one each. Who comes meanwhile waits a moment for
         it, and then asks for itself alone.
         """
         secret_hash = tokens.hashed(secret)

@@ -20,7 +20,7 @@ Refuse = Callable[..., Response]
 
 
 class Authentication:
-    """Lets a request in with a token whose role reaches the route, and tells the route who speaks."""
+    """Lets a request in with a token whose role reaches the route, and passes on to the route who speaks."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, refuse: Refuse) -> None:
         self._app = app
@@ -36,7 +36,7 @@ class Authentication:
         principal = None if secret is None else self._authenticator.remembered(secret)
         if principal is None and secret is not None:
             try:
-                principal = await run_in_threadpool(again, lambda: self._authenticator.look_up(secret))
+                principal = await run_in_threadpool(again, lambda: self._authenticator.verify(secret))
             except DatabaseTrouble as error:
                 after = {"Retry-After": str(error.after_seconds)}
                 await self._refuse(503, error.message, "unavailable", headers=after)(scope, receive, send)

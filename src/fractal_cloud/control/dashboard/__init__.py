@@ -1,1 +1,1 @@
-"""The pages people look at; they show what the API knows, and hold no logic of their own."""
+"""The pages of the control plane; they show what the API knows, and hold no logic of their own."""

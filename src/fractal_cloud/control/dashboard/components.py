@@ -18,8 +18,8 @@ from fractal_cloud.control.store.records import Json
 router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 JOURNAL: Final = 20
 EVENTS: Final = 20
-# The store lists events by LiveSystem; a component's own are looked for among the newest of them.
-EVENTS_LOOKED_AT: Final = 500
+# The store lists events by LiveSystem; a component's own are searched for among the newest of them.
+EVENTS_SEARCHED: Final = 500
 
 
 @router.get("/livesystems/{id}/components/{componentId}")
@@ -29,14 +29,14 @@ def one(live_system_id: LiveSystemId, component_id: ComponentId, store: TheStore
         livesystems.require(tx, live_system_id)
         component = components.get(tx, live_system_id, component_id)
         catalog = store.catalog(tx)
-        happened = events.list_page(tx, live_system_id, EVENTS_LOOKED_AT, None)
+        newest = events.list_page(tx, live_system_id, EVENTS_SEARCHED, None)
         values = {
             "component": component,
             "glass": glass.commands(tx, live_system_id, component_id, catalog),
             "journal": journal.list_of(tx, live_system_id, component_id, JOURNAL, None),
             "resource": _resource(tx, component),
-            "deeds": requests.offered(tx, live_system_id, component_id, catalog),
-            "events": [event for event in happened if event["componentId"] == component_id][:EVENTS],
+            "actions": requests.offered(tx, live_system_id, component_id, catalog),
+            "events": [event for event in newest if event["componentId"] == component_id][:EVENTS],
         }
     return render("component.html", visitor=visitor, **values)
 

@@ -1,4 +1,4 @@
-"""Tells an open page that something happened, so that it fetches itself anew; what happened, it then reads there."""
+"""Notifies an open page of new events, so that it fetches itself again; the notification carries no data."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ KEEP_ALIVE_SECONDS = 15.0
 
 @router.get("/events")
 async def follow(_visitor: TheVisitor, store: TheStore) -> Response:
-    """A stream of the newest event's number: first the one that stands, then one whenever it has changed."""
+    """A stream of the newest event's number: first the present one, then one whenever it has changed."""
     headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_numbers(store), media_type="text/event-stream", headers=headers)
 
 
 async def _numbers(store: Store) -> AsyncIterator[bytes]:
-    told: int | None = None
+    sent: int | None = None
     with suppress(DatabaseTrouble), store.signals.subscribe([EVENTS]) as subscription:
         while not store.signals.is_closed:
             newest = await run_in_threadpool(again, lambda: _newest(store))
-            yield b": keep-alive\n\n" if newest == told else b"data: %d\n\n" % newest
-            told = newest
+            yield b": keep-alive\n\n" if newest == sent else b"data: %d\n\n" % newest
+            sent = newest
             await subscription.wait(KEEP_ALIVE_SECONDS)
 
 

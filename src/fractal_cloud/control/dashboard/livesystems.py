@@ -34,7 +34,7 @@ def overview(request: Request, store: TheStore, token: str = "", after: After = 
     visitor = find_visitor(request)
     with store.read() as tx:
         found = livesystems.list_page(tx, LIVE_SYSTEMS + 1, after)
-        happened = events.list_page(tx, None, EVENTS, None)
+        newest = events.list_page(tx, None, EVENTS, None)
         restored = recovery.status(tx)
     return render(
         "livesystems.html",
@@ -43,7 +43,7 @@ def overview(request: Request, store: TheStore, token: str = "", after: After = 
         live_systems=found[:LIVE_SYSTEMS],
         more=found[LIVE_SYSTEMS - 1]["id"] if len(found) > LIVE_SYSTEMS else None,
         after=after,
-        events=happened,
+        events=newest,
     )
 
 
@@ -60,7 +60,7 @@ def one(
         live_system = livesystems.get(tx, live_system_id)
         mutation = mutations.newest(tx, live_system_id)
         found = _some(tx, live_system_id, show, after)
-        happened = events.list_page(tx, live_system_id, EVENTS, None)
+        newest = events.list_page(tx, live_system_id, EVENTS, None)
     is_whole = not show and after is None and len(found) <= COMPONENTS
     return render(
         "livesystem.html",
@@ -72,7 +72,7 @@ def one(
         show=show,
         after=after,
         drawing=graph.draw(found) if is_whole else None,
-        events=happened,
+        events=newest,
     )
 
 
@@ -100,13 +100,13 @@ def ask_delete(live_system_id: LiveSystemId, store: TheStore, visitor: TheVisito
 def delete(live_system_id: LiveSystemId, store: TheStore, visitor: TheVisitor, form: ActingForm) -> Response:
     """Delete it, if its name was typed."""
     if form.get("name") != live_system_id:
-        fault = f"Nothing was deleted: type {live_system_id!r} to confirm."
-        return _delete_page(live_system_id, store, visitor, 422, fault)
+        error = f"Nothing was deleted: type {live_system_id!r} to confirm."
+        return _delete_page(live_system_id, store, visitor, 422, error)
     api.delete(live_system_id, store, visitor.who)
     return see(f"/ui/livesystems/{live_system_id}")
 
 
-def _delete_page(live_system_id: str, store: Store, visitor: Visitor, status: int = 200, fault: str = "") -> Response:
+def _delete_page(live_system_id: str, store: Store, visitor: Visitor, status: int = 200, error: str = "") -> Response:
     with store.read() as tx:
         warnings, preview = previews.previewed(tx, live_system_id, store.catalog(tx))
     endings: dict[str, list[Any]] = {}
@@ -119,5 +119,5 @@ def _delete_page(live_system_id: str, store: Store, visitor: Visitor, status: in
         live_system_id=live_system_id,
         warnings=warnings,
         endings=endings,
-        fault=fault,
+        error=error,
     )

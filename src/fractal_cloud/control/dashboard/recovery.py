@@ -47,12 +47,12 @@ def _confirm(store: Store, live_system_id: str, fingerprint: str, visitor: Visit
         recovery.confirm(tx, live_system_id, fingerprint, visitor.who.name)
 
 
-async def _page(store: Store, live_system_id: str, visitor: Visitor, status: int = 200, fault: str = "") -> Response:
+async def _page(store: Store, live_system_id: str, visitor: Visitor, status: int = 200, error: str = "") -> Response:
     if not await run_in_threadpool(_is_held, store, live_system_id):
         return see(f"/ui/livesystems/{live_system_id}")
     plan = await api.shown_plan(store, live_system_id, WAIT_SECONDS)
     actions: dict[str, list[Any]] = {}
     for component in plan["components"]:
         actions.setdefault(component["action"], []).append(component)
-    values = {"live_system_id": live_system_id, "plan": plan, "actions": actions, "fault": fault}
+    values = {"live_system_id": live_system_id, "plan": plan, "actions": actions, "error": error}
     return render("confirm.html", status, visitor=visitor, **values)

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Action:
     """Something an operator can ask for: its name in the address, its button, and what will happen.
 
     ``remembered``: what will happen where tags are frozen.
@@ -43,17 +43,17 @@ class Deed:
     remembered: str
 
 
-BREAK: Final = Deed(
+BREAK: Final = Action(
     "break",
     "Break the glass",
     RequestKind.BREAK,
-    "The agent removes managed-by from the resource in your name. From then on it keeps its hands off: it reads and "
-    "reports what differs, and changes nothing until somebody hands the component back.",
+    "The agent removes managed-by from the resource in your name. From then on it reads the "
+    "resource and reports what differs, and changes nothing until somebody hands the component back.",
     "Nobody can change a tag of this resource, so the control plane remembers it, and nothing is written to the cloud. "
-    "The agent keeps its hands off: it reads and reports what differs, and changes nothing until somebody hands the "
-    "component back, here or by fractal glass --readopt.",
+    "The agent reads the resource and reports what differs, and changes nothing until somebody hands the component "
+    "back, here or by fractal glass --readopt.",
 )
-READOPT: Final = Deed(
+READOPT: Final = Action(
     "readopt",
     "Re-adopt",
     RequestKind.FORCE_PUSH,
@@ -62,7 +62,7 @@ READOPT: Final = Deed(
     "The agent makes the resource as declared, and then manages it again. What was changed by hand is overwritten; to "
     "keep a change, declare and deploy it first.",
 )
-FORCE_PUSH: Final = Deed(
+FORCE_PUSH: Final = Action(
     "force-push",
     "Force Push",
     RequestKind.FORCE_PUSH,
@@ -71,14 +71,14 @@ FORCE_PUSH: Final = Deed(
     "The agent makes the resource as declared, whatever was done to it, and then manages it again. What was changed by "
     "hand is overwritten.",
 )
-DEEDS: Final[Mapping[str, Deed]] = {deed.name: deed for deed in (BREAK, READOPT, FORCE_PUSH)}
+ACTIONS: Final[Mapping[str, Action]] = {action.name: action for action in (BREAK, READOPT, FORCE_PUSH)}
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A deed, and why it cannot be asked for right now; empty if it can."""
+    """An action, and why it cannot be asked for right now; empty if it can."""
 
-    deed: Deed
+    action: Action
     refusal: str
 
 
@@ -86,35 +86,35 @@ def offered(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[str
     """What can be asked for a component as it stands."""
     record = components.require(tx, live_system_id, component_id)
     is_broken = record.status == Status.MANUAL_OVERRIDE.value
-    deeds = (READOPT, FORCE_PUSH) if is_broken else (BREAK, FORCE_PUSH)
-    return [Offered(deed, refusal(record, deed.kind, catalog)) for deed in deeds]
+    actions = (READOPT, FORCE_PUSH) if is_broken else (BREAK, FORCE_PUSH)
+    return [Offered(action, refusal(record, action.kind, catalog)) for action in actions]
 
 
-def _deed(name: str) -> Deed:
-    if name not in DEEDS:
+def _action(name: str) -> Action:
+    if name not in ACTIONS:
         raise HTTPException(404, f"there is no page {name!r} of a component")
-    return DEEDS[name]
+    return ACTIONS[name]
 
 
-@router.get("/livesystems/{id}/components/{componentId}/{deed}")
+@router.get("/livesystems/{id}/components/{componentId}/{action}")
 def ask(
-    live_system_id: LiveSystemId, component_id: ComponentId, deed: str, store: TheStore, visitor: TheVisitor
+    live_system_id: LiveSystemId, component_id: ComponentId, action: str, store: TheStore, visitor: TheVisitor
 ) -> Response:
     """What will happen, and the button that confirms it."""
-    return _page(_Asked(live_system_id, component_id, _deed(deed), Form({})), store, visitor)
+    return _page(_Asked(live_system_id, component_id, _action(action), Form({})), store, visitor)
 
 
-@router.post("/livesystems/{id}/components/{componentId}/{deed}")
+@router.post("/livesystems/{id}/components/{componentId}/{action}")
 def do(
     live_system_id: LiveSystemId,
     component_id: ComponentId,
-    deed: str,
+    action: str,
     store: TheStore,
     visitor: TheVisitor,
     form: ActingForm,
 ) -> Response:
     """Ask for it, and lead back to the component; where it is refused, say why on the same page."""
-    asked = _Asked(live_system_id, component_id, _deed(deed), form)
+    asked = _Asked(live_system_id, component_id, _action(action), form)
     try:
         _carry_out(asked, store, visitor)
     except Refused as error:
@@ -122,7 +122,7 @@ def do(
     except ValidationError as error:
         return _page(asked, store, visitor, 422, [f"{item['loc'][0]}: {item['msg']}" for item in error.errors()])
     except BadRequest as error:
-        return _page(asked, store, visitor, 422, [f"{fault.path} {fault.message}" for fault in error.faults])
+        return _page(asked, store, visitor, 422, [f"{item.path} {item.message}" for item in error.errors])
     return see(f"/ui/livesystems/{live_system_id}/components/{component_id}")
 
 
@@ -130,16 +130,16 @@ def do(
 class _Asked:
     live_system_id: str
     component_id: str
-    deed: Deed
+    action: Action
     form: Form
 
 
 def _carry_out(asked: _Asked, store: Store, visitor: Visitor) -> None:
-    if asked.deed is FORCE_PUSH:
+    if asked.action is FORCE_PUSH:
         api.push(asked.live_system_id, asked.component_id, store, visitor.who)
         return
     wanted = api.GlassRequest(
-        action="break" if asked.deed is BREAK else "readopt",
+        action="break" if asked.action is BREAK else "readopt",
         reason=asked.form.get("reason") or None,
         until=_moment(asked.form.get("until")),
     )
@@ -158,24 +158,24 @@ def _moment(text: str) -> datetime | None:
 
 
 def _page(
-    asked: _Asked, store: Store, visitor: Visitor, status: int = 200, faults: list[str] | None = None
+    asked: _Asked, store: Store, visitor: Visitor, status: int = 200, errors: list[str] | None = None
 ) -> Response:
     with store.read() as tx:
         livesystems.require(tx, asked.live_system_id)
         component = components.get(tx, asked.live_system_id, asked.component_id)
         record = components.require(tx, asked.live_system_id, asked.component_id)
         catalog = store.catalog(tx)
-        why_not = refusal(record, asked.deed.kind, catalog)
+        why_not = refusal(record, asked.action.kind, catalog)
         frozen = record.type in catalog and catalog[record.type].tags_frozen
     return render(
         "request.html",
         status,
         visitor=visitor,
         component=component,
-        deed=asked.deed,
-        promise=asked.deed.remembered if frozen else asked.deed.promise,
+        action=asked.action,
+        promise=asked.action.remembered if frozen else asked.action.promise,
         form=asked.form,
-        faults=faults or ([why_not] if why_not else []),
+        errors=errors or ([why_not] if why_not else []),
     )
 
 
@@ -199,7 +199,7 @@ def do_all(live_system_id: LiveSystemId, store: TheStore, visitor: TheVisitor, _
 
 
 def _page_for_all(
-    live_system_id: str, store: Store, visitor: Visitor, status: int = 200, faults: list[str] | None = None
+    live_system_id: str, store: Store, visitor: Visitor, status: int = 200, errors: list[str] | None = None
 ) -> Response:
     with store.read() as tx:
         live_system = livesystems.get(tx, live_system_id)
@@ -209,7 +209,7 @@ def _page_for_all(
         status,
         visitor=visitor,
         live_system_id=live_system_id,
-        deed=FORCE_PUSH,
+        action=FORCE_PUSH,
         in_override=in_override,
-        faults=faults or [],
+        errors=errors or [],
     )

@@ -1,4 +1,4 @@
-"""Who looks at a page: logging in with a token, the cookie that keeps it, and forms that only our own pages can send.
+"""Who visits a page: logging in with a token, the cookie that keeps it, and forms that only our own pages can send.
 
 The cookie holds the token and a random word. It never reaches a page; the word stands in every form and must come back
 with it. Nothing is kept on the server, so any process can answer, and a revoked token ends its sessions.
@@ -42,7 +42,7 @@ class Visitor:
 
 
 def _cookie_name(request: Request) -> str:
-    """Cookies do not tell ports apart: two control planes on one machine must not log each other out."""
+    """Cookies do not distinguish ports: two control planes on one machine must not log each other out."""
     return f"fractal-{request.url.port or request.url.scheme}"
 
 
@@ -60,9 +60,9 @@ def _unpack(cookie: str) -> tuple[str, str] | None:
 
 
 def _principal(request: Request, token: str) -> Principal | None:
-    """Whose token it is, if that one may look at pages at all."""
+    """Whose token it is, if that one may see pages at all."""
     authenticator: Authenticator = request.app.state.authenticator
-    found = authenticator.remembered(token) or authenticator.look_up(token)
+    found = authenticator.remembered(token) or authenticator.verify(token)
     return found if found is not None and found.may("GET", WHAT_READS) else None
 
 
@@ -103,7 +103,7 @@ class Form:
 
 
 async def _fields(request: Request) -> Form:
-    """The fields of a form that one of our own pages sent, as far as its origin tells."""
+    """The fields of a form that one of our own pages sent, as far as its origin says."""
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise HTTPException(403, f"this form was sent from {origin!r}, not from this dashboard: nothing was done")
@@ -147,7 +147,7 @@ def inside(path: str) -> str:
 @router.get("/login")
 def ask(next_path: Annotated[str, Query(alias="next")] = "/ui") -> Response:
     """The form that takes a token."""
-    return render("login.html", visitor=None, next=inside(next_path), fault="")
+    return render("login.html", visitor=None, next=inside(next_path), error="")
 
 
 @router.post("/login")
@@ -156,12 +156,12 @@ def log_in(request: Request, form: AnyForm) -> Response:
     token, path = form.get("token"), inside(form.get("next"))
     if token and _principal(request, token) is not None:
         return _enter(request, token, path)
-    return render("login.html", 401, visitor=None, next=path, fault=_why_not(request, token))
+    return render("login.html", 401, visitor=None, next=path, error=_why_not(request, token))
 
 
 def _why_not(request: Request, token: str) -> str:
     authenticator: Authenticator = request.app.state.authenticator
-    found = authenticator.look_up(token) if token else None
+    found = authenticator.verify(token) if token else None
     if found is not None and found.role is Role.AGENT:
         return "This token is an agent's: log in with an admin's, an operator's or a reader's."
     return "This token is not known here: `fractal up` prints one, `fractal token create` makes one."
@@ -171,7 +171,7 @@ def enter_by_link(request: Request, token: str) -> Response:
     """Log in with the token of a printed link, and lead to an address without it."""
     if _principal(request, token) is not None:
         return _enter(request, token, request.url.path)
-    return render("login.html", 401, visitor=None, next="/ui", fault=_why_not(request, token))
+    return render("login.html", 401, visitor=None, next="/ui", error=_why_not(request, token))
 
 
 @router.post("/logout")
