@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import text
@@ -187,7 +188,7 @@ def reporting(store: Store, changes: int) -> Callable[[], None]:
 
     def report() -> None:
         told = f"10.0.0.{next(number)}"
-        changed = [_change(part).model_copy(update={"output_fields": {"address": told}}) for part in parts]
+        changed = [replace(_change(part), output_fields={"address": told}) for part in parts]
         sent = ScopeReport(scope=lease.scope, token=lease.token, version=lease.work.version, changes=changed)  # type: ignore[union-attr]
         with store.write() as tx:
             reports.report(tx, Report(agent_id="agent-0", last_seen=seen, scopes=[sent]), TOKEN)

@@ -23,7 +23,8 @@ from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.wire import ComponentChange, KnownResource, Memory, Override, ScopeReport, ScopeWork
+from fractal_cloud.model.observed import CARRIED, STAMPED, Observed, Override
+from fractal_cloud.model.wire import ComponentChange, KnownResource, ScopeReport, ScopeWork
 from fractal_cloud.offers.offer import Session
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.secret import SealingKey
@@ -135,17 +136,11 @@ class Ledger(Counting):
         return self._work.model_copy(update={"resources": list(self._resources.values())})
 
 
-def _remembered(before: Memory, change: ComponentChange, now: datetime) -> Memory:
-    shared = {name: value for name, value in change.model_dump().items() if name in Memory.model_fields}
-    override = before.override or Override(since=now)
-    return Memory.model_validate(
-        {
-            **shared,
-            "absent_since": (before.absent_since or now) if change.absent else None,
-            "noticed_since": (before.noticed_since or now) if change.noticed else None,
-            "override": override.model_dump() if change.overridden else None,
-        }
-    )
+def _remembered(before: Observed, change: ComponentChange, now: datetime) -> Observed:
+    known: dict[str, Any] = {name: getattr(change, name) for name in CARRIED}
+    for since, flag in STAMPED.items():
+        known[since] = (getattr(before, since) or now) if getattr(change, flag) else None
+    return Observed(**known, override=(before.override or Override(since=now)) if change.overridden else None)
 
 
 def _cycle_context(control: Counting, pool: ThreadPoolExecutor) -> CycleContext:

@@ -15,8 +15,9 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.declaration import ComponentDeclaration
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import Memory, ScopeWork, WorkComponent
+from fractal_cloud.model.wire import ScopeWork, WorkComponent
 
 REGION: Final = "eu-west-1"
 ACCOUNT: Final = "123456789012"
@@ -142,9 +143,9 @@ class Declared:
         above = self.parents if lot.kind == self.kind else None
         parent = above.name(lot.parent(number)) if above is not None else ""
         more = self.more if lot.kind == self.kind else {}
-        memory = Memory()
+        memory = Observed()
         if settled:
-            memory = Memory(stance=Stance.MANAGED, status=Status.ACTIVE, owner=owner, established=True)
+            memory = Observed(stance=Stance.MANAGED, status=Status.ACTIVE, owner=owner, established=True)
         return WorkComponent(
             uid=sha256(f"{owner}/{name}".encode()).hexdigest()[:32],
             live_system_id=owner,

@@ -10,11 +10,12 @@ import pytest
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.observed import Intent, Observed, Override
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import OURS, ProtocolTags
-from fractal_cloud.model.tracked import Remembered, Tracked
-from fractal_cloud.model.wire import Intent, OperatorRequest, Override, RequestKind
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, Verb, judge
 from fractal_cloud.rules.remember import remember
@@ -32,7 +33,7 @@ FACTS = TypeFacts(
 )
 
 
-def _tracked(memory: Remembered, **more: Any) -> Tracked:
+def _tracked(memory: Observed, **more: Any) -> Tracked:
     values: dict[str, Any] = {
         "uid": "u1",
         "live_system_id": "ls-a",
@@ -72,7 +73,7 @@ def _seen(size: int = 1, **tags: Any) -> View:
     return View(sighting=sighting)
 
 
-OF_BACKUP = Remembered(stance=Stance.MANAGED, status=Status.ACTIVE, resource_id="id-1", restored=True, established=True)
+OF_BACKUP = Observed(stance=Stance.MANAGED, status=Status.ACTIVE, resource_id="id-1", restored=True, established=True)
 REQUESTS = [
     None,
     OperatorRequest(id="r", kind=RequestKind.FORCE_PUSH, by="ann", at=NOW, generation=1),

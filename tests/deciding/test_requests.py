@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.observed import Observed, Override
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import OURS, ProtocolTags
-from fractal_cloud.model.tracked import Remembered, Tracked
-from fractal_cloud.model.wire import OperatorRequest, Override, RequestKind
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules.requests import answer_request
 from fractal_cloud.rules.situate import ABSENT, TypeTraits, View, is_handed_back
 
@@ -37,9 +38,7 @@ def asked(kind: RequestKind = RequestKind.FORCE_PUSH, **more: Any) -> Tracked:
         "stance": Stance.OVERRIDE,
         **more,
     }
-    memory = Remembered(
-        stance=Stance.OVERRIDE, resource_id="id-1", override=Override(since=NOW - timedelta(seconds=300))
-    )
+    memory = Observed(stance=Stance.OVERRIDE, resource_id="id-1", override=Override(since=NOW - timedelta(seconds=300)))
     return Tracked(
         uid="u1",
         live_system_id="ls-a",

@@ -22,11 +22,12 @@ from fractal_cloud.agent.scope import AbsentReads
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.errors import Conflict, Denied, Transient, Unreadable
 from fractal_cloud.model.identity import Identity
+from fractal_cloud.model.observed import Refusal
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.model.wire import JournalEntry, Refusal, ScopeReport
+from fractal_cloud.model.wire import JournalEntry, ScopeReport
 from fractal_cloud.offers.link import Handlers
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.secret import SealingKey

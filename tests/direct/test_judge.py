@@ -13,10 +13,11 @@ import pytest
 
 from fractal_cloud.model.errors import AwaitsPerson, OtherRealm, Unreadable
 from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.observed import Override, Setback
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Bound, Override, RequestKind, Setback
+from fractal_cloud.model.wire import Bound, RequestKind
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import Difference
 from fractal_cloud.rules.judge import Judgement, Step, Verb, judge

@@ -10,10 +10,11 @@ import pytest
 
 from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.link import NO_LINKS, LinkState, LinkStates
+from fractal_cloud.model.observed import Observed, Override, Refusal, Setback
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered
-from fractal_cloud.model.wire import Bound, Override, Refusal, RequestKind, Setback
+from fractal_cloud.model.tracked import AT_PUBLICATION
+from fractal_cloud.model.wire import Bound, RequestKind
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import Difference
 from fractal_cloud.rules.judge import Judgement
@@ -38,7 +39,7 @@ def judged(stance: Stance = MANAGED, status: Status | None = ACTIVE, **more: Any
     return Judgement(status=status, stance=stance, **values)
 
 
-BEFORE = Remembered(
+BEFORE = Observed(
     stance=NONE,
     status=Status.INSTANTIATING,
     message="creating",
@@ -59,7 +60,7 @@ def test_what_was_seen_is_what_is_remembered() -> None:
     component = tracked(BEFORE, parameters={"size": 3})
     view = seen(resource_id="id-1", incarnation="new", actual={"size": 3, "extra": 1}, outputs={"vpcId": "id-1"})
     found = remember(component, view, judged(waits_for=("sub",), setbacks=BEFORE.setbacks))
-    assert found == Remembered(
+    assert found == Observed(
         stance=MANAGED,
         status=ACTIVE,
         message="as declared",

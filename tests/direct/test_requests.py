@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.observed import Override
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Override, RequestKind
+from fractal_cloud.model.wire import RequestKind
 from fractal_cloud.rules.requests import Answer, answer_request
 from fractal_cloud.rules.situate import ABSENT, TypeTraits, View
 from tests.direct.things import CYCLE, ME, MINE, NOW, OTHER, SECOND, TYPE, memory, request, sighting, tracked

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.wire import Setback
+from fractal_cloud.model.observed import Setback
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.setbacks import (
     MOST_CALLS,

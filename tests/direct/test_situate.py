@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.observed import Override
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import Bound, Override
+from fractal_cloud.model.wire import Bound
 from fractal_cloud.rules.situate import (
     ABSENT,
     GONE,

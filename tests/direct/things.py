@@ -9,11 +9,12 @@ from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.identity import Identity, Scope
+from fractal_cloud.model.observed import Intent, Observed
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import OURS, ProtocolTags
-from fractal_cloud.model.tracked import Remembered, Tracked
-from fractal_cloud.model.wire import Intent, OperatorRequest, RequestKind
+from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances
 from fractal_cloud.rules.situate import Claims, TypeTraits
@@ -46,10 +47,10 @@ def sighting(tags: ProtocolTags = MINE, **more: Any) -> Sighting:
     return replace(Sighting(TYPE, "web", "id-1", protocol=tags), **more)
 
 
-def memory(stance: Stance = Stance.MANAGED, **more: Any) -> Remembered:
+def memory(stance: Stance = Stance.MANAGED, **more: Any) -> Observed:
     """What is remembered of it."""
     values: dict[str, Any] = {"resource_id": "id-1", "observed_generation": 3, "established": True, **more}
-    return Remembered(stance=stance, **values)
+    return Observed(stance=stance, **values)
 
 
 def intent(**more: Any) -> Intent:
@@ -73,7 +74,7 @@ def request(kind: RequestKind = RequestKind.FORCE_PUSH, **more: Any) -> Operator
     return OperatorRequest(**values)
 
 
-def tracked(remembered: Remembered | None = None, **more: Any) -> Tracked:
+def tracked(remembered: Observed | None = None, **more: Any) -> Tracked:
     """A component of generation 3 that was deployed an hour ago; managed unless said otherwise."""
     values: dict[str, Any] = {
         "uid": "u1",

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.links import SOURCES, count
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.link import NO_LINKS
-from fractal_cloud.model.tracked import Remembered
+from fractal_cloud.model.observed import Observed
 from tests.links.world import World, database, link, workload
 
 
@@ -29,6 +29,6 @@ def test_components_without_links_carry_nothing_for_them(links: World) -> None:
     (held,) = [leased.held for leased in links.agents["west"]._leases.scopes.values()]
     assert isinstance(held, HeldScope)
     alone = next(tracked for tracked in held.work.tracked.values() if tracked.component_id == "alone")
-    assert alone.memory.links is NO_LINKS is Remembered().links
+    assert alone.memory.links is NO_LINKS is Observed().links
     assert alone.links_in is alone.links_out is ()  # noqa: F632  # the one empty tuple there is
     assert not alone.is_wired

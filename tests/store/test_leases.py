@@ -8,8 +8,8 @@ import pytest
 
 from fractal_cloud.control.store import agents, scopes
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound
+from fractal_cloud.model.observed import Intent
 from fractal_cloud.model.status import Status
-from fractal_cloud.model.wire import Intent
 from tests.store.playing import CATALOG, TOKEN, World, box, component, net, sub
 
 NORTH = "test/acct/north"

@@ -8,6 +8,7 @@ import pytest
 
 from fractal_cloud.control.store import planning, plans
 from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import JournalEntry, PlanTask, WorkComponent
 from fractal_cloud.rules.identify import identities
 from tests.store.playing import CATALOG, Json, World, box, net, sub
@@ -43,7 +44,7 @@ def test_a_plan_sends_out_what_the_deploy_would(world: World, parts: list[Any]) 
     agent.settle()
     uid = agent.uid("ls-a", "net")
     entry = JournalEntry(id="j1", uid=uid, generation=1, verb="update", reason="drift")
-    agent.report(agent.says("ls-a", "net", status="Mutating"), journal=[entry])
+    agent.report(agent.says("ls-a", "net", status=Status.MUTATING), journal=[entry])
     planned = _planned(world, *parts)
     world.deploy("ls-a", *parts)
     agent.versions.clear()

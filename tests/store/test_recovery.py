@@ -13,8 +13,9 @@ from fractal_cloud.control.store import incarnations, recovery, requests, tokens
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, Refused
 from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.control.store.schema import events
+from fractal_cloud.model.observed import Intent
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import Intent, JournalEntry, LastSeen, RequestKind
+from fractal_cloud.model.wire import JournalEntry, LastSeen, RequestKind
 from tests.last_seen import last_seen
 from tests.store.playing import CATALOG, Player, World, net
 

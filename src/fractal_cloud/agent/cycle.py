@@ -33,12 +33,13 @@ from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.agent.writing import Outcome, Planned, Writer, wanted
 from fractal_cloud.model.errors import CloudError, Conflict, FractalError, OtherRealm, Throttled, Unexpected, Unreadable
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.observed import Intent, Observed
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tags import NO_TAGS
-from fractal_cloud.model.tracked import Remembered, Tracked, to_change
-from fractal_cloud.model.wire import ComponentChange, Intent
+from fractal_cloud.model.tracked import Tracked, to_change
+from fractal_cloud.model.wire import ComponentChange
 from fractal_cloud.offers.link import Handlers
 from fractal_cloud.offers.offer import AnyOffer, Recognition
 from fractal_cloud.offers.refusals import describe_unexpected
@@ -387,7 +388,7 @@ class Cycle:
         """Publish, in one request, what is about to be written and what must be remembered before it is (S17, C7)."""
         planned: list[Planned] = []
         changes: list[ComponentChange] = []
-        memories: dict[str, Remembered] = {}
+        memories: dict[str, Observed] = {}
         now = self._context.now()
         for tracked in wave:
             judgement = judgements[tracked.uid]
@@ -424,7 +425,7 @@ class Cycle:
                 step_planned.tracked.request = None
         return planned
 
-    def _with_intent(self, tracked: Tracked, memory: Remembered, entry_id: str, now: datetime) -> Remembered:
+    def _with_intent(self, tracked: Tracked, memory: Observed, entry_id: str, now: datetime) -> Observed:
         before = tracked.memory.intent
         intent = Intent(
             id=before.id if before is not None else entry_id,
@@ -576,7 +577,7 @@ class Cycle:
     def _publish_all(self, judgements: dict[str, Judgement]) -> int:
         """Publish everything that changed in this cycle, in one request; nothing at all if nothing changed."""
         changes: list[ComponentChange] = []
-        memories: dict[str, Remembered] = {}
+        memories: dict[str, Observed] = {}
         finished: list[str] = []
         concluded = self._hold_families({uid: self._conclude(uid, judgements) for uid in judgements})
         for tracked in [self._work.tracked[uid] for uid in judgements]:
@@ -620,7 +621,7 @@ class Cycle:
             log.exception("component cannot be concluded", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
 
-    def _remembered(self, tracked: Tracked, judgement: Judgement) -> tuple[Judgement, View, Remembered]:
+    def _remembered(self, tracked: Tracked, judgement: Judgement) -> tuple[Judgement, View, Observed]:
         """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""
         try:
             view = self._evaluator.view(tracked)
@@ -761,7 +762,7 @@ def _signature(step: Step) -> str:
     return f"{step.verb}:{sorted((name, str(d.actual)) for name, d in step.drift.items())}"
 
 
-def _with_tagging(memory: Remembered) -> Remembered:
+def _with_tagging(memory: Observed) -> Observed:
     """That tags are about to be put on is remembered first: what is without them later on was let go (S17)."""
     intent = memory.intent
     if intent is None or intent.tagging != "owed":

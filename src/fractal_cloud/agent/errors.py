@@ -23,9 +23,9 @@ from fractal_cloud.model.errors import (
     Unexpected,
     Unreadable,
 )
+from fractal_cloud.model.observed import Refusal
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import Refusal
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement, Verb
 

@@ -9,9 +9,10 @@ from typing import Protocol
 from fractal_cloud.agent.journal import Journal
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.observed import STAMPED, Observed
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
-from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Remembered, Tracked
+from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Tracked
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, ScopeReport
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.situate import View
@@ -120,7 +121,7 @@ class ReportBuilder:
         report = ScopeReport(scope=held.scope.key, token=held.token, version=held.work.version, journal=[entry])
         self._publisher.publish(report)
 
-    def publish(self, changes: list[ComponentChange], memories: dict[str, Remembered]) -> None:
+    def publish(self, changes: list[ComponentChange], memories: dict[str, Observed]) -> None:
         """Publish everything collected, in one request, or nothing if there is nothing; then remember it."""
         entries = self.journal.drain()
         if not (changes or entries or self._events or self._resources):
@@ -144,13 +145,9 @@ class ReportBuilder:
             self.unpublished.discard(uid)
 
 
-def stamped(memory: Remembered, at: datetime) -> Remembered:
+def stamped(memory: Observed, at: datetime) -> Observed:
     """A published memory with the time of its publication in the place of the times still open."""
-    changes: dict[str, object] = {}
-    if memory.absent_since is AT_PUBLICATION:
-        changes["absent_since"] = at
-    if memory.noticed_since is AT_PUBLICATION:
-        changes["noticed_since"] = at
+    changes: dict[str, object] = {since: at for since in STAMPED if getattr(memory, since) is AT_PUBLICATION}
     if memory.override is not None and memory.override.since == AT_PUBLICATION:
         changes["override"] = memory.override.model_copy(update={"since": at})
     return replace(memory, **changes) if changes else memory  # type: ignore[arg-type]  # the keys are fields of it

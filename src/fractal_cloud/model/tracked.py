@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
-from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.observed import Observed, to_report
 from fractal_cloud.model.wire import (
     Bound,
     ComponentChange,
-    Intent,
     JournalEntry,
     KnownResource,
-    Memory,
     OperatorRequest,
-    Override,
-    Refusal,
-    Setback,
     WorkComponent,
 )
 
@@ -57,6 +52,10 @@ class Interner:
     def moment(self, at: datetime) -> datetime:
         """A time of our own; the same one for equal times."""
         return self._moments.setdefault(at, at.astimezone(UTC))
+
+    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts of our own."""
+        return tuple(map(self.text, texts))
 
     def pair(self, one: str, other: str) -> tuple[str, str]:
         """Two texts of our own; the same pair for equal ones."""
@@ -101,54 +100,20 @@ class Known:
 NOTHING_KNOWN: Final = Known()
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """The observed half of a component; see ``Memory`` for what each field means."""
+_OWN: Final[Mapping[object, Callable[[Interner, Any], Any]]] = {
+    str: Interner.text,
+    str | None: Interner.optional,
+    tuple[str, ...]: Interner.texts,
+    Mapping[str, Any]: Interner.plain,
+    LinkStates: lambda _, links: links if links.inbound or links.outbound else NO_LINKS,
+}
+"""How a value is copied out of a message, by its type; of other types, parsing made the copy."""
+_COPIED: Final = {name: _OWN[kind] for name, kind in get_type_hints(Observed).items() if kind in _OWN}
 
-    stance: Stance = Stance.NONE
-    status: Status = Status.INSTANTIATING
-    message: str = ""
-    owner: str | None = None
-    resource_id: str | None = None
-    incarnation: str = ""
-    output_fields: Mapping[str, Any] = field(default_factory=dict)
-    observed_generation: int = 0
-    established: bool = False
-    absent_since: datetime | None = None
-    noticed_since: datetime | None = None
-    intent: Intent | None = None
-    override: Override | None = None
-    waits_for: tuple[str, ...] = ()
-    setbacks: tuple[Setback, ...] = ()
-    stuck: bool = False
-    refusal: Refusal | None = None
-    restored: bool = False
-    links: LinkStates = NO_LINKS
 
-    @classmethod
-    def from_wire(cls, memory: Memory, copies: Interner) -> Remembered:
-        """The compact form of what the control plane told."""
-        return cls(
-            stance=memory.stance,
-            status=memory.status,
-            message=copies.text(memory.message),
-            owner=copies.optional(memory.owner),
-            resource_id=copies.optional(memory.resource_id),
-            incarnation=copies.text(memory.incarnation),
-            output_fields=copies.plain(memory.output_fields),
-            observed_generation=memory.observed_generation,
-            established=memory.established,
-            absent_since=memory.absent_since,
-            noticed_since=memory.noticed_since,
-            intent=memory.intent,
-            override=memory.override,
-            waits_for=tuple(map(copies.text, memory.waits_for)),
-            setbacks=tuple(memory.setbacks),
-            stuck=memory.stuck,
-            refusal=memory.refusal,
-            restored=memory.restored,
-            links=memory.links if memory.links.inbound or memory.links.outbound else NO_LINKS,
-        )
+def interned(memory: Observed, copies: Interner) -> Observed:
+    """Return the observed half of a message in texts of our own."""
+    return replace(memory, **{name: own(copies, getattr(memory, name)) for name, own in _COPIED.items()})
 
 
 @dataclass(slots=True)
@@ -173,7 +138,7 @@ class Tracked:
     declared_identity: Identity
     deleting: bool
     request: OperatorRequest | None
-    memory: Remembered
+    memory: Observed
     bound: Bound | None = None
     left_dependents: tuple[str, ...] = ()
     open_writes: tuple[JournalEntry, ...] = ()
@@ -208,7 +173,7 @@ class Tracked:
             realm_names=names,
             deleting=work.deleting,
             request=work.request,
-            memory=Remembered.from_wire(work.memory, copies),
+            memory=interned(work.memory, copies),
             bound=work.bound,
             left_dependents=tuple(map(own, work.left_dependents)),
             open_writes=tuple(work.open_writes),
@@ -240,36 +205,7 @@ class Tracked:
 
 
 def to_change(
-    uid: str, memory: Remembered, *, used_request: str | None = None, finished: bool = False, left: bool = False
+    uid: str, memory: Observed, *, used_request: str | None = None, finished: bool = False, left: bool = False
 ) -> ComponentChange:
     """What is remembered from now on, in the form in which it is published."""
-    override = memory.override
-    return ComponentChange(
-        uid=uid,
-        stance=memory.stance,
-        status=memory.status,
-        message=memory.message,
-        owner=memory.owner,
-        resource_id=memory.resource_id,
-        incarnation=memory.incarnation,
-        output_fields=dict(memory.output_fields),
-        observed_generation=memory.observed_generation,
-        established=memory.established,
-        absent=memory.absent_since is not None,
-        noticed=memory.noticed_since is not None,
-        intent=memory.intent,
-        overridden=override is not None,
-        override_by=override.by if override else None,
-        override_reason=override.reason if override else None,
-        override_until=override.until if override else None,
-        readopted_by=override.readopted_by if override else None,
-        used_request=used_request,
-        finished=finished,
-        left=left,
-        waits_for=list(memory.waits_for),
-        setbacks=list(memory.setbacks),
-        stuck=memory.stuck,
-        refusal=memory.refusal,
-        restored=memory.restored,
-        links=memory.links,
-    )
+    return ComponentChange(uid=uid, used_request=used_request, finished=finished, left=left, **to_report(memory))

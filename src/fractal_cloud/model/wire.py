@@ -3,11 +3,12 @@
     register ──▶ claim (leases, work) ──▶ [cycle: report intents, write, report outcomes] ──▶ wait (long poll) ──▶ …
 
 The control plane owns the *desired* half of a component (declaration, generation, requests, deleting); the agent that
-holds the scope's lease owns the *observed* half (`Memory`). Each tells the other only what changed.
+holds the scope's lease owns the *observed* half (`Observed`). Each sends the other only what changed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -17,38 +18,9 @@ from pydantic import Field
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, Readoption, Wire
 from fractal_cloud.model.event import EventKind
-from fractal_cloud.model.link import LinkStates, LinkWork
+from fractal_cloud.model.link import LinkWork
+from fractal_cloud.model.observed import Observed, ObservedReport
 from fractal_cloud.model.status import Stance, Status
-
-
-class Override(Wire):
-    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud.
-
-    ``readopted_by``: who asked for it to be handed back, until that is done (S9); only where no tag can say it.
-    """
-
-    since: datetime
-    by: str | None = None
-    reason: str | None = None
-    until: datetime | None = None
-    readopted_by: str | None = None
-
-
-class Intent(Wire):
-    """A creation that was published before it was tried, and that no reading has shown complete yet (S17).
-
-    ``resource_id``: the cloud's answer named it, so it exists although nothing shows it yet. ``tagging``: empty where
-    the tags travel in the create call; where they cannot, they are ``owed``, and ``begun`` from before the one call
-    that puts them on: what is found without them then was let go by somebody, for all that can be known.
-    ``restored``: it stood in a backup (C9). It recognises what it made, and is no reason to create anything.
-    """
-
-    id: str
-    at: datetime
-    attempts: int = 1
-    resource_id: str | None = None
-    tagging: Literal["", "owed", "begun"] = ""
-    restored: bool = False
 
 
 class Bound(Wire):
@@ -59,81 +31,6 @@ class Bound(Wire):
 
     resource_id: str
     incarnation: str = ""
-
-
-class Setback(Wire):
-    """A parameter that we wrote, and when somebody set it back (S27).
-
-    ``value``: a digest of what was written. ``since``: when a read confirmed it, and it stands; None while it differs.
-    ``written``: when it was written and read back otherwise, until it shows or that counts as set back.
-    ``given_up``: it is no longer corrected; ``by``: who set it back (None: not asked yet, empty: not known).
-    ``calls``: those in a row that changed it, and not to what was written.
-    ``in_handshake``: counted in the handshake that is under way (S9), which began anew.
-    """
-
-    parameter: str
-    at: list[datetime]
-    value: str = ""
-    since: datetime | None = None
-    written: datetime | None = None
-    given_up: bool = False
-    by: str | None = None
-    calls: int = 0
-    in_handshake: bool = False
-
-
-class Refusal(Wire):
-    """A write that failed, how often in a row, and when it is tried again (S21).
-
-    Kept with the component, so that an agent that takes over does not begin again at once; a new declaration, a
-    repeated delete and a Force Push clear it. ``failed``: the component is ``Failed`` until a try goes through.
-    ``since``: the first of those times. ``blocked``: something that is not part of the deletion is in its way (C8).
-    ``until`` None: it is not tried again by itself (a Force Push is used up). ``entry``, ``digest``: the journal entry
-    that the next equal refusal of the same step is counted in, and what tells that it is equal.
-    """
-
-    verb: str
-    message: str
-    since: datetime
-    times: int = 1
-    until: datetime | None = None
-    failed: bool = True
-    blocked: bool = False
-    entry: str = ""
-    digest: str = ""
-
-
-class Memory(Wire):
-    """What the control plane remembers of a component on the agent's behalf: everything an agent needs after a restart.
-
-    ``established``: a resource was sighted or may have been created under the component's identity; until that ends,
-    the identity cannot move (S18). ``absent_since``: when the absence that still stands was published.
-    ``noticed_since``: when what would change was first published (S12a). ``incarnation``: of the resource published,
-    see ``Sighting``. ``setbacks``: when somebody set values of ours back, by parameter (S27).
-    ``stuck``: it makes no progress until a person acts, so a mutation does not wait for it (C8).
-    ``refusal``: the write that failed last, until one goes through or nothing is left to write (S21).
-    ``restored``: all this comes from a backup: what would change is shown for one cycle before it is written (C9).
-    """
-
-    stance: Stance = Stance.NONE
-    status: Status = Status.INSTANTIATING
-    message: str = ""
-    owner: str | None = None
-    resource_id: str | None = None
-    incarnation: str = ""
-    output_fields: dict[str, Any] = Field(default_factory=dict)
-    observed_generation: int = 0
-    established: bool = False
-    absent_since: datetime | None = None
-    noticed_since: datetime | None = None
-    intent: Intent | None = None
-    override: Override | None = None
-    waits_for: list[str] = Field(default_factory=list)
-    setbacks: list[Setback] = Field(default_factory=list)
-    stuck: bool = False
-    refusal: Refusal | None = None
-    restored: bool = False
-    links: LinkStates = Field(default_factory=LinkStates)
 
 
 class RequestKind(StrEnum):
@@ -230,7 +127,7 @@ class WorkComponent(Wire):
     open_writes: list[JournalEntry] = Field(default_factory=list)
     links_in: list[LinkWork] = Field(default_factory=list)
     links_out: list[LinkWork] = Field(default_factory=list)
-    memory: Memory = Field(default_factory=Memory)
+    memory: Observed = Field(default_factory=Observed)
 
 
 class KnownResource(Wire):
@@ -430,44 +327,19 @@ class AgentEvent(Wire):
     after: Any = None
 
 
-class ComponentChange(Wire):
-    """The observed half of one component, whole, because something in it changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentChange(ObservedReport):
+    """The observed half of one component, and what its report ends.
 
-    ``absent`` and ``noticed`` are stamped with the time of publication by the control plane: where the flag is set
-    and no time stands yet, the time of this report; where it is not set, none. The same holds for ``overridden``.
     ``used_request``: the id of the operator's request this change uses up. ``finished``: a deleted component is done;
-    ``left``: and its resource was left in the cloud.
-    ``waits_for``: ids of components of the same LiveSystem that must come first (C8). Where ``established`` is not
-    set, the control plane moves the component to the identity its declaration says.
+    ``left``: and its resource was left in the cloud. Where ``established`` is not set, the control plane moves the
+    component to the identity its declaration says.
     """
 
     uid: str
-    stance: Stance
-    status: Status
-    message: str = ""
-    owner: str | None = None
-    resource_id: str | None = None
-    incarnation: str = ""
-    output_fields: dict[str, Any] = Field(default_factory=dict)
-    observed_generation: int = 0
-    established: bool = False
-    absent: bool = False
-    noticed: bool = False
-    intent: Intent | None = None
-    overridden: bool = False
-    override_by: str | None = None
-    override_reason: str | None = None
-    override_until: datetime | None = None
-    readopted_by: str | None = None
     used_request: str | None = None
     finished: bool = False
     left: bool = False
-    waits_for: list[str] = Field(default_factory=list)
-    setbacks: list[Setback] = Field(default_factory=list)
-    stuck: bool = False
-    refusal: Refusal | None = None
-    restored: bool = False
-    links: LinkStates = Field(default_factory=LinkStates)
 
 
 class ScopeReport(Wire):

@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from fractal_cloud.model.observed import Setback
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Action, Decision, Fate, Presence
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags, stamp
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import OperatorRequest, Setback
+from fractal_cloud.model.wire import OperatorRequest
 from fractal_cloud.rules import setbacks, words
 from fractal_cloud.rules.decide import decide, decide_deletion
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, mutable

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from fractal_cloud.model.link import NO_LINKS, published_fields
+from fractal_cloud.model.observed import Intent, Observed, Override
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS
-from fractal_cloud.model.tracked import AT_PUBLICATION, Remembered, Tracked
-from fractal_cloud.model.wire import Intent, Override
+from fractal_cloud.model.tracked import AT_PUBLICATION, Tracked
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
@@ -22,7 +22,7 @@ from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 _TAKES_OVER = frozenset({"S4", "S9", "S11a", "S12"})
 
 
-def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
+def remember(tracked: Tracked, view: View, judgement: Judgement) -> Observed:
     """The observed half of a component after a judgement; equal to what it was where nothing changed."""
     memory = tracked.memory
     status = judgement.status or memory.status
@@ -37,7 +37,8 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
     absent = view.presence is Presence.ABSENT
     creating = judgement.stance is Stance.MANAGED and not judgement.carried_out
     intent = _intent(memory, sighting) if creating or not present else None
-    return Remembered(
+    return replace(
+        memory,
         stance=judgement.stance,
         status=link_status(status, memory.links),
         message=link_message(judgement.message, memory.links),
@@ -54,13 +55,11 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Remembered:
         waits_for=judgement.waits_for,
         setbacks=judgement.setbacks,
         stuck=judgement.stuck,
-        refusal=memory.refusal,
         restored=memory.restored and not _is_settled(judgement),
-        links=memory.links,
     )
 
 
-def _absent_since(memory: Remembered, view: View, intent: Intent | None) -> datetime | None:
+def _absent_since(memory: Observed, view: View, intent: Intent | None) -> datetime | None:
     """Since when the resource is absent; while a creation of ours is open, that it is not there yet begins nothing."""
     if view.sighting is not None:
         return None
@@ -80,7 +79,7 @@ def _is_settled(judgement: Judgement) -> bool:
     return judgement.rule in _TAKES_OVER and judgement.stance is Stance.MANAGED and not judgement.noticing
 
 
-def _intent(memory: Remembered, sighting: Sighting | None) -> Intent | None:
+def _intent(memory: Observed, sighting: Sighting | None) -> Intent | None:
     """The open creation; whose tags were once seen owes none any more, whatever becomes of them (S17)."""
     intent = memory.intent
     if intent is None or not intent.tagging or sighting is None or sighting.protocol == NO_TAGS:

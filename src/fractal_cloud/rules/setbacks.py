@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from fractal_cloud.model.wire import Setback
+from fractal_cloud.model.observed import Setback
 from fractal_cloud.rules.drift import Difference, Drift
 
 Setbacks = tuple[Setback, ...]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import ProtocolTags
-from fractal_cloud.model.tracked import Remembered, Tracked
+from fractal_cloud.model.tracked import Tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _is_same(sighting: Sighting, resource_id: str, incarnation: str) -> bool:
     return not (incarnation and sighting.incarnation) or sighting.incarnation == incarnation
 
 
-def _is_forgotten(memory: Remembered, view: View, traits: TypeTraits) -> bool:
+def _is_forgotten(memory: Observed, view: View, traits: TypeTraits) -> bool:
     """Whether nobody knows any more that it may be changed: no tag can say what was done since the backup (C9)."""
     is_frozen = traits.tags_frozen and view.sighting is not None
     return is_frozen and memory.restored and memory.stance is Stance.MANAGED

@@ -13,10 +13,11 @@ from typing import Any
 
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
+from fractal_cloud.model.observed import Setback
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.model.wire import JournalEntry, OperatorRequest, Setback
+from fractal_cloud.model.wire import JournalEntry, OperatorRequest
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 

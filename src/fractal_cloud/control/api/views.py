@@ -13,8 +13,9 @@ from pydantic import Field
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Wire
 from fractal_cloud.model.event import Event
+from fractal_cloud.model.observed import Override
 from fractal_cloud.model.status import MutationStatus, Stance, Status
-from fractal_cloud.model.wire import OperatorRequest, Override, PlannedAction, PlannedLink, Reach
+from fractal_cloud.model.wire import OperatorRequest, PlannedAction, PlannedLink, Reach
 
 
 class Accepted(Wire):

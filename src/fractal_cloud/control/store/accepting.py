@@ -30,14 +30,12 @@ from fractal_cloud.control.store.records import (
 from fractal_cloud.control.store.schema import components, journal
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import called, host_of
+from fractal_cloud.model.observed import OBSERVED, blank_columns
 from fractal_cloud.model.status import Stance, Status
 
 BY: Final = "control plane"
-_FORGOTTEN: Final = (
-    *("stance", "message", "owner", "resource_id", "incarnation", "output_fields", "established", "absent_since"),
-    *("noticed_since", "intent", "override", "overdue", "waits_for", "setbacks", "stuck", "links", "request"),
-    "last_updated",
-)
+_KEPT: Final = frozenset({"status", "observed_generation", "refusal", "restored"})
+_FORGOTTEN: Final = tuple(name for name in OBSERVED if name not in _KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +152,12 @@ def _forget(tx: Tx, kept: Sequence[ComponentRecord], message: str) -> None:
     As an import it is judged by them, shown before anything is written, and not created while nobody deploys it again.
     """
     for record in kept:
+        blank = blank_columns()
+        for name in _FORGOTTEN:
+            setattr(record, name, blank[name])
         record.stance, record.message, record.last_updated = Stance.IMPORTED.value, message, tx.now
-        record.owner = record.resource_id = record.absent_since = record.noticed_since = None
-        record.intent = record.override = record.request = record.setbacks = None
-        record.incarnation, record.output_fields, record.links, record.waits_for = "", {}, {}, []
-        record.established = record.overdue = record.stuck = False
-    update_records(tx, kept, _FORGOTTEN)
+        record.request, record.overdue = None, False
+    update_records(tx, kept, (*_FORGOTTEN, "request", "overdue", "last_updated"))
 
 
 def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:

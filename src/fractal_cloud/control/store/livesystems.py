@@ -29,6 +29,7 @@ from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, host_of
+from fractal_cloud.model.observed import BEGUN_ANEW
 from fractal_cloud.model.status import Status, gravest
 from fractal_cloud.rules.identify import DeclaredIdentity
 
@@ -37,7 +38,7 @@ _DESIRED: Final = (
     *("component_id", "position", "type", "provider", "environment", "declaration", "generation", "deleting"),
     *("request", "message", "last_updated", "work_version", "declared_version", "realm", "scope_key", "identity_key"),
     *("place", "name", "parent", "declared_place", "declared_name", "declared_parent"),
-    *("realm_name", "declared_realm_name", "waits_for", "stuck", "refusal", "setbacks", "bound", "left_dependents"),
+    *("realm_name", "declared_realm_name", "waits_for", "stuck", *BEGUN_ANEW, "bound", "left_dependents"),
 )
 
 

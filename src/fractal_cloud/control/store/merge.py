@@ -164,12 +164,11 @@ def _redeclared(
         declared_parent=identity.parent,
         declared_realm_name=identity.realm,
         deleting=False,
-        refusal=None,
-        setbacks=None,
         bound=None,
         left_dependents=None,
         last_updated=target.now,
     )
+    record.begin_anew()
     _void_request(record, target, result)
     mark_outdated(record)
     if not record.established:
@@ -189,10 +188,9 @@ def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> Component
         generation=target.generation,
         deleting=True,
         bound=old.bound if old.deleting else _bound(old),
-        refusal=None,
-        setbacks=None,
         last_updated=target.now,
     )
+    record.begin_anew()
     mark_outdated(record)
     _void_request(record, target, result)
     return record

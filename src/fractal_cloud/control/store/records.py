@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
@@ -18,7 +18,7 @@ from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import among, insert_rows, update_rows
 from fractal_cloud.control.store.schema import components
 from fractal_cloud.model.identity import Identity, Scope
-from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.observed import BEGUN_ANEW, ObservedColumns
 
 Json = dict[str, Any]
 
@@ -33,9 +33,11 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-@dataclass(slots=True)
-class ComponentRecord:
-    """One row of ``components``; its columns are explained in the schema."""
+@dataclass
+class _DesiredColumns:
+    """What a LiveSystem declares of a component, and where the control plane places it."""
+
+    __slots__ = ()
 
     uid: str
     live_system_id: str
@@ -63,28 +65,19 @@ class ComponentRecord:
     realm: str | None = None
     scope_key: str | None = None
     identity_key: str | None = None
-    stance: str = Stance.NONE.value
-    status: str = Status.INSTANTIATING.value
-    message: str = ""
-    owner: str | None = None
-    resource_id: str | None = None
-    incarnation: str = ""
-    output_fields: Json = field(default_factory=dict)
-    observed_generation: int = 0
-    established: bool = False
-    absent_since: datetime | None = None
-    noticed_since: datetime | None = None
-    intent: Json | None = None
-    override: Json | None = None
-    waits_for: list[str] = field(default_factory=list)
-    setbacks: list[Json] | None = None
-    stuck: bool = False
-    refusal: Json | None = None
-    restored: bool = False
     overdue: bool = False
-    links: Json = field(default_factory=dict)
     work_version: int = 0
     declared_version: int = 0
+
+
+@dataclass(slots=True)
+class ComponentRecord(ObservedColumns, _DesiredColumns):
+    """One row of ``components``; its columns are explained in the schema, and those observed in their definition."""
+
+    def begin_anew(self) -> None:
+        """Forget the attempts that are counted: it was declared again, or an operator wants it tried now."""
+        for name in BEGUN_ANEW:
+            setattr(self, name, None)
 
     def declared_in(self, version: int) -> None:
         """Its desired half changed in that version of its scope's work."""

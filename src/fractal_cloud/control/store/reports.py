@@ -29,33 +29,13 @@ from fractal_cloud.control.store.records import (
 from fractal_cloud.control.store.reported_components import Standing, hold_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.observed import BEGUN_ANEW, CARRIED, OBSERVED, STAMPED
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, RequestKind, ScopeReport
 from fractal_cloud.rules.derived_events import DerivedEvent, Published, derive_events
 
-_OBSERVED: Final = (
-    "stance",
-    "status",
-    "message",
-    "owner",
-    "resource_id",
-    "incarnation",
-    "output_fields",
-    "observed_generation",
-    "established",
-    "absent_since",
-    "noticed_since",
-    "intent",
-    "override",
-    "waits_for",
-    "setbacks",
-    "stuck",
-    "refusal",
-    "restored",
-    "links",
-)
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
-_WRITTEN: Final = (*_OBSERVED, "request", "dealt_generation", "overdue", "last_updated")
+_WRITTEN: Final = (*OBSERVED, "request", "dealt_generation", "overdue", "last_updated")
 _written = operator.attrgetter(*_WRITTEN)
 _MOVED: Final = (
     *("place", "name", "parent", "realm_name", "realm", "scope_key", "identity_key"),
@@ -248,7 +228,8 @@ def _take_changes(
         if before.declared_version <= scope.version:
             after.dealt_generation = before.generation
         else:
-            after.refusal, after.setbacks = before.refusal, before.setbacks  # begun anew since (S21, S27)
+            for name in BEGUN_ANEW:  # since this was judged
+                setattr(after, name, getattr(before, name))
             if before.dealt_generation < before.generation:
                 mark_outdated(after)  # judged from the declaration before
         if change.finished and not before.deleting:
@@ -289,25 +270,12 @@ def _told(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
 def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) -> ComponentRecord:
     """The row with the observed half as reported, stamped with the time of this report where the report says so."""
     after = before.copy()
-    after.stance = change.stance.value
-    after.status = change.status.value
-    after.message = change.message
-    after.owner = change.owner
-    after.resource_id = change.resource_id
-    after.incarnation = change.incarnation
-    after.output_fields = change.output_fields
-    after.observed_generation = change.observed_generation
-    after.established = change.established
-    after.absent_since = (before.absent_since or now) if change.absent else None
-    after.noticed_since = (before.noticed_since or now) if change.noticed else None
-    after.intent = None if change.intent is None else change.intent.to_json()
-    after.override = _override(before.override, change, now)
-    after.waits_for = change.waits_for
-    after.setbacks = [setback.to_json() for setback in change.setbacks] or None
-    after.stuck = change.stuck
-    after.refusal = None if change.refusal is None else change.refusal.to_json()
+    for name, stored in CARRIED.items():
+        setattr(after, name, stored(getattr(change, name)))
+    for since, flag in STAMPED.items():
+        setattr(after, since, (getattr(before, since) or now) if getattr(change, flag) else None)
     after.restored = before.restored and change.restored
-    after.links = change.links.to_json()
+    after.override = _override(before.override, change, now)
     after.overdue = before.overdue and change.overridden and _same_until(before, change)
     if before.request is not None and before.request["id"] == change.used_request:
         after.request = None

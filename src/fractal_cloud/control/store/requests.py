@@ -19,6 +19,7 @@ from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of, update_records
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.model.observed import BEGUN_ANEW
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules import words
@@ -143,8 +144,8 @@ def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
             until=asked.until,
         ).to_json()
         record.declared_in(versions.get(record.scope_key or "", 0))
-        record.refusal = record.setbacks = None  # an operator wants it tried now (S21, S27)
+        record.begin_anew()
         is_push = asked.kind is RequestKind.FORCE_PUSH
         event = EventKind.FORCE_PUSH_REQUESTED if is_push else EventKind.GLASS_REQUESTED
         tx.record(PendingEvent(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
-    update_records(tx, rows, ("request", "refusal", "setbacks", "work_version", "declared_version"))
+    update_records(tx, rows, ("request", *BEGUN_ANEW, "work_version", "declared_version"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from sqlalchemy import (
     JSON,
@@ -20,6 +23,7 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store.driver import SEQUENCE_NUMBER, UtcTime, page_fill, partial_index
+from fractal_cloud.model.observed import ObservedColumns
 
 metadata: Final = MetaData(
     naming_convention={
@@ -63,6 +67,29 @@ def _flag(name: str) -> Column[Any]:
     return Column(name, Boolean, nullable=False, default=False)
 
 
+_Column = Callable[..., Column[Any]]
+_COLUMN: Final[Mapping[object, _Column]] = {
+    str: _text,
+    int: _count,
+    bool: _flag,
+    datetime: _time,
+    dict: _json,
+    list: _json,
+}
+"""How the types of ``ObservedColumns`` are stored."""
+
+
+def _observed() -> list[Column[Any]]:
+    """Make the columns of the observed half from their definition."""
+    made = []
+    for name, hint in get_type_hints(ObservedColumns).items():
+        is_nullable = isinstance(hint, UnionType)
+        kind = get_args(hint)[0] if is_nullable else hint
+        column = _COLUMN[get_origin(kind) or kind]
+        made.append(column(name, nullable=True) if is_nullable else column(name))
+    return made
+
+
 # ``in_recovery``: the database was restored from a backup, and nothing is written for the LiveSystem until it is
 # deployed again or confirmed (C9); ``recovery_plan``: the fingerprint of what was last shown to whoever may confirm it.
 live_systems: Final = Table(
@@ -84,8 +111,8 @@ live_systems: Final = Table(
 # not established, so that a report about the old identity cannot land on the new one.
 # ``dealt_generation``: the newest generation an agent has reported on. ``work_version``: the version of its scope in
 # which its agent was last told something of it; ``declared_version``: in which the desired half last changed.
-# ``links``: what is remembered of its links (``LinkStates``). ``bound``, ``left_dependents``: of one that is being
-# deleted, see ``WorkComponent``.
+# ``bound``, ``left_dependents``: of one that is being deleted, see ``WorkComponent``. The observed half is explained
+# where it is defined, in ``model.observed``.
 components: Final = Table(
     "components",
     metadata,
@@ -116,28 +143,9 @@ components: Final = Table(
     _text("realm", nullable=True),
     _text("scope_key", nullable=True),
     _text("identity_key", nullable=True),
-    # the observed half
-    _text("stance"),
-    _text("status"),
-    _text("message"),
-    _text("owner", nullable=True),
-    _text("resource_id", nullable=True),
-    Column("incarnation", Text, nullable=False, default=""),
-    _json("output_fields"),
-    _count("observed_generation"),
-    _flag("established"),
-    _time("absent_since", nullable=True),
-    _time("noticed_since", nullable=True),
-    _json("intent", nullable=True),
-    _json("override", nullable=True),
-    _json("waits_for"),
-    _json("setbacks", nullable=True),
-    _flag("stuck"),
-    _json("refusal", nullable=True),
-    _flag("restored"),
+    *_observed(),
     _flag("overdue"),
     _time("last_updated"),
-    _json("links"),
     _count("work_version"),
     _count("declared_version"),
     UniqueConstraint("live_system_id", "component_id"),

@@ -21,11 +21,11 @@ from fractal_cloud.control.store.records import ComponentRecord, Json, select_re
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
 from fractal_cloud.model.host import host_of
 from fractal_cloud.model.link import own_outputs
+from fractal_cloud.model.observed import to_wire
 
 _UNLINKED = Links()
 _STANDS = ("place", "name", "parent", "realm_name")
 _DECLARED = ("declared_place", "declared_name", "declared_parent", "declared_realm_name")
-_NO_STATES: Json = {"inbound": {}, "outbound": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,27 +132,7 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
         "bound": record.bound,
         "leftDependents": record.left_dependents or [],
         "request": record.request,
-        "memory": {
-            "stance": record.stance,
-            "status": record.status,
-            "message": record.message,
-            "owner": record.owner,
-            "resourceId": record.resource_id,
-            "incarnation": record.incarnation,
-            "outputFields": record.output_fields,
-            "observedGeneration": record.observed_generation,
-            "established": record.established,
-            "absentSince": record.absent_since,
-            "noticedSince": record.noticed_since,
-            "intent": record.intent,
-            "override": record.override,
-            "waitsFor": record.waits_for,
-            "setbacks": record.setbacks or [],
-            "stuck": record.stuck,
-            "refusal": record.refusal,
-            "restored": record.restored,
-            "links": record.links or _NO_STATES,
-        },
+        "memory": to_wire(record),
     }
 
 
