@@ -1,15 +1,15 @@
-"""When something that failed is tried again. Pure: the time is a value; nothing here sleeps, reads or remembers.
+"""When an agent tries again what failed. Pure: the time is a value; nothing here sleeps, reads or remembers.
 
-Every pause doubles, from a first to a longest one. Which errors there are is for ``model.errors``; what was tried how
-often is remembered by whoever tries.
+How waits grow is for ``model.backoff``, which errors there are for ``model.errors``; what was tried how often is
+remembered by whoever tries.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Unexpected
 
 PERMANENT: Final = (Denied, Invalid, Protected)
@@ -17,30 +17,10 @@ PERMANENT: Final = (Denied, Invalid, Protected)
 
 _SECOND: Final = timedelta(seconds=1)
 _HOUR: Final = timedelta(hours=1)
-_MOST_DOUBLINGS: Final = 16
-"""Beyond any longest pause; more would overflow."""
 
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Pauses that double, from the first to the longest."""
-
-    first: timedelta
-    longest: timedelta
-
-    def delay(self, times: int) -> timedelta:
-        """How long to wait after that many failures in a row (1: the first)."""
-        doublings: int = min(max(times, 1) - 1, _MOST_DOUBLINGS)
-        return min(self.first * (1 << doublings), self.longest)
-
-    def next_try(self, now: datetime, times: int, at_least: float = 0.0) -> datetime:
-        """When the next try is due; ``at_least``: the seconds that the other side asked for."""
-        return now + max(self.delay(times), timedelta(seconds=at_least))
-
-
-CONTROL_PLANE: Final = Backoff(timedelta(seconds=0.2), timedelta(seconds=5))
+CONTROL_PLANE: Final = Backoff.in_seconds(0.2, 5)
 """A control plane that does not answer, or refuses the agent."""
-THROTTLED: Final = Backoff(_SECOND, timedelta(seconds=60))
+THROTTLED: Final = Backoff.in_seconds(1, 60)
 """A service that asks for fewer calls."""
 
 
@@ -73,6 +53,14 @@ def after_error(error: CloudError, cycle: timedelta) -> Backoff:
     if isinstance(error, Throttled):
         return THROTTLED
     return passing(cycle) if isinstance(error, Conflict) else unsettled(cycle)
+
+
+def next_try(error: CloudError | None, times: int, now: datetime, cycle: timedelta) -> datetime:
+    """When what failed that many times in a row is tried again; an error of no cloud counts as refused for good."""
+    if error is None:
+        return refused(cycle).next_try(now, times)
+    asked_for = error.after_seconds if isinstance(error, Throttled) else 0.0
+    return after_error(error, cycle).next_try(now, times, asked_for)
 
 
 def is_due(until: datetime, now: datetime, cycle: timedelta) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due
+from fractal_cloud.agent.backoff import PERMANENT, clock_time, is_due, next_try
 from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.report_builder import ReportBuilder
@@ -83,8 +83,7 @@ class WriteErrors:
         if step.verb is Verb.PUSH:
             message = f"Force Push failed and is used up: {error.cause}; ask again once that is resolved"
         else:
-            asked_for = error.after_seconds if isinstance(error, Throttled) else 0.0
-            until = after_error(error, self._cycle).next_try(now, times, asked_for)
+            until = next_try(error, times, now, self._cycle)
             if isinstance(error, PERMANENT):
                 message = f"{message}; next try at {clock_time(until)}"
         traits = self._offers[tracked.type].traits

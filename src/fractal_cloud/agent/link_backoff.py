@@ -1,15 +1,14 @@
-"""Halves of links that a cloud refuses, or that are at fault themselves: tried again later and later (S21)."""
+"""Halves of links that a cloud refuses, or that fail themselves: tried again later and later (S21)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from fractal_cloud.agent.backoff import PERMANENT, after_error, clock_time, is_due, refused
+from fractal_cloud.agent.backoff import PERMANENT, clock_time, is_due, next_try
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope, LinkRetry
-from fractal_cloud.model.errors import Throttled
 from fractal_cloud.model.link import Half
 
 
@@ -34,8 +33,7 @@ class LinkBackoff:
         before = self._held.backoff.links.get(task.key)
         times = before.times + 1 if before is not None else 1
         is_passing = done.error is not None and not isinstance(done.error, PERMANENT)
-        law = after_error(done.error, self._cycle) if done.error is not None else refused(self._cycle)
-        until = law.next_try(now, times, done.error.after_seconds if isinstance(done.error, Throttled) else 0.0)
+        until = next_try(done.error, times, now, self._cycle)
         self._held.backoff.links[task.key] = LinkRetry(_about(task), until, times, noted.entry, noted.digest)
         return "" if is_passing else f"next try at {clock_time(until)}"
 

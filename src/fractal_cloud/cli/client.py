@@ -11,13 +11,15 @@ import httpx2
 import stamina
 
 from fractal_cloud.cli.errors import Broken, CommandError, Exit, Unreachable
+from fractal_cloud.model.backoff import Backoff
 
 # A plan waits up to 60 s for the agents' answers.
 _TIMEOUT = httpx2.Timeout(75.0, connect=5.0)
 # A stream is never silent for longer than 15 s: one that is for three times as long was cut without a word.
 _STREAM_TIMEOUT = httpx2.Timeout(5.0, read=45.0)
 _PAGE = 200
-_AGAIN = stamina.RetryingCaller(attempts=4, timeout=15.0, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1).on(Broken)
+_BACKOFF = Backoff.in_seconds(0.2, 2.0, jitter=0.1)
+_AGAIN = stamina.RetryingCaller(attempts=4, timeout=15.0, **_BACKOFF.for_stamina()).on(Broken)
 # What the API asks of programs, and what people type instead.
 _LISTS = {"livesystems": "fractal status", "tokens": "fractal token list"}
 

@@ -10,9 +10,9 @@ import stamina
 from fractal_cloud.cli.client import ControlPlane
 from fractal_cloud.cli.errors import Unreachable
 from fractal_cloud.cli.output import warn
+from fractal_cloud.model.backoff import Backoff
 
-FIRST_BACKOFF = 0.2
-LONGEST_BACKOFF = 5.0
+BACKOFF = Backoff.in_seconds(0.2, 5.0, jitter=0.2)
 
 
 def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
@@ -27,9 +27,7 @@ def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
             on=_warning_once(),
             attempts=None,
             timeout=None,
-            wait_initial=FIRST_BACKOFF,
-            wait_max=LONGEST_BACKOFF,
-            wait_jitter=FIRST_BACKOFF,
+            **BACKOFF.for_stamina(),
         ):
             with attempt:
                 for event in _until_it_ends(control, path, seen):

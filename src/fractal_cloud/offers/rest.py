@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
@@ -32,7 +33,7 @@ from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.refusals import refusal, when_read
 
 READ_ATTEMPTS: Final = 3
-READ_BACKOFF: Final = (0.2, 0.6)
+READ_BACKOFF: Final = Backoff.in_seconds(0.2, 0.6, factor=3).waits(READ_ATTEMPTS)
 CONNECTIONS: Final = 32
 CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 20.0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes import cloud as cloud_module
 from fractal_cloud.offers.kubernetes import watching
@@ -77,7 +78,7 @@ def test_breaking_the_glass_is_seen_long_before_the_next_cycle(sleepy: Kubernete
 def test_a_watch_survives_refusals_and_ends_when_it_is_stopped(
     session: KubernetesSession, person: KubernetesPerson, clusters: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fractal_cloud.offers.kubernetes.watching.INITIAL_BACKOFF", 0.05)
+    monkeypatch.setattr(watching, "BACKOFF", Backoff.in_seconds(0.05, 60.0))
     woken = threading.Event()
     scope = Scope("kubernetes", session.realms()[""], "default")
     clusters.kubernetes.knobs.fail(status=403, code="Forbidden", times=2, actor="agent")
@@ -139,7 +140,7 @@ def test_a_watch_can_be_switched_off(session: KubernetesSession, monkeypatch: py
 def test_a_stream_that_begins_with_an_error_or_ends_at_once_is_not_opened_again_at_once(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "INITIAL_BACKOFF", 30.0)
+    monkeypatch.setattr(watching, "BACKOFF", Backoff.in_seconds(30.0, 60.0))
     server = OneLine(line)
     woken = threading.Event()
     watch = Watch(Kubernetes(server, Scope("kubernetes", "uid", "default")), [SERVICE], woken.set)

@@ -17,17 +17,15 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from fractal_cloud.control.store.driver import Cause, cause_of
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import FractalError
 
 T = TypeVar("T")
 ATTEMPTS: Final = 5
-_HOW: Final[Mapping[str, Any]] = {
+_RETRIES: Final[Mapping[str, Any]] = {
     "attempts": ATTEMPTS - 1,
     "timeout": 10.0,
-    "wait_initial": 0.02,
-    "wait_max": 1.0,
-    "wait_jitter": 0.05,
-    "wait_exp_base": 3,
+    **Backoff.in_seconds(0.02, 1.0, factor=3, jitter=0.05).for_stamina(),
 }
 _OVERLOADED: Final = {
     Cause.LOCK_TIMEOUT: "what it needs was held by somebody else for too long",
@@ -128,5 +126,5 @@ async def again_async(work: Callable[[], Awaitable[T]]) -> T:
         return await _AGAIN_ASYNC(work)
 
 
-_AGAIN: Final = stamina.RetryingCaller(**_HOW).on(Undone)
-_AGAIN_ASYNC: Final = stamina.AsyncRetryingCaller(**_HOW).on(Undone)
+_AGAIN: Final = stamina.RetryingCaller(**_RETRIES).on(Undone)
+_AGAIN_ASYNC: Final = stamina.AsyncRetryingCaller(**_RETRIES).on(Undone)

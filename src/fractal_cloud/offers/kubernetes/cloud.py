@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 from uuid import uuid4
 
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import CloudError, Denied, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Host
@@ -39,7 +40,7 @@ CONNECTIONS: Final = 32
 READ_SECONDS: Final = (5.0, 20.0)
 WRITE_SECONDS: Final = (5.0, 60.0)
 HOME: Final = "kube-system"
-REALM_BACKOFF: Final = (0.1, 0.5)
+REALM_BACKOFF: Final = Backoff.in_seconds(0.1, 0.5, factor=5).waits(3)
 BY_AUTHORITY: Final = "ca-"
 """How the realm of a cluster begins that is known by the fingerprint of its authority."""
 NAMELESS: Final = (

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
+from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.tags import OURS
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes, Stream
@@ -20,8 +21,7 @@ from fractal_cloud.offers.kubernetes.tags import MANAGED_BY
 
 STREAM_SECONDS: Final = 300
 SHORTEST_STREAM: Final = 10.0
-INITIAL_BACKOFF: Final = 1.0
-MAX_BACKOFF: Final = 60.0
+BACKOFF = Backoff.in_seconds(1.0, 60.0)
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
@@ -46,12 +46,12 @@ class Watch:
             stream.close()
 
     def _run(self, kind: ObjectKind) -> None:
-        backoff = INITIAL_BACKOFF
+        failures = 0
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
                 for event in self._events(kind):
-                    backoff = INITIAL_BACKOFF
+                    failures = 0
                     if event.get("type") in _CHANGES and not self._stopping.is_set():
                         self._wake()
                 if time.monotonic() - began >= SHORTEST_STREAM:
@@ -59,8 +59,8 @@ class Watch:
             except (CloudError, ValueError):
                 pass  # the cycles report what is wrong, if anything
             # Whatever ended it, or ended it at once, the next try comes later each time.
-            self._stopping.wait(backoff)
-            backoff = min(2 * backoff, MAX_BACKOFF)
+            failures += 1
+            self._stopping.wait(BACKOFF.delay(failures).total_seconds())
 
     def _events(self, kind: ObjectKind) -> Iterator[dict[str, Any]]:
         ours = {"labelSelector": f"{MANAGED_BY}={OURS}"}

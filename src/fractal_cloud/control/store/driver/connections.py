@@ -18,10 +18,12 @@ from sqlalchemy.exc import InvalidatePoolError
 from fractal_cloud.control.store.driver.notifications import KEEPALIVE, PostgresSignals
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.signals import LocalSignals, Signals
+from fractal_cloud.model.backoff import Backoff
 
 _WRITING: Final = "fractal_writing"
 _PROBED_AFTER_SECONDS: Final = 1.0
 _BUSY_SECONDS: Final = 30
+_OPENING: Final = Backoff.in_seconds(0.02, 0.5, jitter=1.0)
 # Any numbers will do, as long as every process uses the same.
 _MIGRATION_LOCK: Final = 0x46524143
 _HOUSEKEEPING_LOCK: Final = 0x46524144
@@ -105,7 +107,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     # SQLite does not wait here while another process opens the same new file: it is asked again.
     for attempt in stamina.retry_context(
-        on=sqlite3.OperationalError, attempts=None, timeout=_BUSY_SECONDS, wait_initial=0.02, wait_max=0.5
+        on=sqlite3.OperationalError, attempts=None, timeout=_BUSY_SECONDS, **_OPENING.for_stamina()
     ):
         with attempt:
             cursor.execute("PRAGMA journal_mode=WAL")

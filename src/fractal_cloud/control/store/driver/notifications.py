@@ -21,6 +21,7 @@ from sqlalchemy import URL, Connection, text
 
 from fractal_cloud.control.store.driver.prepared import PreparedStatement
 from fractal_cloud.control.store.signals import LocalSignals
+from fractal_cloud.model.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -37,7 +38,7 @@ MOST_BYTES = 7_900
 """PostgreSQL refuses a payload of 8,000 bytes and more."""
 PROBE_SECONDS = 15.0
 """A connection that is silent for so long is probed."""
-LONGEST_WAIT = 5.0
+RECONNECTING: Final = Backoff.in_seconds(0.1, 5.0, jitter=0.5)
 _NOTIFY = PreparedStatement(text("SELECT pg_notify(:channel, :payload)"))
 
 
@@ -100,9 +101,7 @@ class PostgresSignals(LocalSignals):
         """A new connection, tried for until there is one; None if the server stops meanwhile."""
         import psycopg
 
-        @stamina.retry(
-            on=psycopg.Error, attempts=None, timeout=None, wait_initial=0.1, wait_max=LONGEST_WAIT, wait_jitter=0.5
-        )
+        @stamina.retry(on=psycopg.Error, attempts=None, timeout=None, **RECONNECTING.for_stamina())
         def connect() -> Any:
             return None if self.is_closed else psycopg.connect(self._url, autocommit=True, **KEEPALIVE)
 
