@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-clis test-kubernetes mutants check bench soak rules docs format lock system-packages
+.PHONY: help setup up test test-clis test-kubernetes mutants check bench soak rules docs walk format lock system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -78,6 +78,9 @@ docs: setup ## write docs/reference and what else follows from the offers anew, 
 	@$(BIN)/python scripts/generate.py
 	@$(BIN)/python scripts/reference.py
 	@$(BIN)/python scripts/docs.py
+
+walk: setup ## the way of one deploy through the code: files and functions in order, and how many they are
+	@$(BIN)/python scripts/walk.py
 
 bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks
