@@ -29,9 +29,9 @@ from fractal_cloud.offers.link_types import WorkloadSource  # noqa: E402
 from fractal_cloud.offers.link_validation import DIRECTIONS  # noqa: E402
 from fractal_cloud.offers.offer import AnyOffer, Recognition  # noqa: E402
 from fractal_cloud.offers.registry import installed  # noqa: E402
+from fractal_cloud.offers.short_names import categories  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
-CATEGORIES = ("network_and_compute", "storage", "custom_workloads", "api_management")
 WIDTH = 100
 LIVE_SYSTEM = "example"
 
@@ -89,7 +89,7 @@ class Sdk:
 
     def __init__(self) -> None:
         self._names: dict[str, tuple[str, str, str]] = {}
-        for category in CATEGORIES:
+        for category in categories().values():
             package = import_module(f"fractal_cloud.{category}")
             for provider in package.__all__:
                 module = getattr(package, provider)

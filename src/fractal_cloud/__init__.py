@@ -8,6 +8,7 @@ Each name is loaded when it is first used, so that the programs, which need none
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,33 +18,29 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Component",
-    "DeclarationError",
-    "LiveSystem",
-    "__version__",
-    "api_management",
-    "custom_workloads",
-    "network",
-    "network_and_compute",
-    "storage",
-]
+__all__ = ["Component", "DeclarationError", "LiveSystem", "__version__"]
 
 _HOMES = {
     "Component": "fractal_cloud.model.component",
     "DeclarationError": "fractal_cloud.model.errors",
     "LiveSystem": "fractal_cloud.livesystem",
 }
-_CATEGORIES = ("api_management", "custom_workloads", "network", "network_and_compute", "storage")
+# Every other folder here is a category of component types, found by walking: see offers/short_names.py.
+_PARTS = ("agent", "cli", "control", "model", "offers", "rules", "testing")
+
+
+def _categories() -> list[str]:
+    folders = [found.name for found in iter_modules(__path__) if found.ispkg]
+    return sorted(["network", *(name for name in folders if name not in _PARTS)])
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in _CATEGORIES:
+    if not name.startswith("_") and name in _categories():
         return import_module(f"fractal_cloud.{name}")
-    raise AttributeError(f"module 'fractal_cloud' has no attribute {name!r}: it offers {', '.join(__all__)}")
+    raise AttributeError(f"module 'fractal_cloud' has no attribute {name!r}: it offers {', '.join(__dir__())}")
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return [*__all__, *_categories()]

@@ -1,4 +1,4 @@
-"""Another name for ``network_and_compute``."""
+"""Another name for ``network_and_compute``. Written by `make docs` from the offers: change those."""
 
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "vsphere"]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> ModuleType:
-    found: ModuleType = getattr(network_and_compute, name)
-    return found
+    def __getattr__(name: str) -> ModuleType:
+        return getattr(network_and_compute, name)

@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from importlib import import_module
 from types import ModuleType
 
 import pytest
@@ -14,6 +15,7 @@ import fractal_cloud
 from fractal_cloud import Component, DeclarationError, LiveSystem, api_management, custom_workloads, network, storage
 from fractal_cloud import network_and_compute as nc
 from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.short_names import categories
 from fractal_cloud.offers.validation import check
 
 API_PAGE = """{
@@ -123,7 +125,27 @@ def test_every_type_has_its_short_name(module: ModuleType, name: str, kind: str)
 
 
 def test_every_installed_type_has_a_short_name() -> None:
-    assert {kind for _, _, kind in SPELLINGS} == set(installed().catalog())
+    modules = [
+        getattr(package, provider)
+        for package in (import_module(f"fractal_cloud.{name}") for name in categories().values())
+        for provider in package.__all__
+    ]
+    named = {getattr(module, name) for module in modules for name in module.__all__}
+    assert {offer.component for offer in installed()} <= named
+
+
+@pytest.mark.parametrize(("category", "package"), categories().items())
+def test_a_category_is_a_package_with_or_without_types(category: str, package: str) -> None:
+    found = getattr(fractal_cloud, package)
+    assert category == found.CATEGORY
+    assert package in dir(fractal_cloud)
+    assert set(found.__all__) <= set(dir(found))
+    with pytest.raises(AttributeError, match="has no attribute 'nowhere'"):
+        _ = found.nowhere
+
+
+def test_messaging_security_and_observability_are_categories() -> None:
+    assert {"Messaging", "Security", "Observability"} <= set(categories())
 
 
 def test_network_is_another_name() -> None:

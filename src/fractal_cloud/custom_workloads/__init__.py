@@ -1,5 +1,26 @@
-"""What runs people's own programs, by provider. Only names: what a component is stands beside its offer."""
+"""Component types of the category CustomWorkloads, by provider: only names, what each is stands beside its offer.
 
-from fractal_cloud.custom_workloads import aws, gcp, kubernetes
+A provider is loaded when it is first named: a declaration for one cloud never waits for the types of others.
+Written by `make docs` from the offers: change those.
+"""
 
-__all__ = ["aws", "gcp", "kubernetes"]
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractal_cloud.custom_workloads import aws, gcp, kubernetes
+
+__all__: list[str] = ["aws", "gcp", "kubernetes"]
+CATEGORY = "CustomWorkloads"
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> ModuleType:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(f"{__name__}.{name}")
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *__all__])

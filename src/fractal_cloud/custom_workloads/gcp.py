@@ -1,4 +1,9 @@
-"""What runs people's programs on Google Cloud, under its short name."""
+"""Component types of the category CustomWorkloads at Google Cloud.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun as cloud_run
 

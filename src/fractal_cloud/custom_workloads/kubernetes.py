@@ -1,4 +1,9 @@
-"""What runs people's own programs in a cluster, under short names."""
+"""Component types of the category CustomWorkloads at Kubernetes and OpenShift.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload as workload
 

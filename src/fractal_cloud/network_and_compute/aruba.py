@@ -1,4 +1,9 @@
-"""Networks, servers and clusters of Aruba Cloud under their short names."""
+"""Component types of the category NetworkAndCompute at Aruba Cloud.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.aruba.cloud_server import ArubaCloudServer as cloud_server
 from fractal_cloud.offers.aruba.kaas import ArubaKaas as kaas

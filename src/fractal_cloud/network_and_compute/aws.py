@@ -1,4 +1,9 @@
-"""Networks and machines of AWS under their short names."""
+"""Component types of the category NetworkAndCompute at AWS.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.aws.ec2 import AwsEc2Instance as ec2
 from fractal_cloud.offers.aws.eks import AwsEks as eks

@@ -1,4 +1,9 @@
-"""Networks, machines and clusters of Azure under their short names."""
+"""Component types of the category NetworkAndCompute at Azure.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.azure.aks import AzureAks as aks
 from fractal_cloud.offers.azure.nsg import AzureNsg as nsg

@@ -1,4 +1,9 @@
-"""Machines, clusters and networks of Google Cloud under their short names."""
+"""Component types of the category NetworkAndCompute at Google Cloud.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.gcp.firewall import GcpFirewall as firewall
 from fractal_cloud.offers.gcp.gke import GcpGke as gke

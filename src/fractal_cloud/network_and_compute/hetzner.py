@@ -1,4 +1,9 @@
-"""Networks and machines of Hetzner Cloud under their short names."""
+"""Component types of the category NetworkAndCompute at Hetzner Cloud.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewall as firewall
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewallRule as firewall_rule

@@ -1,4 +1,9 @@
-"""Services, network policies and machines of a cluster under their short names."""
+"""Component types of the category NetworkAndCompute at Kubernetes and OpenShift.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPolicy as network_policy
 from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule as network_policy_rule

@@ -174,7 +174,8 @@ class Offer(ABC, Generic[C, K]):
     """How the cloud is read and changed for one component type.
 
     Every verb makes calls and returns; none sleeps, polls or retries on its own account. Errors are those of
-    ``fractal_cloud.model.errors``. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
+    ``fractal_cloud.model.errors``. ``short_name``: the SDK's name of the type, where that does
+    not follow from its class's. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
     calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
     provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer`` and ``tags_frozen``: see
@@ -193,6 +194,7 @@ class Offer(ABC, Generic[C, K]):
 
     component: ClassVar[type[Component]]
     title: ClassVar[str]
+    short_name: ClassVar[str] = ""
     unique_in: ClassVar[str] = "all regions and accounts"
     service: ClassVar[str] = ""
     rights: ClassVar[tuple[str, ...]] = ()

@@ -1,5 +1,26 @@
-"""Buckets, databases and volumes, by provider. Only names: what a component is stands beside its offer."""
+"""Component types of the category Storage, by provider: only names, what each is stands beside its offer.
 
-from fractal_cloud.storage import aruba, aws, azure, gcp, hetzner, kubernetes, oci, postgres
+A provider is loaded when it is first named: a declaration for one cloud never waits for the types of others.
+Written by `make docs` from the offers: change those.
+"""
 
-__all__ = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "postgres"]
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractal_cloud.storage import aruba, aws, azure, gcp, hetzner, kubernetes, oci, postgres
+
+__all__: list[str] = ["aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "postgres"]
+CATEGORY = "Storage"
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> ModuleType:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(f"{__name__}.{name}")
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *__all__])

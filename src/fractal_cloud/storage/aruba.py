@@ -1,4 +1,9 @@
-"""Disks of Aruba Cloud under their short names."""
+"""Component types of the category Storage at Aruba Cloud.
+
+Written by `make docs` from the offers: change those.
+"""
+
+# ruff: noqa: N813  # a class under the SDK's short name
 
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage as block_storage
 

@@ -144,6 +144,7 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
 
     component = AwsEc2Instance
     title = "EC2 instance"
+    short_name = "ec2"
     resource = INSTANCE
     place = ("region",)
     recognition = Recognition.TOKEN

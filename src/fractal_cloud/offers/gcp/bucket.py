@@ -82,6 +82,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
     """How buckets are read and changed."""
 
     component = GcpGcsBucket
+    short_name = "bucket"
     title = "Cloud Storage bucket"
     service = "storage"
     rights = tuple(f"storage.buckets.{verb}" for verb in ("create", "delete", "get", "list", "update"))
