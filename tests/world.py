@@ -27,6 +27,7 @@ from fractal_cloud.testing.in_process import InProcessClient
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
 from tests import library_caches
+from tests.live_systems import LiveSystems
 
 ADMIN_TOKEN = "test-admin-token"
 CYCLE = 0.05
@@ -92,13 +93,14 @@ class AnyOf:
         """The planes are closed by whoever opened them."""
 
 
-class World:
+class World(LiveSystems):
     """One sandbox, one control plane, one agent at a time; ``providers`` are those the agent serves.
 
     ``shared``: the address of a database on which several control planes run, ``dice`` choosing among them. Without
     one there is a single plane, on a file of the world's folder.
     """
 
+    api: InProcessClient
     providers: tuple[str, ...] = ("aws",)
 
     def __init__(
@@ -228,17 +230,6 @@ class World:
 
     # --- what can be seen
 
-    def component(self, live_system: str, component: str) -> dict[str, Any]:
-        """One component as the API shows it."""
-        response = self.api.get(f"/livesystems/{live_system}/components/{component}")
-        assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
-
-    def status(self, live_system: str, component: str) -> str:
-        """The status of one component."""
-        return str(self.component(live_system, component)["status"])
-
     def drift(self, live_system: str, component: str) -> dict[str, Any] | None:
         """The drift of one component, or None."""
         drift: dict[str, Any] | None = self.component(live_system, component)["outputFields"].get("drift")
@@ -247,11 +238,6 @@ class World:
     def output(self, live_system: str, component: str, name: str) -> Any:
         """One output field of a component."""
         return self.component(live_system, component)["outputFields"].get(name)
-
-    def mutation(self, live_system: str, mutation_id: str) -> dict[str, Any]:
-        """One mutation's record."""
-        found: dict[str, Any] = self.api.get(f"/livesystems/{live_system}/mutations/{mutation_id}").json()
-        return found
 
     def events(self, live_system: str) -> list[dict[str, Any]]:
         """The events of a LiveSystem, newest first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from fractal_cloud.agent.client import ControlPlaneRefuses, LeaseLost
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.model.wire import LastSeen
 from fractal_sandbox import Sandbox
+from tests.agent_answers import answered_by_agent
 from tests.sharing.aws_state import has_dns, is_there
 from tests.world import ADMIN_TOKEN, World, subnet, vpc
 from tests.world import world as make_world
@@ -63,15 +63,10 @@ def _recovery(world: World) -> dict[str, Any]:
 
 def _shown(world: World, live_system: str) -> dict[str, Any]:
     """What confirming would do, answered by the world's agent."""
-    answers: list[Any] = []
     path = f"/recovery/livesystems/{live_system}/plan"
-    asking = threading.Thread(target=lambda: answers.append(world.api.post(path)))
-    asking.start()
-    while asking.is_alive():
-        world.agent.run_once()
-        asking.join(0.02)
-    assert answers[0].status_code == 200, answers[0].text
-    found: dict[str, Any] = answers[0].json()
+    answer = answered_by_agent(lambda: world.api.post(path), world.agent.run_once)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
     return found
 
 

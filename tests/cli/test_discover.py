@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
 from fractal_sandbox import sandbox_env
+from tests.agent_answers import answered_by_agent
 from tests.cli.conftest import Fractal, Ran
 from tests.offers.aws.cases import CASES, example_of, prepare
 from tests.world import REGION, Person, World
@@ -66,14 +65,9 @@ def _deploy(world: World, document: Json) -> None:
 
 
 def _plan(world: World, document: Json) -> Json:
-    found: Json = {}
     path = f"/livesystems/{document['id']}/plan?timeout=30"
     world.agent.run_once()
-    asking = threading.Thread(target=lambda: found.update(world.api.post(path, json=document).json()))
-    asking.start()
-    while asking.is_alive():
-        world.agent.run_once()
-        time.sleep(0.05)
+    found: Json = answered_by_agent(lambda: world.api.post(path, json=document), world.agent.run_once).json()
     return found
 
 

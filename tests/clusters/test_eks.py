@@ -6,13 +6,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fractal_sandbox import Sandbox, sandbox_env
+from tests.agent_answers import answered_by_agent
 from tests.clusters.worlds import WithClusters, eks, network, web, with_clusters
 from tests.glass.printed_commands import commands, terminal
 from tests.offers.kubernetes.declaring import service
@@ -71,11 +71,7 @@ def test_a_plan_lists_the_cluster_and_what_runs_in_it_as_created(world: WithClus
 
 
 def _planned(world: WithClusters, body: dict[str, Any]) -> dict[str, Any]:
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(world.api.post, "/livesystems/ls-a/plan", json=body)
-        while not asked.done():
-            world.cycle()
-        answer = asked.result()
+    answer = answered_by_agent(lambda: world.api.post("/livesystems/ls-a/plan", json=body), world.cycle)
     assert answer.status_code == 200, answer.text
     return {one["componentId"]: one for one in answer.json()["components"]}
 

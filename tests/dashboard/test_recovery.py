@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-import threading
 
 import pytest
 from httpx2 import Response
 
+from tests.agent_answers import answered_by_agent
 from tests.dashboard.conftest import Visitor
 from tests.world import World, vpc
 
 
 def _with_agent(world: World, visitor: Visitor, path: str) -> Response:
     """A page that waits for what the world's agent says."""
-    answers: list[Response] = []
-    asking = threading.Thread(target=lambda: answers.append(visitor.get(path)))
-    asking.start()
-    while asking.is_alive():
-        world.agent.run_once()
-        asking.join(0.02)
-    return answers[0]
+    return answered_by_agent(lambda: visitor.get(path), world.agent.run_once)
 
 
 @pytest.mark.rule("C9")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
+from tests.agent_answers import answered_by_agent
 from tests.world import World, subnet, vpc
 
 ONE_BY_ONE = (
@@ -30,16 +30,11 @@ def _deployed(world: World, live_system: str, *components: dict[str, Any]) -> li
 
 def _plan(world: World, live_system: str, *components: dict[str, Any]) -> dict[str, Any]:
     """A plan, answered by the world's agent."""
-    answers: list[Any] = []
     body = {"id": live_system, "components": list(components)}
     path = f"/livesystems/{live_system}/plan"
-    asking = threading.Thread(target=lambda: answers.append(world.api.post(path, json=body)))
-    asking.start()
-    while asking.is_alive():
-        world.agent.run_once()
-        asking.join(0.02)
-    assert answers[0].status_code == 200, answers[0].text
-    found: dict[str, Any] = answers[0].json()
+    answer = answered_by_agent(lambda: world.api.post(path, json=body), world.agent.run_once)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
     return found
 
 

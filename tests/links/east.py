@@ -1,11 +1,10 @@
-"""The provider ``east``: its component types, its offers, and its halves of links."""
+"""The provider ``east``: its component types, its offers, and its handlers of links."""
 
 from __future__ import annotations
 
-from fractal_cloud.offers.link import inbound, outbound
 from fractal_cloud.offers.offer import Provider
 from tests.links import clouds
-from tests.links import link_handlers as handlers
+from tests.links.link_handlers import link_handlers
 from tests.links.offers import Database, Gateway, ToyOffer, Workload, WorkloadOffer
 
 east = Provider("east", "East", lambda: clouds.ToySession(clouds.STORES["east"]))
@@ -53,32 +52,6 @@ class EastGatewayOffer(ToyOffer[EastGateway]):
     title = "Gateway"
 
 
-grant = inbound(source="*", target=EastDatabase, link_type="databaseLink", settings=handlers.DatabaseLink)(
-    handlers.grant
+grant, use_east, use_west, open_route, know_route_east, know_route_west, greet = link_handlers(
+    EastWorkload, EastDatabase, EastGateway
 )
-grant.revokes(handlers.withdraw)
-grant.verifies(handlers.granted)
-
-use_east = outbound(
-    source=EastWorkload, target="Toy.EastDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
-)(handlers.use)
-use_west = outbound(
-    source=EastWorkload, target="Toy.WestDatabase", link_type="databaseLink", settings=handlers.DatabaseLink
-)(handlers.use)
-for use in (use_east, use_west):
-    use.revokes(handlers.stop_using)
-    use.verifies(handlers.used)
-
-open_route = inbound(source="*", target=EastGateway, link_type="routeLink", settings=handlers.RouteLink)(
-    handlers.open_route
-)
-open_route.revokes(handlers.close_route)
-open_route.verifies(handlers.routes_open)
-know_route_east = outbound(
-    source=EastWorkload, target="Toy.EastGateway", link_type="routeLink", settings=handlers.RouteLink
-)(handlers.know_route)
-know_route_west = outbound(
-    source=EastWorkload, target="Toy.WestGateway", link_type="routeLink", settings=handlers.RouteLink
-)(handlers.know_route)
-
-greet = outbound(source=EastWorkload, target="*", link_type="greetLink", settings=handlers.Anything)(handlers.greet)

@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from fractal_cloud.model.component import Component
 from fractal_cloud.model.link import LinkSettings
-from fractal_cloud.offers.link import InboundLink, OutboundLink, Published
+from fractal_cloud.offers.link import Handler, InboundLink, OutboundLink, Published, inbound, outbound
 from tests.links.clouds import Role, Store
 
 
@@ -181,3 +182,31 @@ def greet(link: OutboundLink[Anything]) -> Published:
     store: Store = link.cloud.store
     store.handler_runs["greet"] += 1
     return {"endpoint": str(link.outputs.get("endpoint", "")), "cross": link.is_cross_cloud()}
+
+
+# --- all of one provider
+
+
+def link_handlers(
+    workload: type[Component], database: type[Component], gateway: type[Component]
+) -> tuple[Handler, ...]:
+    """The handlers of a provider with these types, for links inside it and to the other provider."""
+    grants = inbound(source="*", target=database, link_type="databaseLink", settings=DatabaseLink)(grant)
+    grants.revokes(withdraw)
+    grants.verifies(granted)
+    uses = [
+        outbound(source=workload, target=target, link_type="databaseLink", settings=DatabaseLink)(use)
+        for target in ("Toy.EastDatabase", "Toy.WestDatabase")
+    ]
+    for one in uses:
+        one.revokes(stop_using)
+        one.verifies(used)
+    opens = inbound(source="*", target=gateway, link_type="routeLink", settings=RouteLink)(open_route)
+    opens.revokes(close_route)
+    opens.verifies(routes_open)
+    knows = [
+        outbound(source=workload, target=target, link_type="routeLink", settings=RouteLink)(know_route)
+        for target in ("Toy.EastGateway", "Toy.WestGateway")
+    ]
+    greets = outbound(source=workload, target="*", link_type="greetLink", settings=Anything)(greet)
+    return (grants, *uses, opens, *knows, greets)

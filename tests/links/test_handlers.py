@@ -9,6 +9,7 @@ import pytest
 
 from fractal_cloud.model.wire import Wait
 from fractal_cloud.offers.link import InboundLink
+from tests.agent_answers import answered_by_agent
 from tests.links.link_handlers import Anything
 from tests.links.world import World, database, gateway, link, workload
 
@@ -174,14 +175,8 @@ def test_a_plan_runs_no_half_and_writes_nothing(links: World) -> None:
     for store in (links.east, links.west):
         store.handler_runs.clear()
         store.calls.clear()
-    answers: list[dict[str, object]] = []
     body = {"id": "ls-a", "components": [database(), APP]}
-    asking = threading.Thread(target=lambda: answers.append(links.api.post("/livesystems/ls-a/plan", json=body).json()))
-    asking.start()
-    while asking.is_alive():
-        links.cycle()
-    asking.join()
-    assert answers
+    assert answered_by_agent(lambda: links.api.post("/livesystems/ls-a/plan", json=body), links.cycle).json()
     assert not links.east.handler_runs["grant"]
     assert not links.west.handler_runs["use"]
     assert not {"update", "put_role", "put_secret", "tag"} & (set(links.east.calls) | set(links.west.calls))

@@ -30,5 +30,6 @@ def test_components_without_links_carry_nothing_for_them(links: World) -> None:
     assert isinstance(held, HeldScope)
     alone = next(tracked for tracked in held.work.tracked.values() if tracked.component_id == "alone")
     assert alone.memory.links is NO_LINKS is Observed().links
-    assert alone.links_in is alone.links_out is ()  # noqa: F632  # the one empty tuple there is
+    empty: tuple[()] = ()
+    assert alone.links_in is alone.links_out is empty, "Python has one empty tuple"
     assert not alone.is_wired

@@ -23,6 +23,7 @@ from fractal_cloud.testing.in_process import InProcessClient
 from tests import library_caches
 from tests.links import clouds, east, west
 from tests.links.clouds import Store
+from tests.live_systems import LiveSystems
 
 ADMIN_TOKEN = "test-admin-token"
 CYCLE = 0.01
@@ -37,7 +38,7 @@ def _unwrapped(plane: ControlPlane) -> ControlPlane:
     return plane
 
 
-class World:
+class World(LiveSystems):
     """One control plane, and one agent for each cloud."""
 
     def __init__(self, folder: Path, registry: Registry = REGISTRY, cycle_seconds: float = CYCLE) -> None:
@@ -148,30 +149,14 @@ class World:
 
     # --- what can be seen
 
-    def component(self, live_system: str, component: str) -> dict[str, Any]:
-        """One component as the API shows it."""
-        response = self.api.get(f"/livesystems/{live_system}/components/{component}")
-        assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
-
     def fields(self, live_system: str, component: str) -> dict[str, Any]:
         """The output fields of links of one component."""
         found = self.component(live_system, component)["outputFields"]
         return {name: value for name, value in found.items() if "." in name}
 
-    def status(self, live_system: str, component: str) -> str:
-        """The status of one component."""
-        return str(self.component(live_system, component)["status"])
-
     def message(self, live_system: str, component: str) -> str:
         """The message of one component."""
         return str(self.component(live_system, component)["message"])
-
-    def mutation(self, live_system: str, mutation_id: str) -> dict[str, Any]:
-        """One mutation's record."""
-        found: dict[str, Any] = self.api.get(f"/livesystems/{live_system}/mutations/{mutation_id}").json()
-        return found
 
     def journal(self, live_system: str, component: str) -> list[dict[str, Any]]:
         """What the halves of one component's links journalled, newest first."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -32,6 +31,7 @@ from fractal_cloud.model.wire import Report, Reported
 from fractal_sandbox import Sandbox
 from fractal_sandbox.calls import Call
 from tests import postgres
+from tests.agent_answers import answered_by_agent
 from tests.conftest import SOAK
 from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions
 from tests.machine.hanging import CALL_SECONDS, HANGS, Hanging
@@ -201,11 +201,9 @@ class Histories(RuleBasedStateMachine):
         names = ("id", "environment", "readoption", "components")
         if self.world.api.put(path, json={name: live_system[name] for name in names}).status_code == 202:
             return
-        with ThreadPoolExecutor(1) as asking:
-            asked = asking.submit(self.world.api.post, f"/recovery{path}/plan", params={"timeout": 30})
-            while not asked.done():
-                self._cycle_of_a_new_agent()
-        shown = asked.result().json()
+        shown = answered_by_agent(
+            lambda: self.world.api.post(f"/recovery{path}/plan", params={"timeout": 30}), self._cycle_of_a_new_agent
+        ).json()
         answer = self.world.api.post(f"/recovery{path}/confirm", json={"fingerprint": shown["fingerprint"]})
         assert answer.status_code == 204, f"{answer.text}: {shown}"
 

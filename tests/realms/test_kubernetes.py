@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fractal_sandbox import Sandbox
+from tests.agent_answers import answered_by_agent
 from tests.offers.kubernetes.declaring import service, workload
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
@@ -143,11 +143,7 @@ def test_a_plan_against_another_cluster_plans_nothing_and_says_why(world: Kubern
 
 def planned(world: KubernetesWorld) -> set[str]:
     body = {"id": "ls-a", "components": [workload(image="web:2"), workload("new")]}
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(world.api.post, "/livesystems/ls-a/plan", json=body)
-        while not asked.done():
-            world.agent._claim()
-        answer = asked.result()
+    answer = answered_by_agent(lambda: world.api.post("/livesystems/ls-a/plan", json=body), world.agent._claim)
     assert answer.status_code == 200, answer.text
     found = answer.json()["components"]
     assert answer.json()["verdict"] == "Failed", "as the deploy would: it waits for a person"
