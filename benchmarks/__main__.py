@@ -29,7 +29,7 @@ from benchmarks.table import table
 RESULTS: Final = report.RESULTS
 LONGEST_JOB: Final = 720.0
 LONGEST_RUN: Final = 1740.0
-"""Seconds after which a job, and all of them together, are given up: what is left then is told as not run."""
+"""Seconds after which a job, and all of them together, are given up: what is left then is reported as not run."""
 
 
 def _machine() -> dict[str, Any]:
@@ -71,26 +71,26 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def run(job: Job, stage: Stage, started: float) -> list[Result]:
-    """What a job shows. One that fails or hangs is told as a missed bar, and the others begin on an empty stage."""
+    """What a job shows. One that fails or hangs is reported as a missed bar, and the others begin on an empty stage."""
     results = []
     try:
         with limited(min(LONGEST_JOB, started + LONGEST_RUN - time.monotonic())):
             for result in job.run(stage):
                 results.append(result)
-                _tell(result, started)
+                _print_result(result, started)
     except Exception as error:  # noqa: BLE001  # whatever it is: the other jobs are run, and the exit code says it
         traceback.print_exc()
         stage.clear()
         why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         results.append(Result(job.name, "the job itself", 0, bars=(Bar("run to its end", 0, 1, exact=True),), note=why))
-        _tell(results[-1], started)
+        _print_result(results[-1], started)
     return results
 
 
-def _tell(result: Result, started: float) -> None:
+def _print_result(result: Result, started: float) -> None:
     verdict = "" if not result.bars else "kept" if result.is_kept else "MISSED"
-    told = f"{result.job}: {result.subject}, {result.count:,} {verdict}".rstrip()
-    print(f"[{time.monotonic() - started:5.0f} s] {told}", file=sys.stderr, flush=True)
+    line = f"{result.job}: {result.subject}, {result.count:,} {verdict}".rstrip()
+    print(f"[{time.monotonic() - started:5.0f} s] {line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,8 +117,8 @@ def main(arguments: Sequence[str]) -> int:
             results.extend(found)
     report.write([job.name for job in jobs])
     missed = [bar for result in results for bar in result.bars if not bar.is_kept]
-    told = ", ".join(f"{name} {value}" for name, value in machine.items())
-    print(f"\n{told}; took {time.monotonic() - started:.0f} s\n\n{table(results)}\n")
+    described = ", ".join(f"{name} {value}" for name, value in machine.items())
+    print(f"\n{described}; took {time.monotonic() - started:.0f} s\n\n{table(results)}\n")
     print(f"{len(missed)} bars missed" if missed else "all bars kept")
     return 1 if missed else 0
 

@@ -35,7 +35,7 @@ def _round(agents: list[Child]) -> tuple[float, float]:
     """One cycle of every scope, all agents at once: the time until the last one is done, and the CPU of all."""
     began = time.perf_counter()
     for agent in agents:
-        agent.tell("go")
+        agent.command("go")
     spent = [agent.answer() for agent in agents]
     return time.perf_counter() - began, sum(one["cpu"] for one in spent)
 

@@ -31,7 +31,7 @@ def _pages(count: int, size: int) -> int:
 
 
 def floor(declared: Declared) -> int:
-    """The fewest calls that tell everything of so many things, by the vendor's largest pages."""
+    """The fewest calls that return everything of so many things, by the vendor's largest pages."""
     count = declared.count
     parents = declared.parents.count if declared.parents is not None else 0
     clusters = 2 * _pages(count if declared.kind == CLUSTER else parents, 100)

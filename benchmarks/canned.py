@@ -1,8 +1,8 @@
 """A cloud of canned pages: just enough of AWS to list what the benchmarks declare, and to create VPCs.
 
 ``python -m benchmarks.canned`` serves on a free port of the loopback, which it prints, until its input ends. Pages are
-rendered at their first use and then only sent, so that what is measured is the agent. It is told what it holds, and
-tells what was asked of it, below ``/_canned``:
+rendered at their first use and then only sent, so that what is measured is the agent. What it holds is set, and
+what was asked of it is returned, below ``/_canned``:
 
     POST /_canned/stock      {"lots": [[kind, count, perLiveSystem], …], "latency": seconds}; forgets all calls
     POST /_canned/calls      the calls by operation since the last time this was asked
@@ -108,8 +108,8 @@ class Cloud:
             case "ListBuckets":
                 return self._buckets(asked)
             case "GetCallerIdentity":
-                told = f"<Arn>arn:aws:iam::{ACCOUNT}:user/bench</Arn><UserId>A</UserId><Account>{ACCOUNT}</Account>"
-                return pages.query_answer(operation, _STS, told).encode()
+                identity = f"<Arn>arn:aws:iam::{ACCOUNT}:user/bench</Arn><UserId>A</UserId><Account>{ACCOUNT}</Account>"
+                return pages.query_answer(operation, _STS, identity).encode()
         raise Unknown(operation)
 
     def _slice(self, kind: str, start: int, size: int) -> tuple[list[str], str]:
@@ -152,8 +152,8 @@ class Cloud:
 
     def _vpc_attribute(self, asked: Parameters) -> bytes:
         name = asked["Attribute"]
-        told = f"<vpcId>{asked['VpcId']}</vpcId><{name}><value>true</value></{name}>"
-        return pages.ec2_answer("DescribeVpcAttribute", told).encode()
+        attribute = f"<vpcId>{asked['VpcId']}</vpcId><{name}><value>true</value></{name}>"
+        return pages.ec2_answer("DescribeVpcAttribute", attribute).encode()
 
     def _create_vpc(self, asked: Parameters) -> bytes:
         known = self._items.setdefault(VPC, [])
@@ -238,9 +238,9 @@ class Connection(asyncio.Protocol):
         if len(rest) < length:
             return
         self._received = rest[length:]
-        self._take(first.split(" ")[1], headers, rest[:length])
+        self._answer_request(first.split(" ")[1], headers, rest[:length])
 
-    def _take(self, path: str, headers: Mapping[str, str], body: bytes) -> None:
+    def _answer_request(self, path: str, headers: Mapping[str, str], body: bytes) -> None:
         if path.startswith("/_canned/"):
             self._send(200, _control(self._cloud, path, body))
             return
@@ -262,14 +262,14 @@ class Connection(asyncio.Protocol):
 def _error(text: str, *, is_json: bool) -> bytes:
     if is_json:
         return json.dumps({"__type": "InvalidAction", "message": text}).encode()
-    told = f"<Error><Code>InvalidAction</Code><Message>{text}</Message></Error>"
-    return f"<Response><Errors>{told}</Errors><RequestID>canned</RequestID></Response>".encode()
+    error = f"<Error><Code>InvalidAction</Code><Message>{text}</Message></Error>"
+    return f"<Response><Errors>{error}</Errors><RequestID>canned</RequestID></Response>".encode()
 
 
 def _control(cloud: Cloud, path: str, body: bytes) -> bytes:
     if path == "/_canned/stock":
-        told = json.loads(body)
-        cloud.stock([Lot(*lot) for lot in told["lots"]], told["latency"])
+        wanted = json.loads(body)
+        cloud.stock([Lot(*lot) for lot in wanted["lots"]], wanted["latency"])
         return b"{}"
     if path == "/_canned/touch":
         cloud.touch()

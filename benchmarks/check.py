@@ -40,7 +40,7 @@ class Turns:
         self._cpu: list[float] = []
         self._wall: list[float] = []
 
-    def take(self, command: str = "go") -> None:
+    def run(self, command: str = "go") -> None:
         """One more turn."""
         spent = self._subject.ask(command)
         self._cpu.append(spent["cpu"])
@@ -62,7 +62,7 @@ def _memory(subject: Child) -> dict[str, float]:
 
 def _calls(stage: Stage, turns: Turns) -> int:
     stage.canned.calls()
-    turns.take()
+    turns.run()
     return sum(stage.canned.calls().values())
 
 
@@ -77,8 +77,8 @@ def _side_by_side(stage: Stage, count: int, rounds: int) -> Iterator[Result]:
         quiet, loop, asking = Turns(agent), Turns(bare), Turns(each)
         calls = [_calls(stage, turns) for turns in (quiet, loop, asking)]
         for _ in range(rounds - 1):
-            quiet.take()
-            loop.take()
+            quiet.run()
+            loop.run()
         weights = [_memory(one) for one in (agent, bare, each)]
         bars = [
             Bar("the fewest calls there are", calls[0], floor(declared), exact=True),
@@ -99,7 +99,7 @@ def _side_by_side(stage: Stage, count: int, rounds: int) -> Iterator[Result]:
 
 
 def _with_base(agent: Result, smallest: Result) -> Result:
-    """An agent's result that tells how much of its memory has nothing to do with how much it tends."""
+    """An agent's result that says how much of its memory has nothing to do with how much it tends."""
     base = f"with {smallest.count:,} it holds {smallest.figures['memory MB']:.0f} MB: Python, the SDK and its models"
     return agent if agent is smallest else replace(agent, note=f"{agent.note}; {base}")
 
@@ -116,26 +116,26 @@ def _changing(stage: Stage, agent: Child, bare: Child, declared: Declared, round
     changed, loop, judged, quiet = Turns(agent), Turns(bare), Turns(agent), Turns(bare)
     for _ in range(rounds):
         stage.canned.touch()
-        changed.take("changed")
-        loop.take("changed")
+        changed.run("changed")
+        loop.run("changed")
     stage.canned.stock(declared.lots)
     for one in (agent, bare):
         one.ask("changed")  # after an odd number of turns: the tags are back, and the overrides stay (S11)
     for _ in range(3):
-        judged.take("judge")
-        quiet.take()
+        judged.run("judge")
+        quiet.run()
     bar = Bar("CPU by the bare loop", changed.cpu, loop.cpu, "s", most=CHANGED)
     figures = changed.figures(floor(declared))
     yield Result(JOB, "agent, 1 % changed on every page", declared.count, figures, (bar,), "published in each turn")
-    told = Bar("CPU by the bare loop", judged.cpu, quiet.cpu, "s")
+    reported = Bar("CPU by the bare loop", judged.cpu, quiet.cpu, "s")
     figures = judged.figures(floor(declared))
-    yield Result(JOB, "agent, all judged anew", declared.count, figures, (told,), "as after a deploy")
+    yield Result(JOB, "agent, all judged anew", declared.count, figures, (reported,), "as after a deploy")
 
 
 def _peer(subject: str, few: int, many: int, run: Callable[[Path, int], Spent], agent: Result, most: float) -> Result:
     """One peer with few resources and with many: as it is run, with its start, and what each further resource takes.
 
-    Per resource, the agent may take ``most`` of the whole process. The rest, without the start, is told beside it.
+    Per resource, the agent may take ``most`` of the whole process. The rest, without the start, is reported beside it.
     """
     with TemporaryDirectory() as folder:
         try:

@@ -28,7 +28,7 @@ CYCLES_BEFORE = 2
 
 
 class Child:
-    """A child process, seen from its parent; ready when made, unless it is told to get ready beside others."""
+    """A child process, seen from its parent; ready when made, unless it is to get ready beside others."""
 
     def __init__(
         self, *arguments: str, traced: bool = False, module: str = "benchmarks.child", is_awaited: bool = True
@@ -51,7 +51,7 @@ class Child:
 
     def ask(self, command: str) -> dict[str, Any]:
         """Send one command and wait for its answer."""
-        self.tell(command)
+        self.command(command)
         return self.answer()
 
     def keep_to(self, core: int) -> None:
@@ -59,7 +59,7 @@ class Child:
         for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
             os.sched_setaffinity(int(thread.name), {core})
 
-    def tell(self, command: str) -> None:
+    def command(self, command: str) -> None:
         """Send one command."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n")
@@ -88,7 +88,7 @@ def child(*arguments: str, traced: bool = False) -> Child:
 
 
 def agent(file: Path) -> Callable[[str], None]:
-    """The cycle of an agent that has claimed a scope at rest; told so, it judges everything anew."""
+    """The cycle of an agent that has claimed a scope at rest; if asked to, it judges everything anew."""
     from benchmarks.rig import Bench
     from fractal_cloud.model.wire import ScopeWork
 
@@ -125,7 +125,7 @@ def bare() -> Callable[[str], None]:
     def loop(command: str) -> None:
         drifted = [vpc for vpc in listed() if known.get(vpc["VpcId"]) != vpc]
         known.update((vpc["VpcId"], vpc) for vpc in drifted)
-        assert bool(drifted) == (command == "changed"), "canned pages change only when told to"
+        assert bool(drifted) == (command == "changed"), "canned pages change only on request"
 
     return loop
 
@@ -143,7 +143,7 @@ def each() -> Callable[[str], None]:
 
     def loop(_: str) -> None:
         drifted = [key for key, vpc in known.items() if client.describe_vpcs(VpcIds=[key])["Vpcs"] != [vpc]]
-        assert not drifted, "canned pages change only when told to"
+        assert not drifted, "canned pages change only on request"
 
     return loop
 
@@ -157,7 +157,7 @@ def _weigh() -> dict[str, int]:
 
 
 def main() -> None:
-    """Get ready, then do as told until the input ends."""
+    """Get ready, then follow commands until the input ends."""
     what, *files = sys.argv[1:]
     run = agent(Path(files[0])) if what == "agent" else {"bare": bare, "each": each}[what]()
     for _ in range(0 if what == "each" else CYCLES_BEFORE):

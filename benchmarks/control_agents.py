@@ -71,7 +71,7 @@ class Agent:
         self.id = f"agent-{number}"
         self._number = number
         self._held = held
-        self._talk, self._poll, self._tell = (Connection(url, held.secret) for _ in range(3))
+        self._talk, self._poll, self._reports = (Connection(url, held.secret) for _ in range(3))
         self._times = times
         self._wake = -1
         self._turn = 0
@@ -125,7 +125,7 @@ class Agent:
             "version": self._held.versions[scope],
             "changes": [_changed(part, drifts=not is_gone) for part in chosen],
         }
-        await self._say("/agent/report", {"scopes": [sent]}, self._tell, since)
+        await self._say("/agent/report", {"scopes": [sent]}, self._reports, since)
 
     async def idle(self, until: float) -> None:
         """The life of an agent to which nothing happens: wait, claim, and a heartbeat from time to time."""
@@ -142,7 +142,7 @@ class Agent:
 
     def close(self) -> None:
         """Let the connections go."""
-        for connection in (self._talk, self._poll, self._tell):
+        for connection in (self._talk, self._poll, self._reports):
             connection.close()
 
 
@@ -197,8 +197,8 @@ async def report_steadily(agents: list[Agent], per_second: float, seconds: float
 
     for number in range(int(per_second * seconds)):
         due = begin + number / per_second
-        pause = due - time.perf_counter()
-        if pause > 0:
-            await asyncio.sleep(pause)
+        early = due - time.perf_counter()
+        if early > 0:
+            await asyncio.sleep(early)
         under_way.append(asyncio.create_task(one(number % len(agents), due)))
     await asyncio.gather(*under_way)

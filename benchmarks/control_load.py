@@ -50,10 +50,10 @@ class Run:
 
     def figures(self, path: str) -> dict[str, float]:
         """The run in numbers, for the requests to one path."""
-        told = self.times.taken[path]
+        times = self.times.taken[path]
         return {
             "requests/s": round(sum(map(len, self.times.taken.values())) / self.seconds, 1),
-            f"{path.rpartition('/')[2]}s/s": round(len(told) / self.seconds, 1),
+            f"{path.rpartition('/')[2]}s/s": round(len(times) / self.seconds, 1),
             "median ms": round(self.times.percentile(path, 0.5), 1),
             "p99 ms": round(self.times.percentile(path, 0.99), 1),
             "servers' cores": round(self.servers, 3),
@@ -157,7 +157,7 @@ def reports(stage: Stage) -> Iterator[Result]:
     """2,000 changes a second in reports of ten, on PostgreSQL, with one server and with two, three times each in turn.
 
     What a second of a machine is worth changes by half while others use it too: of the three runs the middle one is
-    told, and the p99 of all.
+    listed, and the p99 of all.
     """
     filled = _filled(stage, "postgresql", min(_sizes()))
     per_second = CHANGES_PER_SECOND / PER_REPORT

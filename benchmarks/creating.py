@@ -39,7 +39,7 @@ CASES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The calls a deploy took, from the first look to rest."""
+    """The calls a deploy took, from the first read to rest."""
 
     writes: int
     calls_of_first_cycle: int

@@ -26,7 +26,7 @@ SERIAL_CALLS: Final = 2
 """The list that shows that they are not there, and the one that confirms that they are."""
 MOST: Final = 1.3
 HELD_AT: Final = 10
-"""The concurrency the bar is held at; the agent's default is told beside it, where the machine itself is the limit."""
+"""The concurrency the bar is held at; the agent's default is reported beside it, where the machine is the limit."""
 ROUNDS: Final = 5
 OF_ANSIBLE: Final = 20
 
@@ -43,7 +43,7 @@ def deploy_seconds(canned: Canned, count: int, concurrency: int, latency: float)
     first, *others = work.components
     with bench(work.model_copy(update={"components": [first]}), concurrency=concurrency) as made:
         made.settle()  # its clients and connections exist from here on, as those of a running agent do
-        made.take(work.model_copy(update={"components": others, "full": False, "version": 2}))
+        made.claim(work.model_copy(update={"components": others, "full": False, "version": 2}))
         started = time.perf_counter()
         made.cycle()
         seconds = time.perf_counter() - started
@@ -89,9 +89,9 @@ def _beside_bare(stage: Stage, count: int, concurrency: int, most: float | None,
     note = f"ideal: {SERIAL_CALLS} serial calls + ⌈{count}/{concurrency}⌉ ranks, {LATENCY * 1000:g} ms each"
     bar = Bar("wall time by the ideal", min(ours), best, "s", most=most)
     yield Result("deploying", f"agent, {concurrency} calls at once", count, {"wall s": min(ours)}, (bar,), note)
-    told = Bar("wall time by the ideal", min(bare), best, "s")
+    reported = Bar("wall time by the ideal", min(bare), best, "s")
     subject = f"boto3 and {concurrency} threads alone"
-    yield Result("deploying", subject, count, {"wall s": min(bare)}, (told,), "what the machine could do meanwhile")
+    yield Result("deploying", subject, count, {"wall s": min(bare)}, (reported,), "what the machine could do meanwhile")
 
 
 def _peer(subject: str, count: int, concurrency: int, run: Callable[[Path, int, int], tuple[Spent, str]]) -> Result:
@@ -105,7 +105,7 @@ def _peer(subject: str, count: int, concurrency: int, run: Callable[[Path, int, 
 
 
 def _terraform(folder: Path, count: int, concurrency: int) -> tuple[Spent, str]:
-    spent = Terraform(folder, count, pause=LATENCY).create(concurrency)
+    spent = Terraform(folder, count, latency=LATENCY).create(concurrency)
     return spent, f"-parallelism={concurrency}; a `sleep` of 50 ms in the place of the call"
 
 

@@ -187,8 +187,8 @@ def reporting(store: Store, changes: int) -> Callable[[], None]:
     parts, number = lease.work.components[:changes], iter(range(1_000_000))
 
     def report() -> None:
-        told = f"10.0.0.{next(number)}"
-        changed = [replace(_change(part), output_fields={"address": told}) for part in parts]
+        address = f"10.0.0.{next(number)}"
+        changed = [replace(_change(part), output_fields={"address": address}) for part in parts]
         sent = ScopeReport(scope=lease.scope, token=lease.token, version=lease.work.version, changes=changed)  # type: ignore[union-attr]
         with store.write() as tx:
             reports.report(tx, Report(agent_id="agent-0", last_seen=seen, scopes=[sent]), TOKEN)

@@ -1,6 +1,6 @@
 """What settled links cost, and how fast a change gets around.
 
-The clouds are the two in memory of the tests, because what is counted is what the agents do: runs of halves, calls,
+The clouds are the two in memory of the tests, because what is counted is what the agents do: runs of handlers, calls,
 reports. The control plane is the real one, on a SQLite file.
 """
 
@@ -33,7 +33,7 @@ class Counted:
     """
 
     links: int
-    halves: int
+    handlers: int
     checks: int
     kinds: int
     calls: int
@@ -95,18 +95,18 @@ def count(workloads: int, folder: Path) -> Counted:
         calls = {name: n for store in stores for name, n in store.calls.items()}
         steady = len(reports)
         made.deploy("ls-a", *_declared(workloads, size=9))
-        made.cycle("east")  # the database is changed, and every role of it told anew
+        made.cycle("east")  # the database is changed, and every role of it published anew
         made.cycle("west")
-        told = [made.fields("ls-a", f"app-{n}").get("databaseLink.db-0.endpoint") for n in range(workloads)]
+        endpoints = [made.fields("ls-a", f"app-{n}").get("databaseLink.db-0.endpoint") for n in range(workloads)]
         return Counted(
             links=2 * workloads,
-            halves=sum(n for name, n in runs.items() if name not in CHECKS),
+            handlers=sum(n for name, n in runs.items() if name not in CHECKS),
             checks=sum(n for name, n in runs.items() if name in CHECKS),
             kinds=2,
             calls=sum(calls.values()),
             lists=4,
             reports=steady,
-            reached=told.count("db-0.toy:5009"),
+            reached=endpoints.count("db-0.toy:5009"),
             sources=SOURCES,
         )
 
@@ -116,7 +116,7 @@ def measure(_: Stage) -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as folder:
         found = count(WORKLOADS, Path(folder))
     bars = (
-        Bar("no half runs", found.halves, 0, exact=True),
+        Bar("no half runs", found.handlers, 0, exact=True),
         Bar("one check per kind of half", found.checks, found.kinds, exact=True),
         Bar("a list per type and per check", found.calls, found.lists, exact=True),
         Bar("no report", found.reports, 0, exact=True),

@@ -1,6 +1,6 @@
 """How AWS spells the things of the benchmarks in its answers: rendered once, in the vendor's own formats.
 
-Answers hold what AWS tells of a thing that was just made and left alone, without the line breaks it puts in between.
+Answers hold what AWS returns for a thing that was just made and left alone, without the line breaks it puts in between.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _tag_set(tags: Mapping[str, str]) -> str:
 
 
 def vpc(vpc_id: str, cidr: str, tags: Mapping[str, str]) -> str:
-    """One VPC, as a list and the answer to its creation tell it."""
+    """One VPC, as a list and the answer to its creation show it."""
     return (
         f"<vpcId>{vpc_id}</vpcId><ownerId>{ACCOUNT}</ownerId><state>available</state><cidrBlock>{cidr}</cidrBlock>"
         f"<cidrBlockAssociationSet><item><cidrBlock>{cidr}</cidrBlock><associationId>vpc-cidr-assoc-{vpc_id[4:]}"
@@ -62,7 +62,7 @@ def names_of(item: str) -> tuple[str, str]:
 
 
 def tag_items(items: Iterable[str]) -> list[str]:
-    """The tags of rendered VPCs, as a list of tags tells them."""
+    """The tags of rendered VPCs, as a list of tags shows them."""
     found: list[str] = []
     for item in items:
         head = f"<resourceId>{names_of(item)[0]}</resourceId><resourceType>vpc</resourceType>"
@@ -195,7 +195,7 @@ def _bucket(lot: Lot, number: int) -> str:
 
 
 def bucket_tags(lot: Lot, number: int) -> str:
-    """A bucket as the tagging API tells it."""
+    """A bucket as the tagging API returns it."""
     arn = f"arn:aws:s3:::{lot.name(number)}"
     return json.dumps({"ResourceARN": arn, "Tags": _pairs(lot, number, "Key", "Value")})
 

@@ -1,7 +1,7 @@
 """Peers at the same work, each in a process of its own: what it costs them, as the operating system counts it.
 
 Those from PyPI get an environment of their own, made at first use below ``.cache/benchmarks`` and kept. What cannot be
-had on this machine is told so, never left out.
+had on this machine is listed as such, never left out.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Spent:
 
 
 def spend(command: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> Spent:
-    """Run a command to its end; one that fails is not measured, but told with the end of its output."""
+    """Run a command to its end; one that fails is not measured, but reported with the end of its output."""
     log = folder / "output.txt"
     asked = [sys.executable, "-S", "-c", _LAUNCH, str(log), *map(str, command)]
-    told = subprocess.run(asked, cwd=folder, env={**os.environ, **(more or {})}, check=True, stdout=subprocess.PIPE)
-    code, cpu, wall, peak = json.loads(told.stdout)
+    ran = subprocess.run(asked, cwd=folder, env={**os.environ, **(more or {})}, check=True, stdout=subprocess.PIPE)
+    code, cpu, wall, peak = json.loads(ran.stdout)
     if code:
         said = " ".join(log.read_text()[-300:].split())
         raise NotHere(f"{Path(command[0]).name} ended with {code}: {said}")
@@ -80,8 +80,8 @@ def environment(requirement: str, *more: str) -> Path:
         except subprocess.TimeoutExpired as error:
             raise NotHere(f"{requirement} cannot be installed here within {LONGEST:.0f} s: try again") from error
         except (subprocess.SubprocessError, OSError) as error:
-            told = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
-            raise NotHere(f"{requirement} cannot be installed here: {told[-1] if told else error}") from error
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
+            raise NotHere(f"{requirement} cannot be installed here: {said[-1] if said else error}") from error
         ready.touch()
     return folder / "bin"
 
@@ -118,8 +118,8 @@ def terraform_subject() -> str:
     program = shutil.which("terraform")
     if program is None:
         return "Terraform's engine alone"
-    told: dict[str, Any] = json.loads(subprocess.check_output([program, "version", "-json"]))
-    return f"Terraform's engine alone ({told['terraform_version']})"
+    version: dict[str, Any] = json.loads(subprocess.check_output([program, "version", "-json"]))
+    return f"Terraform's engine alone ({version['terraform_version']})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class Terraform:
 
     folder: Path
     count: int
-    pause: float = 0.0
+    latency: float = 0.0
 
     def create(self, concurrency: int) -> Spent:
-        """Apply into an empty state; each takes ``pause`` seconds, as a cloud's call would."""
-        slow = f'\n  provisioner "local-exec" {{ command = "sleep {self.pause}" }}' if self.pause else ""
+        """Apply into an empty state; each takes ``latency`` seconds, as a cloud's call would."""
+        slow = f'\n  provisioner "local-exec" {{ command = "sleep {self.latency}" }}' if self.latency else ""
         value = '{ name = "net-${count.index}", cidr = "10.0.${count.index % 256}.0/24" }'
         body = f'resource "terraform_data" "net" {{\n  count = {self.count}\n  input = {value}{slow}\n}}\n'
         (self.folder / "main.tf").write_text(body)

@@ -17,7 +17,7 @@ TOP: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One bar; those of ours are told apart by their colour."""
+    """One bar; ours differ by their colour."""
 
     label: str
     value: float
@@ -29,11 +29,11 @@ def bars(title: str, unit: str, marks: Sequence[Mark]) -> str:
     shown = [mark for mark in marks if mark.value > 0]
     low = floor(log10(min(mark.value for mark in shown)))
     high = max(ceil(log10(max(mark.value for mark in shown))), low + 1)
-    room = WIDTH - LABEL - RIGHT
+    space = WIDTH - LABEL - RIGHT
     bottom = TOP + HEIGHT * len(shown)
 
     def place(value: float) -> float:
-        return LABEL + room * (log10(value) - low) / (high - low)
+        return LABEL + space * (log10(value) - low) / (high - low)
 
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 34}" font-size="13">',

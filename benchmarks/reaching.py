@@ -69,7 +69,7 @@ def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[
         finally:
             agent.stop()
             running.join(30)
-    # The cloud is emptied before every round: an agent that was already making earlier things anew tells nothing.
+    # The cloud is emptied before every round: an agent that was already making earlier things anew proves nothing.
     idle, first, last, settled = min((one for one in found if one[1] > 0), key=lambda one: one[1])
     figures = {"first call s": first, "last call s": last, "settled s": settled, "command alone s": idle}
     bar = Bar("settled, by a cycle nobody waits for", settled, CYCLE, "s", most=0.1)

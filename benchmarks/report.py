@@ -39,18 +39,18 @@ def section(job: Stored) -> Iterator[str]:
     yield f"|---|---:|{'---:|' * len(columns)}---|---|"
     for result in job["results"]:
         figures = [number(result["figures"][name]) if name in result["figures"] else "" for name in columns]
-        cells = [result["subject"], f"{result['count']:,}", *figures, _told(result["bars"]), result["note"]]
+        cells = [result["subject"], f"{result['count']:,}", *figures, _rows(result["bars"]), result["note"]]
         yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
     yield ""
 
 
-def _told(found: Iterable[Stored]) -> str:
+def _rows(found: Iterable[Stored]) -> str:
     return "; ".join(_one(bar) for bar in found)
 
 
 def _one(bar: Stored) -> str:
     ratio = "" if bar["ratio"] is None else f": {bar['ratio']:.3g}"
-    verdict = {"ok": "kept", "MISSED": "**missed**", "info": "told"}[bar["verdict"]]
+    verdict = {"ok": "kept", "MISSED": "**missed**", "info": "reported"}[bar["verdict"]]
     allowed = f" ({bar['allowed']})" if bar["allowed"] else ""
     return f"{bar['what']}{ratio}{allowed} {verdict}"
 

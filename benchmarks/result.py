@@ -69,7 +69,7 @@ class Result:
     """What one subject (the agent, a peer, a bare loop) showed at one job with ``count`` things.
 
     ``figures`` are named with their unit (``CPU s``, ``wall s``, ``memory MB``, ``cloud calls``). A subject that is not
-    on this machine has none, and its ``note`` says so: it is told, never left out.
+    on this machine has none, and its ``note`` says so: it is listed, never left out.
     """
 
     job: str

@@ -51,14 +51,14 @@ class Canned:
 
     def moments(self) -> tuple[float, float]:
         """When the first and the last writing call came since it was filled."""
-        told = self._post("moments", {})
-        return told["first"], told["last"]
+        moments = self._post("moments", {})
+        return moments["first"], moments["last"]
 
     def _post(self, what: str, content: Any) -> dict[str, Any]:
         request = urllib.request.Request(f"{self.url}/_canned/{what}", json.dumps(content).encode(), method="POST")
         with urllib.request.urlopen(request, timeout=60) as answer:
-            told: dict[str, Any] = json.load(answer)
-            return told
+            answered: dict[str, Any] = json.load(answer)
+            return answered
 
 
 @contextmanager
@@ -188,9 +188,9 @@ class Bench:
             session = installed("aws").provider("aws").connect()
             assert session.realms() == {"": scope.realm}
         self.held = HeldScope(scope, session.at(scope), confirmation(session, scope, "", "default"))
-        self.take(work)
+        self.claim(work)
 
-    def take(self, work: ScopeWork) -> None:
+    def claim(self, work: ScopeWork) -> None:
         """Take work in, as an agent that claimed it does."""
         self.held.apply(work, self.context.offers)
 

@@ -58,7 +58,7 @@ def region(number: int) -> str:
 
 
 def main() -> None:
-    """Get ready, then do as told until the input ends."""
+    """Get ready, then follow commands until the input ends."""
     text, first, last = Path(sys.argv[1]).read_text(), int(sys.argv[2]), int(sys.argv[3])
     count = len(ScopeWork.model_validate_json(text).components)
     session = answered(count)

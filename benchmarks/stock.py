@@ -123,7 +123,7 @@ class Declared:
         return [self.lot] if self.parents is None else [self.parents, self.lot]
 
     def work(self, *, settled: bool) -> ScopeWork:
-        """The scope's work: never dealt with yet, or remembered as deployed and at rest."""
+        """The scope's work: never reconciled yet, or remembered as deployed and at rest."""
         return ScopeWork(scope=self.scope.key, version=1, components=list(self._components(settled=settled)))
 
     def declarations(self) -> dict[str, list[ComponentDeclaration]]:

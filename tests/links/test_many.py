@@ -16,7 +16,7 @@ from tests.links.world import World, database, link, workload
 @pytest.mark.rule("L5", "L11", "L14", "S20")
 def test_settled_links_cost_one_check_per_kind_and_a_change_reaches_all_sources_in_a_cycle(tmp_path: Path) -> None:
     found = count(SOURCES, tmp_path)
-    assert (found.halves, found.reports) == (0, 0)
+    assert (found.handlers, found.reports) == (0, 0)
     assert found.checks == found.kinds
     assert found.calls == found.lists
     assert found.reached == found.sources
