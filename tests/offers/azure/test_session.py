@@ -20,8 +20,8 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.cloud import AzureSession
 from fractal_cloud.offers.azure.errors import code_and_words, kind_of
-from fractal_cloud.offers.azure.kinds import VNET, canonical_id, group_in
-from fractal_cloud.offers.azure.vnet import AzureVnetOffer
+from fractal_cloud.offers.azure.kinds import canonical_id, group_in
+from fractal_cloud.offers.azure.vnet import VNET, AzureVnetOffer
 from fractal_cloud.offers.azure_login import CLOUDS
 from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import Query

@@ -26,9 +26,12 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.kubernetes import calls
+from fractal_cloud.offers.kubernetes.ambassador import HOST
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import BY_AUTHORITY, Cluster, KubernetesSession, _fingerprint
-from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, HOST, SECRET, SERVICE
+from fractal_cloud.offers.kubernetes.kinds import SECRET
+from fractal_cloud.offers.kubernetes.service import SERVICE
+from fractal_cloud.offers.kubernetes.workload import DEPLOYMENT
 from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.person import KubernetesPerson
 

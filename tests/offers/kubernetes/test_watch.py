@@ -16,7 +16,7 @@ from fractal_cloud.offers.kubernetes import watching
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
 from fractal_cloud.offers.kubernetes.errors import Answer
-from fractal_cloud.offers.kubernetes.kinds import SERVICE
+from fractal_cloud.offers.kubernetes.service import SERVICE
 from fractal_cloud.offers.kubernetes.watching import Watch
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox

@@ -18,11 +18,13 @@ from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import AKS, DISK, Block, Item, ResourceGroup, canonical_id, cluster_name
+from fractal_cloud.offers.azure.kinds import DISK, Block, Item, ResourceGroup, ResourceKind, canonical_id, cluster_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
 from fractal_cloud.offers.azure.subnet import AzureSubnet
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Wanted
+
+AKS: Final = ResourceKind("Microsoft.ContainerService", "managedClusters", "2025-03-01")
 
 _POOL: Final = "nodepool1"
 _CLAIM: Final = "kubernetes.io-created-for-pvc-name"

@@ -23,7 +23,8 @@ _MACHINE: Final = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_])?\Z")
 _NETWORK: Final = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,78}[a-z0-9_])?\Z")
 
 
-# The one spelling of each word in an id, by the word in small letters; every kind adds its own.
+# The one spelling of each word in an id, by the word in small letters. Every kind adds its own: a kind of which there
+# is a type stands in that type's file, and the registry has loaded all of them before any id is read.
 _SPELLED: Final = {word.lower(): word for word in ("resourceGroups", "subscriptions", "providers", "subnets")}
 
 
@@ -44,14 +45,7 @@ class ResourceKind:
         return f"{self.namespace}/{self.plural}"
 
 
-VNET: Final = ResourceKind("Microsoft.Network", "virtualNetworks", "2024-05-01")
-NSG: Final = ResourceKind("Microsoft.Network", "networkSecurityGroups", "2024-05-01")
-NIC: Final = ResourceKind("Microsoft.Network", "networkInterfaces", "2024-05-01")
-VM: Final = ResourceKind("Microsoft.Compute", "virtualMachines", "2024-11-01")
 DISK: Final = ResourceKind("Microsoft.Compute", "disks", "2024-03-02")
-STORAGE: Final = ResourceKind("Microsoft.Storage", "storageAccounts", "2024-01-01")
-AKS: Final = ResourceKind("Microsoft.ContainerService", "managedClusters", "2025-03-01")
-POSTGRES: Final = ResourceKind("Microsoft.DBforPostgreSQL", "flexibleServers", "2024-08-01")
 
 
 def canonical_id(resource_id: str) -> str:

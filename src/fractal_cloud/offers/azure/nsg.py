@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pydantic import field_serializer, field_validator
 
@@ -12,10 +12,12 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import NSG, Item, ResourceGroup, canonical_id, name_in, network_name
+from fractal_cloud.offers.azure.kinds import Item, ResourceGroup, ResourceKind, canonical_id, name_in, network_name
 from fractal_cloud.offers.azure.nsg_rules import AzureSecurityRule, Rule, each_once, from_items, to_items
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
 from fractal_cloud.offers.offer import Wanted
+
+NSG: Final = ResourceKind("Microsoft.Network", "networkSecurityGroups", "2024-05-01")
 
 
 class AzureNsg(AzureResource):

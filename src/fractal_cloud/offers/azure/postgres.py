@@ -16,11 +16,13 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict, Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import POSTGRES, Item, ResourceGroup, server_name
+from fractal_cloud.offers.azure.kinds import Item, ResourceGroup, ResourceKind, server_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer, State
 from fractal_cloud.offers.azure.tags import UNGUARDED
 from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.offers.secret import Secret
+
+POSTGRES: Final = ResourceKind("Microsoft.DBforPostgreSQL", "flexibleServers", "2024-08-01")
 
 _OF_THE_SERVER: Final = frozenset({"azure_maintenance", "azure_sys", "postgres"})
 _STATES: Final[Mapping[str, Condition]] = {

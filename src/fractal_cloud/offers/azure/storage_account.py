@@ -14,10 +14,12 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import CloudError, Conflict
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import STORAGE, Item, ResourceGroup, storage_name
+from fractal_cloud.offers.azure.kinds import Item, ResourceGroup, ResourceKind, storage_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer, State
 from fractal_cloud.offers.azure.tags import UNGUARDED
 from fractal_cloud.offers.offer import Wanted
+
+STORAGE: Final = ResourceKind("Microsoft.Storage", "storageAccounts", "2024-01-01")
 
 _SERVICES: Final = (
     ("blobServices", "containers", "container"),

@@ -11,9 +11,9 @@ from typing import ClassVar
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import VNET, Block, Item, ResourceGroup, canonical_id, group_in, name_in
+from fractal_cloud.offers.azure.kinds import Block, Item, ResourceGroup, canonical_id, group_in, name_in
 from fractal_cloud.offers.azure.resources import AzureComponent, shown_id, state_of
-from fractal_cloud.offers.azure.vnet import AzureVnet, prefix_of
+from fractal_cloud.offers.azure.vnet import VNET, AzureVnet, prefix_of
 from fractal_cloud.offers.items import parse_each
 from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.read_only import ReadOnlyOffer

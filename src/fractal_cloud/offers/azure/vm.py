@@ -16,10 +16,14 @@ from pydantic import field_validator
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import DISK, NIC, VM, VNET, Item, ResourceGroup, canonical_id, machine_name
+from fractal_cloud.offers.azure.kinds import DISK, Item, ResourceGroup, ResourceKind, canonical_id, machine_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer, State
 from fractal_cloud.offers.azure.subnet import AzureSubnet
+from fractal_cloud.offers.azure.vnet import VNET
 from fractal_cloud.offers.offer import Wanted
+
+NIC: Final = ResourceKind("Microsoft.Network", "networkInterfaces", "2024-05-01")
+VM: Final = ResourceKind("Microsoft.Compute", "virtualMachines", "2024-11-01")
 
 NETWORK_API: Final = "2022-11-01"
 _BESIDE: Final = "_networkInterface"

@@ -16,9 +16,11 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.kinds import VNET, Block, Item, ResourceGroup, network_name
+from fractal_cloud.offers.azure.kinds import Block, Item, ResourceGroup, ResourceKind, network_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
 from fractal_cloud.offers.offer import Wanted
+
+VNET: Final = ResourceKind("Microsoft.Network", "virtualNetworks", "2024-05-01")
 
 # What a subnet has beyond its name and prefix: the work of somebody else, or of something that runs in it.
 _MORE: Final[Mapping[str, str]] = {

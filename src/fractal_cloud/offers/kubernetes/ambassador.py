@@ -10,11 +10,13 @@ from pydantic import field_validator
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
-from fractal_cloud.offers.kubernetes.kinds import HOST, SERVICE, Object, object_name
+from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind, object_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State, readable
-from fractal_cloud.offers.kubernetes.service import ingress_of
+from fractal_cloud.offers.kubernetes.service import SERVICE, ingress_of
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.offer import Wanted
+
+HOST: Final = ObjectKind("getambassador.io", "v3alpha1", "Host", "hosts", "Emissary")
 
 # The label that Emissary puts on the Service through which the world comes in.
 FRONT: Final = "app.kubernetes.io/component=ambassador-service"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
@@ -12,20 +12,13 @@ from fractal_cloud.model.errors import Conflict, Invalid, Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
-from fractal_cloud.offers.kubernetes.kinds import (
-    CLAIM,
-    POD,
-    STORAGE_CLASS,
-    VOLUME,
-    Object,
-    ObjectKind,
-    Quantity,
-    object_name,
-)
+from fractal_cloud.offers.kubernetes.kinds import POD, STORAGE_CLASS, VOLUME, Object, ObjectKind, Quantity, object_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State, readable
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.rules.drift import quantity
+
+CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
 _WAITS: str = "WaitForFirstConsumer"

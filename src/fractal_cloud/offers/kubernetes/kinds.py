@@ -1,4 +1,7 @@
-"""Kinds of objects and of values that the Kubernetes types share; values are checked when they are declared."""
+"""Kinds of objects and of values that the Kubernetes types share; values are checked when they are declared.
+
+A kind of which there is a component type stands in that type's file.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +56,8 @@ class ObjectKind:
 NAMESPACE: Final = ObjectKind("", "v1", "Namespace", "namespaces", is_namespaced=False)
 POD: Final = ObjectKind("", "v1", "Pod", "pods")
 SECRET: Final = ObjectKind("", "v1", "Secret", "secrets")
-SERVICE: Final = ObjectKind("", "v1", "Service", "services")
-CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
-DEPLOYMENT: Final = ObjectKind("apps", "v1", "Deployment", "deployments")
-NETWORK_POLICY: Final = ObjectKind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
 STORAGE_CLASS: Final = ObjectKind("storage.k8s.io", "v1", "StorageClass", "storageclasses", is_namespaced=False)
-VIRTUAL_MACHINE: Final = ObjectKind("kubevirt.io", "v1", "VirtualMachine", "virtualmachines", "KubeVirt")
-HOST: Final = ObjectKind("getambassador.io", "v3alpha1", "Host", "hosts", "Emissary")
 MAPPING: Final = ObjectKind("getambassador.io", "v3alpha1", "Mapping", "mappings", "Emissary")
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fractal_cloud.model.errors import LinkError
-from fractal_cloud.offers.kubernetes.kinds import NETWORK_POLICY, Object
+from fractal_cloud.offers.kubernetes.kinds import Object
 from fractal_cloud.offers.kubernetes.linked import bring, mark_of, marked, name_of, remove
+from fractal_cloud.offers.kubernetes.network_policy import NETWORK_POLICY
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
 from fractal_cloud.offers.link_types import WORKLOAD_LINK, WorkloadLink

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from fractal_cloud.model.component import parameter
-from fractal_cloud.offers.kubernetes.kinds import NETWORK_POLICY, Labels, Object, Selected, object_name
+from fractal_cloud.offers.kubernetes.kinds import Labels, Object, ObjectKind, Selected, object_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, ObjectComponent, ObjectOffer
 from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule, from_rules, to_rules
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.offer import Wanted
+
+NETWORK_POLICY: Final = ObjectKind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
 
 # Parameter, and where its peers stand in a rule.
 _RULES: Mapping[str, str] = {"ingress": "from", "egress": "to"}

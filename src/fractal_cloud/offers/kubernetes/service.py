@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes import ports
-from fractal_cloud.offers.kubernetes.kinds import SERVICE, Labels, Object, Port, Selected, service_name
+from fractal_cloud.offers.kubernetes.kinds import Labels, Object, ObjectKind, Port, Selected, service_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.offer import Wanted
+
+SERVICE: Final = ObjectKind("", "v1", "Service", "services")
 
 
 class KubernetesService(ObjectComponent):

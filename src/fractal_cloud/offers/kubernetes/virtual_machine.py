@@ -12,11 +12,13 @@ from fractal_cloud.model.errors import Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaim
-from fractal_cloud.offers.kubernetes.kinds import VIRTUAL_MACHINE, Object, Quantity, label_name
+from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind, Quantity, label_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.kubernetes.workload import SELECTED_BY
 from fractal_cloud.offers.offer import Wanted
+
+VIRTUAL_MACHINE: Final = ObjectKind("kubevirt.io", "v1", "VirtualMachine", "virtualmachines", "KubeVirt")
 
 DISK: Final = "root"
 _AT_REST: Final = frozenset({"Running", "Stopped", "Paused", "Succeeded"})

@@ -23,11 +23,13 @@ from fractal_cloud.offers.kubernetes.containers import (
     put_linked,
     with_env,
 )
-from fractal_cloud.offers.kubernetes.kinds import DEPLOYMENT, Object, Port, Quantity, label_name
+from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind, Port, Quantity, label_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import LinkFields, Wanted
+
+DEPLOYMENT: Final = ObjectKind("apps", "v1", "Deployment", "deployments")
 
 SELECTED_BY: Final = "app.kubernetes.io/name"
 
