@@ -199,6 +199,8 @@ class Page:
             yield COMPARED[facts["compare"]]
         if "growsWhile" in facts:
             yield f"More than declared is as declared while `{facts['growsWhile']}` is on."
+        for field, switch in facts.get("setByCloud", {}).items():
+            yield f"`{field}` of an entry is not compared while its `{switch}` is on."
         if "reference" in facts:
             yield f"Makes a dependency; what is compared and sent is its `{facts['reference']['output']}`."
         for said in self._offer.warnings([name]):

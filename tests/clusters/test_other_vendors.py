@@ -38,7 +38,7 @@ KAAS = _cluster(
     subnet="part",
     nodeCidr="10.100.0.0/16",
     securityGroupName="nodes",
-    kubernetesVersion="1.32.4",
+    kubernetesVersion="1.32.3",
     nodePools=[POOL],
 )
 EACH = {

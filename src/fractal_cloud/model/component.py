@@ -52,6 +52,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     linked: bool = False,
     compare: Compare = "exact",
     grows_while: str | None = None,
+    set_by_cloud: Mapping[str, str] | None = None,
     reference: tuple[str, str] | None = None,
     hosts: Mapping[str, Sequence[str]] | None = None,
     **field: Any,
@@ -65,6 +66,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     ``linked``: only links set it (``Offer.wire``); a declaration must not.
     ``compare``: how declared and actual values are compared; ``entries``: only the declared entries of a map are.
     ``grows_while``: the parameter that lets the cloud raise this one by itself; while it is on, more is as declared.
+    ``set_by_cloud``: fields of the value's entries that the cloud sets while another field of the entry is on.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.
     ``hosts``: the value may be the id of a component of one of these types, which then hosts this one; the outputs
     listed are those by which the host is reached (``TypeFacts.realm``).
@@ -77,6 +79,8 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
         facts["compare"] = compare
     if grows_while is not None:
         facts["growsWhile"] = grows_while
+    if set_by_cloud is not None:
+        facts["setByCloud"] = dict(set_by_cloud)
     if reference is not None:
         facts["reference"] = {"type": reference[0], "output": reference[1]}
     if hosts is not None:

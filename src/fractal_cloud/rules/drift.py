@@ -36,6 +36,9 @@ class ComparedType:
         self.grows: dict[str, str] = {
             name: found["growsWhile"] for name, found in facts_of.items() if "growsWhile" in found
         }
+        self.set_by_cloud: dict[str, dict[str, str]] = {
+            name: found["setByCloud"] for name, found in facts_of.items() if "setByCloud" in found
+        }
         self.linked = frozenset(facts.linked())
         self.place = frozenset(facts.place)
         self.parent = facts.parent
@@ -79,7 +82,9 @@ def find_drift(
         how = compared.compare.get(name, "exact")
         if how == "entries":
             seen = _declared_entries(value, seen)
-        if _normal(how, value) != _normal(how, seen):
+        fields = compared.set_by_cloud.get(name)
+        ours, theirs = (value, seen) if fields is None else (_without(fields, value), _without(fields, seen))
+        if _normal(how, ours) != _normal(how, theirs):
             drift[name] = Difference(value, seen)
     return drift
 
@@ -88,6 +93,18 @@ def _has_grown(declared: Any, actual: Any, switch: Any) -> bool:
     """Whether the cloud itself may have raised a value above the declared one: the switch for it is on."""
     is_on = bool(switch) and switch != "Disabled"
     return is_on and isinstance(declared, int | float) and isinstance(actual, int | float) and actual > declared
+
+
+def _without(fields: Mapping[str, str], entries: Any) -> Any:
+    """Entries without what the cloud sets by itself while a switch of the entry is on; a switch left out is off."""
+    return [
+        {
+            name: value
+            for name, value in entry.items()
+            if not (name in fields and entry.get(fields[name])) and (value or name not in fields.values())
+        }
+        for entry in entries or ()
+    ]
 
 
 def _declared_entries(declared: Any, actual: Any) -> Any:

@@ -18,7 +18,9 @@ __all__ = ["COLLECTIONS", "DOWNLOAD", "download"]
 DOWNLOAD: Final = "/projects/{project}/providers/Aruba.Container/kaas/{id}/download"
 _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 
-VERSIONS: Final = ("1.31.8", "1.32.4", "1.33.2")
+# The versions of the vendor's catalogue.
+VERSIONS: Final = ("1.32.3", "1.33.2", "1.34.1")
+_POOL_FIELDS: Final = frozenset({"name", "nodes", "instance", "dataCenter", "autoscaling", "minCount", "maxCount"})
 _NEEDED: Final = ("nodeCidr", "securityGroup", "kubernetesVersion", "nodePools")
 
 
@@ -30,9 +32,52 @@ def _make(draft: Draft, body: Body) -> Body:
     find_by_uri(draft, VPC, given.get("vpc"), "Vpc")
     find_by_uri(draft, SUBNET, given.get("subnet"), "Subnet")
     _check_version(given)
-    made = {"ha": False, "podCidr": {"address": "10.96.0.0/16"}, **given}
+    made = {"ha": False, "podCidr": "10.96.0.0/16", **given}
     CLUSTERS.open(body["id"], {_token(body, actor): actor for actor in _ACTORS}.get)
     return {**made, "managementIp": f"203.0.113.{len(draft.everything(CLUSTER.name)) + 1}"}
+
+
+def _accepted(given: Body) -> Body:
+    """The properties of a request; what a pool leaves out is off, and answers' spellings are refused."""
+    for name in ("nodecidr", "podcidr", "nodesPool"):
+        if name in given:
+            raise forms.invalid(name, "is not a property of requests")
+    if not isinstance(given.get("podCidr", ""), str):
+        raise forms.invalid("PodCidr", "must be text")
+    pools = [_accepted_pool(one) for one in given.get("nodePools") or ()]
+    return {**given, **({"nodePools": pools} if "nodePools" in given else {})}
+
+
+def _accepted_pool(given: Body) -> Body:
+    unknown = sorted(set(given) - _POOL_FIELDS)
+    if unknown:
+        raise forms.invalid(f"NodePools.{unknown[0]}", "is not a property of a pool")
+    for name in ("name", "instance", "dataCenter"):
+        if not isinstance(given.get(name), str):
+            raise forms.invalid(f"NodePools.{name}", "must be text")
+    pool = {"autoscaling": False, "minCount": None, "maxCount": None, **given}
+    if pool["autoscaling"] and (pool["minCount"] is None or pool["maxCount"] is None):
+        raise forms.invalid("NodePools.minCount", "is required with autoscaling")
+    return pool
+
+
+def _answered(stored: Body) -> Body:
+    """The properties in the spelling of answers, which is another one than that of requests."""
+    renamed = ("nodeCidr", "podCidr", "nodePools")
+    return {
+        **{name: value for name, value in stored.items() if name not in renamed},
+        "nodecidr": {**stored["nodeCidr"], "uri": None},
+        "podcidr": {"address": stored["podCidr"]},
+        "nodesPool": [
+            {
+                **pool,
+                "instance": {"name": pool["instance"], "cpu": "2", "ram": "4", "diskSizeGb": "40", "price": None},
+                "dataCenter": {"code": pool["dataCenter"], "name": pool["dataCenter"]},
+                "creationDate": None,
+            }
+            for pool in stored["nodePools"]
+        ],
+    }
 
 
 def _token(body: Body, actor: Actor) -> str:
@@ -77,9 +122,10 @@ COLLECTIONS: Final = (
         "container",
         "KaasCluster",
         _make,
-        changed=("kubernetesVersion", "nodesPool", "ha"),
+        changed=("kubernetesVersion", "nodePools", "ha", "storage", "billingPlan", "apiServerAccessProfile"),
         change=_change,
-        answered={"nodePools": "nodesPool"},
+        accepted=_accepted,
+        answered=_answered,
         gone=_gone,
     ),
 )

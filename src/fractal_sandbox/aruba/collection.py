@@ -6,7 +6,7 @@ What is peculiar to a kind stands beside it; here is the order in which every ca
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from fractal_sandbox.aruba import forms
@@ -20,6 +20,7 @@ Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
 Change: TypeAlias = Callable[[Body, Body], None]
 Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
+Spelled: TypeAlias = Callable[[Body], Body]
 
 
 def existing(draft: Draft, kind: str, resource_id: str, what: str = "resource") -> Body:
@@ -57,8 +58,9 @@ class Collection:
     """One kind of resource. `path`: where it is below a project's providers. `parent`: the kind it lies in.
 
     `make` completes the properties of a new one, and raises where they are wrong. `changed`: the properties a write may
-    change, checked by `change`. `answered`: what answers call a property otherwise than requests. `linked`: the
-    addresses of what needs it. `gone`: what goes with a deletion.
+    change, checked by `change`. `accepted`: the properties of a request as they are stored; raises where they are
+    wrong. `answered`: the stored properties in the spelling of answers. `linked`: the addresses of what needs it.
+    `gone`: what goes with a deletion.
     """
 
     kind: Kind
@@ -69,7 +71,8 @@ class Collection:
     parent: Kind | None = None
     changed: tuple[str, ...] = ()
     change: Change = _as_wished
-    answered: Mapping[str, str] = field(default_factory=dict)
+    accepted: Spelled = dict
+    answered: Spelled = dict
     linked: Linked = _nothing_linked
     gone: Gone = _just_gone
     rests: str = "Active"
@@ -106,7 +109,7 @@ class Collection:
                 "category": {"provider": provider, "typology": {"id": typology.rpartition("/")[2]}},
             },
             "status": {"state": body["state"]},
-            "properties": {**body["properties"], "linkedResources": links},
+            "properties": {**self.answered(body["properties"]), "linkedResources": links},
         }
 
     def _inside(self, request: Request, draft: Draft) -> str:
@@ -155,10 +158,9 @@ class Collection:
             "tags": tags,
             forms.OWNERS: forms.known_owners(request, tags, {}),
             "state": self.rests,
-            "properties": given.get("properties") or {},
+            "properties": self.accepted(given.get("properties") or {}),
         }
-        made = self.make(draft, body)
-        body["properties"] = {self.answered.get(name, name): value for name, value in made.items()}
+        body["properties"] = self.make(draft, body)
         return Reply(201, self.shown(draft, draft.put(self.kind.name, resource_id, body)))
 
     def writable(self, request: Request, draft: Draft) -> Body:
@@ -187,13 +189,12 @@ class Collection:
 
     def _changed(self, before: Body, given: Body) -> Body:
         after = dict(before)
-        for name, value in given.items():
-            stored = self.answered.get(name, name)
-            if name == "linkedResources" or before.get(stored) == value:
+        for name, value in self.accepted(given).items():
+            if name == "linkedResources" or before.get(name) == value:
                 continue
-            if stored not in self.changed:
+            if name not in self.changed:
                 raise forms.invalid(name, "cannot be changed")
-            after[stored] = value
+            after[name] = value
         self.change(before, after)
         return after
 

@@ -130,7 +130,7 @@ EXAMPLES: dict[type[Component], Example] = {
                 nodeCidr="10.100.0.0/16",
                 podCidr="10.96.0.0/16",
                 securityGroupName="cluster-nodes",
-                kubernetesVersion="1.32.4",
+                kubernetesVersion="1.32.3",
                 nodePools=[POOL],
                 ha=False,
             ),

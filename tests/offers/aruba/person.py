@@ -18,6 +18,24 @@ LOCATION = "ITBG-Bergamo"
 VPCS, DISKS, SNAPSHOTS = "Aruba.Network/vpcs", "Aruba.Storage/blockStorages", "Aruba.Storage/snapshots"
 
 
+def requested(properties: dict[str, Any]) -> dict[str, Any]:
+    """The properties of an answer as a request says them; clusters spell theirs in two ways."""
+    if "nodesPool" not in properties:
+        return properties
+    pools = [
+        {
+            **{name: pool[name] for name in ("name", "nodes", "autoscaling", "minCount", "maxCount")},
+            "instance": pool["instance"]["name"],
+            "dataCenter": pool["dataCenter"]["code"],
+        }
+        for pool in properties["nodesPool"]
+    ]
+    kept: dict[str, Any] = {
+        name: properties[name] for name in ("kubernetesVersion", "ha", "storage") if name in properties
+    }
+    return {**kept, "nodePools": pools}
+
+
 class ArubaPerson:
     """One person in one project."""
 
@@ -75,7 +93,7 @@ class ArubaPerson:
             "location": {"value": now["location"]["value"]},
             "tags": list(now["tags"] if tags is None else tags),
         }
-        self.call("PUT", uri, {"metadata": metadata, "properties": {**item["properties"], **properties}})
+        self.call("PUT", uri, {"metadata": metadata, "properties": {**requested(item["properties"]), **properties}})
 
     def tags(self, uri: str) -> list[str]:
         """The tags of a resource."""

@@ -83,11 +83,14 @@ def test_what_a_hash_of_somebody_unknown_owns_is_theirs(plain_world: ArubaWorld)
 
 
 @pytest.mark.rule("T8")
-def test_a_colon_that_is_refused_is_reported_in_the_vendors_words(world: ArubaWorld) -> None:
+def test_a_colon_that_is_refused_is_said_with_the_setting_that_helps(world: ArubaWorld) -> None:
     world.deploy("ls-a", disk(project="strict"))
     world.cycle(2)
     assert world.status("ls-a", "disk") == "Failed"
-    assert "Tag: 'managed-by:fractal-cloud' must have" in world.component("ls-a", "disk")["message"]
+    message = world.component("ls-a", "disk")["message"]
+    assert "Tag: 'managed-by:fractal-cloud' must have" in message
+    assert "set tagStyle: plain (FRACTAL_ARUBA_TAG_STYLE=plain)" in message
+    assert not world.aruba.list("Aruba.Storage/blockStorages"), "nothing is left half made"
 
 
 @pytest.mark.rule("T10", "S16", "G1")

@@ -6,12 +6,13 @@ the VPC too, and it is what Aruba itself wants where one resource refers to anot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fractal_cloud.model.errors import Unreadable
+from fractal_cloud.model.errors import Invalid, Unreadable
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.offers.aruba.tags import owner_tag
+from fractal_cloud.offers.aruba.tags import STYLE, owner_tag, style
 from fractal_cloud.offers.call_context import current_context
 from fractal_cloud.offers.offer import Cloud
 from fractal_cloud.offers.rest import Answer, RestClient
@@ -19,6 +20,7 @@ from fractal_cloud.offers.rest import Answer, RestClient
 LIMIT: Final = 100
 MOST_PAGES: Final = 10_000
 VERSION: Final = "1.0"
+_REFUSED_TAG: Final = re.compile(r"\btags?\b", re.IGNORECASE)
 Item = dict[str, Any]
 
 
@@ -96,5 +98,11 @@ class Aruba(Cloud):
         return None if answer is None else answer.item()
 
     def write(self, method: str, path: str, body: Any = None, version: str = VERSION, **query: str) -> Answer:
-        """One writing request."""
-        return self._client.write(method, path, body, {"api-version": version, **query})
+        """One writing request; where Aruba refuses the colon in our tags, the error says which setting helps."""
+        try:
+            return self._client.write(method, path, body, {"api-version": version, **query})
+        except Invalid as error:
+            if not _REFUSED_TAG.search(error.message) or style() == "plain":
+                raise
+            advice = f"this project takes no colon in tags: set tagStyle: plain ({STYLE}=plain) for the agent"
+            raise Invalid(f"{error.message}; {advice}", code=error.code, request_id=error.request_id) from error

@@ -1,14 +1,15 @@
 """Kubernetes clusters (KaaS): found by their name in a project and location.
 
-Answers spell some properties otherwise than requests do: ``nodesPool`` is ``nodePools`` when it is written.
+Answers spell some properties otherwise than requests do: ``nodecidr`` and ``podcidr`` are ``nodeCidr`` and ``podCidr``
+in requests, the pools come as ``nodesPool`` or ``nodePools``, and what a pool is made of comes as objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from pydantic import Field, field_serializer
+from pydantic import Field, field_serializer, model_validator
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.sighting import Sighting
@@ -20,6 +21,9 @@ from fractal_cloud.offers.aruba.tags import entry, glass
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.offers.offer import Wanted
 
+_KEPT: Final = ("storage", "billingPlan", "apiServerAccessProfile")
+"""What people set outside of us, and a write resets where it leaves it out."""
+
 
 class ArubaNodePool(Part):
     """A number of equal nodes."""
@@ -28,6 +32,20 @@ class ArubaNodePool(Part):
     nodes: int = Field(ge=1, description="How many nodes it has.")
     instance: str = Field(description="The flavor of its nodes.", examples=["K2A4"])
     data_center: DataCenter = Field(description="The zone its nodes lie in.")
+    autoscaling: bool = Field(
+        default=False, description="Whether Aruba adds and removes nodes; `nodes` is then only what it starts with."
+    )
+    min_count: int | None = Field(default=None, ge=1, description="The fewest nodes, with autoscaling.")
+    max_count: int | None = Field(default=None, ge=1, description="The most nodes, with autoscaling.")
+
+    @model_validator(mode="after")
+    def _has_bounds(self) -> ArubaNodePool:
+        given = (self.min_count, self.max_count)
+        if self.autoscaling and None in given:
+            raise ValueError("autoscaling needs minCount and maxCount")
+        if not self.autoscaling and given != (None, None):
+            raise ValueError("minCount and maxCount need autoscaling: true")
+        return self
 
 
 class ArubaKaas(ArubaComponent):
@@ -59,7 +77,10 @@ class ArubaKaas(ArubaComponent):
         examples=["1.33.2"],
     )
     node_pools: list[ArubaNodePool] = parameter(
-        compare="unordered", min_length=1, description="All its node pools. They are written together, in one call."
+        compare="unordered",
+        set_by_cloud={"nodes": "autoscaling"},
+        min_length=1,
+        description="All its node pools. They are written together, in one call.",
     )
     ha: bool | None = parameter(
         default=None, description="Whether its control plane is highly available; it can be switched on and never off."
@@ -93,7 +114,12 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         ("ha",),
         {
             "kubernetesVersion": "{value: .properties.kubernetesVersion.value}",
-            "nodePools": ".properties.nodesPool",
+            "nodePools": (
+                "[(.properties.nodesPool // .properties.nodePools)[] | {name, nodes, "
+                "instance: (.instance.name? // .instance), "
+                "dataCenter: (.dataCenter.code? // .dataCenter.name? // .dataCenter), "
+                "autoscaling: (.autoscaling // false), minCount, maxCount}]"
+            ),
         },
     )
 
@@ -103,11 +129,11 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         return {
             "vpc": properties["vpc"]["uri"],
             "subnet": properties["subnet"]["uri"],
-            "nodeCidr": properties["nodeCidr"]["address"],
-            "podCidr": (properties.get("podCidr") or {}).get("address"),
+            "nodeCidr": _block(properties, "nodecidr", "nodeCidr"),
+            "podCidr": _block(properties, "podcidr", "podCidr"),
             "securityGroupName": properties["securityGroup"]["name"],
             "kubernetesVersion": properties["kubernetesVersion"]["value"],
-            "nodePools": sorted((_pool(one) for one in properties["nodesPool"]), key=str),
+            "nodePools": sorted(_pools(properties), key=str),
             "ha": bool(properties.get("ha")),
         }
 
@@ -122,7 +148,7 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
             "vpc": {"uri": reference_id(cluster.vpc)},
             "subnet": {"uri": reference_id(cluster.subnet)},
             "nodeCidr": {"address": cluster.node_cidr, "name": f"{cluster.name}-nodes"},
-            "podCidr": None if cluster.pod_cidr is None else {"address": cluster.pod_cidr},
+            "podCidr": cluster.pod_cidr,
             "securityGroup": {"name": cluster.security_group_name},
             "kubernetesVersion": {"value": cluster.kubernetes_version},
             "nodePools": [pool.flat() for pool in cluster.node_pools],
@@ -130,18 +156,32 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         }
 
     def said_again(self, item: Item) -> Item:
-        """Version, pools and availability, in the spelling of requests."""
+        """Everything that a write would reset if it left it out, in the spelling of requests."""
         properties = item["properties"]
         return {
             "kubernetesVersion": {"value": properties["kubernetesVersion"]["value"]},
-            "nodePools": [_pool(one) for one in properties["nodesPool"]],
+            "nodePools": _pools(properties),
             "ha": bool(properties.get("ha")),
+            **{name: properties[name] for name in _KEPT if properties.get(name) is not None},
         }
 
     def changed(self, wanted: Wanted[ArubaKaas], drift: Collection[str]) -> Item:
         """What can change, in one call."""
         declared = self.properties(wanted)
         return {name: declared[name] for name in ("kubernetesVersion", "nodePools", "ha") if name in drift}
+
+    def merged(self, item: Item, changes: Item) -> Item:
+        """Where Aruba scales a pool, it keeps the nodes that it has: what is declared is only what it began with."""
+        nodes = {pool["name"]: pool["nodes"] for pool in _pools(item["properties"]) if pool["autoscaling"]}
+        if "nodePools" not in changes:
+            return super().merged(item, changes)
+        pools = [
+            {**pool, "nodes": min(max(nodes[pool["name"]], pool["minCount"]), pool["maxCount"])}
+            if pool["autoscaling"] and pool["name"] in nodes
+            else pool
+            for pool in changes["nodePools"]
+        ]
+        return super().merged(item, {**changes, "nodePools": pools})
 
     def impossible(self, sighting: Sighting, wanted: Wanted[ArubaKaas], drift: Collection[str]) -> Mapping[str, str]:
         """A version never goes down, and what is highly available stays so."""
@@ -160,14 +200,29 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         return ["changing kubernetesVersion restarts the nodes"] if "kubernetesVersion" in drift else []
 
 
-def _pool(item: Mapping[str, Any]) -> dict[str, Any]:
-    instance, zone = item["instance"], item["dataCenter"]
-    return {
-        "name": item["name"],
-        "nodes": item["nodes"],
+def _pools(properties: Item) -> list[Item]:
+    """The pools of an answer in the spelling of requests: a write repeats all of each."""
+    found = properties["nodesPool"] if "nodesPool" in properties else properties["nodePools"]
+    return [_pool(one) for one in found]
+
+
+def _pool(answered: Mapping[str, Any]) -> Item:
+    instance, zone = answered["instance"], answered["dataCenter"]
+    pool: Item = {
+        "name": answered["name"],
+        "nodes": answered["nodes"],
         "instance": instance["name"] if isinstance(instance, dict) else instance,
-        "dataCenter": zone["code"] if isinstance(zone, dict) else zone,
+        "dataCenter": (zone.get("code") or zone["name"]) if isinstance(zone, dict) else zone,
+        "autoscaling": bool(answered.get("autoscaling")),
     }
+    bounds = {name: answered.get(name) for name in ("minCount", "maxCount")}
+    return pool | {name: value for name, value in bounds.items() if value is not None}
+
+
+def _block(properties: Item, *spellings: str) -> str | None:
+    """A block of addresses, which answers spell and wrap in more than one way."""
+    found = next((properties[name] for name in spellings if properties.get(name) is not None), None)
+    return found.get("address") if isinstance(found, dict) else found
 
 
 def _version(text: str) -> tuple[int, ...]:

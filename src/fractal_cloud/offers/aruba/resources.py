@@ -109,6 +109,10 @@ class ArubaOffer(Offer[C, Aruba]):
         properties = item.get("properties") or {}
         return {name: properties[name] for name in self.echoed if properties.get(name) is not None}
 
+    def merged(self, item: Item, changes: Item) -> Item:
+        """The properties of a write: what it must say again, with what is to change."""
+        return {**self.said_again(item), **changes}
+
     # --- reading
 
     def sightings(self, cloud: Aruba, query: Query) -> Iterator[Sighting | UnreadItem]:
@@ -219,7 +223,7 @@ class ArubaOffer(Offer[C, Aruba]):
             item["metadata"]["name"],
             _location(item) or cloud.location,
             rewritten(tags, add, remove),
-            {**self.said_again(item), **properties},
+            self.merged(item, properties),
         )
         cloud.write("PUT", sighting.resource_id, body)
 
