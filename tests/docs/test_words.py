@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +24,16 @@ CLEAN = [
     "src/fractal_sandbox/aws",
     "tests/benchmarks",
     "tests/cli",
+    "tests/clusters",
+    "tests/deploying",
     "tests/docs",
     "tests/everywhere",
+    "tests/glass",
+    "tests/linking",
+    "tests/links",
     "tests/realms",
+    "tests/sharing",
+    *(f"tests/{path.name}" for path in sorted(Path(__file__).parents[1].glob("*.py"))),
 ]
 
 
