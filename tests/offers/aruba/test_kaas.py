@@ -54,7 +54,7 @@ def test_every_spelling_of_an_answer_is_read_as_the_same(item: dict[str, Any]) -
 
 
 @pytest.mark.rule("G3", "S12")
-def test_the_nodes_of_a_scaled_pool_are_no_drift_and_no_write_takes_them_back(world: ArubaWorld) -> None:
+def test_the_nodes_of_a_scaled_pool_are_no_drift_and_no_write_resets_them(world: ArubaWorld) -> None:
     world.deploy("ls-a", *declared(nodePools=[SCALED]))
     world.survive()
     assert world.status("ls-a", "cluster") == "Active", world.component("ls-a", "cluster")
