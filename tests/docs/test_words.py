@@ -11,10 +11,14 @@ from scripts.words import Place, places
 
 # Folders and files without a private word. One that gets there is added, and never leaves the list.
 CLEAN = [
+    "CONTRIBUTING.md",
     "README.md",
     "Makefile",
     "CHANGELOG.md",
+    "benchmarks",
     "deploy",
+    "docs/decisions",
+    "docs/providers",
     "scripts",
     "src/fractal_cloud/api_management",
     "src/fractal_cloud/cli",
