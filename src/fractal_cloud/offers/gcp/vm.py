@@ -205,7 +205,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
 
     def _shown(self, cloud: Gcp, raw: Raw, labels: Mapping[str, str]) -> Sighting:
         name, status = raw["name"], same(raw["status"])
-        run_state, condition = _STATES.get(status, ("running", Condition.CHANGING))
+        run_state, condition = _STATES.get(status, (None, Condition.CHANGING))
         interface = first_interface(raw)
         optional = {
             "privateIp": interface.get("networkIP"),
@@ -224,7 +224,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             incarnation=str(raw.get("id", "")),
             protocol=ProtocolTags.from_mapping(labels),
             tags=labels,
-            actual={"zone": zone, "state": run_state, **actual(raw)},
+            actual={"zone": zone, **({"state": run_state} if run_state else {}), **actual(raw)},
             outputs={
                 "instanceName": name,
                 "instanceId": str(raw.get("id", "")),

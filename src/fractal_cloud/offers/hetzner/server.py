@@ -33,7 +33,7 @@ _STATES: Mapping[str, tuple[str, Condition]] = {
     "migrating": ("running", Condition.CHANGING),
     "rebuilding": ("running", Condition.CHANGING),
 }
-_UNKNOWN = ("running", Condition.CHANGING)
+_UNKNOWN: tuple[None, Condition] = (None, Condition.CHANGING)
 
 
 class HetznerServer(Component):
@@ -143,7 +143,7 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
                 "firewalls": ids(one["id"] for one in public.get("firewalls") or ()),
                 "backups": item.get("backup_window") is not None,
                 "deleteProtection": protection(item),
-                "state": run_state,
+                **({"state": run_state} if run_state else {}),  # one that is not known is no difference
             },
             outputs=_outputs(item),
             condition=condition,

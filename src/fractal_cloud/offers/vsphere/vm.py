@@ -234,7 +234,7 @@ def _actual(machine: Machine) -> dict[str, Any]:
         **({"diskGb": machine.disks[0].size} if machine.disks else {}),
         "guestId": machine.guest,
         "annotation": machine.annotation,
-        "state": _STATES.get(machine.power, machine.power),
+        **({"state": _STATES[machine.power]} if machine.power in _STATES else {}),
     }
 
 
