@@ -23,7 +23,7 @@ from fractal_cloud.control.auth.middleware import Authentication
 from fractal_cloud.control.auth.principal import Principal, Role
 from fractal_cloud.control.store import tokens
 from fractal_cloud.control.store.driver import connect
-from fractal_cloud.control.store.failures import DatabaseTrouble, Undone
+from fractal_cloud.control.store.failures import DatabaseUnavailable, Undone
 from fractal_cloud.control.store.schema import tokens as table
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -478,7 +478,7 @@ def test_what_is_no_request_passes() -> None:
 def test_a_database_that_does_not_answer_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     from fractal_cloud.control.auth import middleware
 
-    door = Door(problem=DatabaseTrouble("the database is away", 7))
+    door = Door(problem=DatabaseUnavailable("the database is away", 7))
     monkeypatch.setattr(middleware, "again", lambda work: work())
     assert door.knock(bearer(b"Bearer known")) == 503
     assert door.refused == [(503, "the database is away", "unavailable", {"headers": {"Retry-After": "7"}})]
@@ -486,7 +486,7 @@ def test_a_database_that_does_not_answer_is_no_refusal(monkeypatch: pytest.Monke
 
 
 def test_who_is_remembered_comes_in_while_the_database_is_away() -> None:
-    door = Door(problem=DatabaseTrouble("the database is away", 7))
+    door = Door(problem=DatabaseUnavailable("the database is away", 7))
     assert door.knock(bearer(b"Bearer fresh")) == 200
     assert door.passed == [("http", READER)]
 

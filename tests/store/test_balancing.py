@@ -38,7 +38,7 @@ def test_rounds_of_giving_back_and_taking_end_even_within_one_and_then_nothing_m
         before = dict(pool.held)
         for name in data.draw(st.permutations(names)):
             pool.held[name] -= to_give_back(pool.surplus(name))
-            pool.held[name] += min(pool.room(name), scopes_in_it - sum(pool.held.values()))
+            pool.held[name] += min(pool.capacity_for(name), scopes_in_it - sum(pool.held.values()))
         if before == dict(pool.held):
             break
     counts = [pool.held[name] for name in names]
@@ -52,7 +52,7 @@ def test_who_gave_back_never_claims_the_same_again(scopes_in_it: int, others: in
     pool = Pool(1 + others, {REALM}, scopes_in_it, Counter(holder=scopes_in_it))
     while pool.surplus("holder"):
         pool.held["holder"] -= to_give_back(pool.surplus("holder"))
-        assert pool.room("holder") == 0
+        assert pool.capacity_for("holder") == 0
 
 
 def test_realms_that_the_same_agents_reach_are_one_pool() -> None:
@@ -61,7 +61,7 @@ def test_realms_that_the_same_agents_reach_are_one_pool() -> None:
     found = pools(reaches, [(one, "a", 3), (two, None, 1), (three, None, 5)])
     assert {(pool.agents, pool.scopes, pool.free) for pool in found} == {(2, 4, 1), (1, 5, 5)}
     shared = next(pool for pool in found if pool.agents == 2)
-    assert (shared.surplus("a"), shared.room("b")) == (1, 2)
+    assert (shared.surplus("a"), shared.capacity_for("b")) == (1, 2)
     assert asked_back("a", found, {"aws/1/x": one, "aws/1/y": one, "aws/1/z": one}) == ["aws/1/z"]
 
 

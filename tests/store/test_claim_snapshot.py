@@ -10,7 +10,7 @@ from alembic import command
 from sqlalchemy import delete, select
 
 from fractal_cloud.control.store import agents, claims, hosts, open_store, plans, scopes
-from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, glance
+from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, read_snapshot
 from fractal_cloud.control.store.driver import observe_statements
 from fractal_cloud.control.store.housekeeping import FORGET_AGENTS_AFTER, forget_the_old
 from fractal_cloud.control.store.migrate import config
@@ -36,7 +36,7 @@ def _begins(statement: str) -> bool:
 
 def _seen(world: World, agent_id: str = "a1") -> ClaimSnapshot:
     with world.store.read() as tx:
-        return glance(tx, agent_id, last_seen(world.store), TOKEN)
+        return read_snapshot(tx, agent_id, last_seen(world.store), TOKEN)
 
 
 def _reached(world: World) -> set[tuple[str, str, str]]:
@@ -79,9 +79,8 @@ def test_a_snapshot_is_what_the_store_says(world: World) -> None:
     world.deploy("ls-b", net("c", region="west"))
     agent, _other = world.agent(clusters={"one": "c-1", ANY_HOST: ""}), world.agent("a2", realm="elsewhere")
     agent.claim()
-    room = hosts.room("many", "default")
     with world.store.write() as tx:
-        scopes.renew_work(tx, [room, hosts.room("many", "another")])
+        scopes.renew_work(tx, [hosts.host_scope_key("many", "default"), hosts.host_scope_key("many", "another")])
     key, version = next(iter(agent.versions.items()))
     with world.store.write() as tx:
         scopes.depart(tx, [(key, "one")], {key: version + 2})

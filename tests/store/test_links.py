@@ -54,7 +54,7 @@ def test_a_report_withdraws_no_news_that_came_while_it_was_on_its_way(
 
     def slow(tx: Any, *arguments: Any, **more: Any) -> None:
         """Somebody else's report is written after the rows were read, and before they are."""
-        scopes.tell_news(tx, {uid: key})
+        scopes.announce(tx, {uid: key})
         check(tx, *arguments, **more)
 
     monkeypatch.setattr(reports, "_check_leases", slow)

@@ -260,7 +260,7 @@ def _confirm(world: World, fingerprint: str) -> None:
 @pytest.mark.rule("C9", "S12a")
 def test_only_what_was_shown_can_be_confirmed(world: World, agent: Player) -> None:
     _held(world, agent)
-    with pytest.raises(Refused, match="look at it again"):
+    with pytest.raises(Refused, match="have it shown again"):
         _confirm(world, "0" * 64)
     unknown = {"components": [{**PLAN["components"][0], "action": "unknown"}]}
     assert _show(world, unknown) is None
@@ -268,10 +268,10 @@ def test_only_what_was_shown_can_be_confirmed(world: World, agent: Player) -> No
     assert old is not None
     new = _show(world, {"components": [{**PLAN["components"][0], "action": "delete"}]})
     assert new is not None
-    with pytest.raises(Refused, match="look at it again"):
+    with pytest.raises(Refused, match="have it shown again"):
         _confirm(world, old)
     world.clock.advance(timedelta(hours=1, seconds=1).total_seconds())
-    with pytest.raises(Refused, match="look at it again"):
+    with pytest.raises(Refused, match="have it shown again"):
         _confirm(world, new)
     fresh = _show(world)
     assert fresh is not None

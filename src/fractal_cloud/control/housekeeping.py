@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.database import DatabaseError
-from fractal_cloud.control.store.failures import DatabaseTrouble
+from fractal_cloud.control.store.failures import DatabaseUnavailable
 from fractal_cloud.control.store.housekeeping import keep_house
 
 log = structlog.get_logger()
@@ -36,5 +36,5 @@ async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
             await run_in_threadpool(
                 keep_house, store.database, settings.cycle_seconds, judge_agents=is_time, keep=settings.keep
             )
-        except (DatabaseError, DatabaseTrouble) as error:
+        except (DatabaseError, DatabaseUnavailable) as error:
             log.warning("housekeeping failed", error=str(error))

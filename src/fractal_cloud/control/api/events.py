@@ -16,7 +16,7 @@ from fractal_cloud.control.api import views
 from fractal_cloud.control.api.answers import Limit, LiveSystemId, StrictRoute, TheStore, page
 from fractal_cloud.control.store import Store, events, livesystems
 from fractal_cloud.control.store.errors import Gone
-from fractal_cloud.control.store.failures import DatabaseTrouble, again
+from fractal_cloud.control.store.failures import DatabaseUnavailable, again
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.retention import forgotten_up_to
 from fractal_cloud.control.store.signals import EVENTS
@@ -91,7 +91,7 @@ async def _stream(store: Store, live_system_id: str | None, last_event_id: str |
 
 async def _following(store: Store, live_system_id: str | None, after: int | None) -> AsyncIterator[bytes]:
     # Where the database is away for longer than a few tries, the stream ends; whoever follows it resumes it.
-    with suppress(DatabaseTrouble), store.signals.subscribe([EVENTS]) as subscription:
+    with suppress(DatabaseUnavailable), store.signals.subscribe([EVENTS]) as subscription:
         newest = await run_in_threadpool(again, lambda: _newest(store))
         # A number beyond the newest is from a database that was lost: everything here is news to whoever saw it.
         seen = newest if after is None else after if after <= newest else 0

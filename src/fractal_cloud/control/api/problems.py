@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, Gone, LeaseLost, NotFound, Refused, Stale, StoreError
-from fractal_cloud.control.store.failures import DatabaseTrouble, Unsure
+from fractal_cloud.control.store.failures import DatabaseUnavailable, Unsure
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.wording import counted
@@ -131,14 +131,14 @@ async def _on_value_refused(_request: Request, _error: Exception) -> Response:
     return problem(422, "a number or a date in the request is out of range: send one that fits", "bad-input")
 
 
-def unavailable(error: DatabaseTrouble) -> Response:
+def unavailable(error: DatabaseUnavailable) -> Response:
     """Say that nothing is wrong with the request, and when to come again."""
     kind = "unsure" if isinstance(error, Unsure) else "unavailable"
     return problem(503, error.message, kind, headers={"Retry-After": str(error.after_seconds)})
 
 
 async def _on_unavailable(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, DatabaseTrouble)
+    assert isinstance(error, DatabaseUnavailable)
     return unavailable(error)
 
 
@@ -152,7 +152,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DeclarationError, _on_declaration_error)
     app.add_exception_handler(BadRequest, _on_bad_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
-    app.add_exception_handler(DatabaseTrouble, _on_unavailable)
+    app.add_exception_handler(DatabaseUnavailable, _on_unavailable)
     app.add_exception_handler(OverflowError, _on_value_refused)
     app.add_exception_handler(ValueRefused, _on_value_refused)
     app.add_exception_handler(Exception, _on_crash)

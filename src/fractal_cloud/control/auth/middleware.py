@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.store import tokens
-from fractal_cloud.control.store.failures import DatabaseTrouble, again
+from fractal_cloud.control.store.failures import DatabaseUnavailable, again
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 # The dashboard asks for the token itself, on a page; see control/dashboard.
@@ -37,7 +37,7 @@ class Authentication:
         if principal is None and secret is not None:
             try:
                 principal = await run_in_threadpool(again, lambda: self._authenticator.verify(secret))
-            except DatabaseTrouble as error:
+            except DatabaseUnavailable as error:
                 after = {"Retry-After": str(error.after_seconds)}
                 await self._refuse(503, error.message, "unavailable", headers=after)(scope, receive, send)
                 return

@@ -13,7 +13,7 @@ from fractal_cloud.control.api.answers import TheStore
 from fractal_cloud.control.dashboard.pages import HEADERS, PageRoute
 from fractal_cloud.control.dashboard.sessions import TheVisitor
 from fractal_cloud.control.store import Store, events
-from fractal_cloud.control.store.failures import DatabaseTrouble, again
+from fractal_cloud.control.store.failures import DatabaseUnavailable, again
 from fractal_cloud.control.store.signals import EVENTS
 
 router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
@@ -29,7 +29,7 @@ async def follow(_visitor: TheVisitor, store: TheStore) -> Response:
 
 async def _numbers(store: Store) -> AsyncIterator[bytes]:
     sent: int | None = None
-    with suppress(DatabaseTrouble), store.signals.subscribe([EVENTS]) as subscription:
+    with suppress(DatabaseUnavailable), store.signals.subscribe([EVENTS]) as subscription:
         while not store.signals.is_closed:
             newest = await run_in_threadpool(again, lambda: _newest(store))
             yield b": keep-alive\n\n" if newest == sent else b"data: %d\n\n" % newest

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from fractal_cloud.control.api.answers import replayed
 from fractal_cloud.control.dashboard import shown
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused, StoreError
-from fractal_cloud.control.store.failures import DatabaseTrouble, again_async
+from fractal_cloud.control.store.failures import DatabaseUnavailable, again_async
 
 log = structlog.get_logger()
 
@@ -91,7 +91,7 @@ class PageRoute(APIRoute):
             except StoreError as error:
                 # «…: GET /livesystems lists them» is advice for programs.
                 return refused(_STATUS.get(type(error), 409), error.message.partition(": GET /")[0])
-            except DatabaseTrouble as error:
+            except DatabaseUnavailable as error:
                 return refused(503, error.message)
             except HTTPException as error:
                 return refused(error.status_code, str(error.detail))

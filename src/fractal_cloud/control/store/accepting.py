@@ -1,7 +1,7 @@
 """Another realm is accepted in the place of the one that a name was bound to (S26).
 
 An operator does that, or it follows by itself where the realm is a cluster that we made anew. Everything in it is then
-as after a lost memory: looked for by its name, judged by its tags, and, where it is absent, ``Missing`` until the
+as after a lost memory: searched for by its name, judged by its tags, and, where it is absent, ``Missing`` until the
 LiveSystem is deployed again. What an agent does about it stands in the rules.
 """
 
@@ -68,14 +68,14 @@ def accept(tx: Tx, wanted: Wanted) -> Json:
         raise Refused(f"{wanted.name!r} may mean {sorted(pairs)}: name the id of the realm that is accepted")
     [(before, after)] = pairs
     same = [bound for bound in waiting if (bound.realm, bound.other) == (before, after)]
-    return _take_over(tx, same, wanted.by, wanted.reason)
+    return _bind_to_other(tx, same, wanted.by, wanted.reason)
 
 
 def accept_recreated(tx: Tx, environment: str) -> None:
     """Accept, by itself, the realms of declared clusters that we made anew after the old one was first reached."""
     for bound in realms.every(tx, environment):
         if bound.other is not None and _was_recreated(tx, bound):
-            _take_over(tx, [bound], BY, f"{called(bound.name)!r} was created again")
+            _bind_to_other(tx, [bound], BY, f"{called(bound.name)!r} was created again")
 
 
 def described(tx: Tx) -> list[Json]:
@@ -119,7 +119,7 @@ def _was_recreated(tx: Tx, bound: Bound) -> bool:
     return bool(tx.connection.execute(select(exists().where(ours, created))).scalar())
 
 
-def _take_over(tx: Tx, same: Sequence[Bound], by: str, reason: str) -> Json:
+def _bind_to_other(tx: Tx, same: Sequence[Bound], by: str, reason: str) -> Json:
     before, after = same[0].realm, str(same[0].other)
     c = components.c
     first = same[0]
@@ -142,7 +142,7 @@ def _take_over(tx: Tx, same: Sequence[Bound], by: str, reason: str) -> Json:
     move(tx, kept, dict.fromkeys((record.uid for record in kept), after))
     resources.forget_gone(tx, old)
     message = f"{first.title} is {after!r} from now on, it was {before!r}: {reason}"
-    realms.tell(tx, EventKind.REALM_ACCEPTED, by, message, (before, after), live_systems)
+    realms.record_event(tx, EventKind.REALM_ACCEPTED, by, message, (before, after), live_systems)
     return {"before": before, "after": after, "components": len(kept), "ended": len(ended)}
 
 
@@ -176,7 +176,7 @@ def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:
 
 
 def status_changed(record: ComponentRecord, by: str, before: str) -> PendingEvent:
-    """The event that tells of a component's new status."""
+    """The event of a component's new status."""
     return PendingEvent(
         record.live_system_id,
         EventKind.STATUS_CHANGED,

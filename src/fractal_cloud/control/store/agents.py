@@ -43,7 +43,7 @@ class Agent:
 
     @property
     def hosted(self) -> frozenset[str]:
-        """The providers for which it can be told of hosts."""
+        """The providers for which it can reach hosts that are declared."""
         return frozenset(provider for provider, name in self.realms if name == ANY_HOST)
 
     @property
@@ -211,7 +211,7 @@ def realms(
 ) -> dict[tuple[str, str, str], str]:
     """The realm each (environment, provider, name) is bound to, as far as an agent has reached it.
 
-    ``also``: names that may be those of hosts, which are told, too, as far as they are reached.
+    ``also``: names that may be those of hosts, which are added as far as they are reached.
     """
     query = select(reaches)
     if environment is not None:
@@ -223,8 +223,8 @@ def realms(
 def heartbeat(tx: Tx, beat: Heartbeat, token_id: str) -> Beat:
     """One row per agent and cycle: it is alive, and has read these scopes.
 
-    The agent's row is held first: who takes a dead agent's scopes holds it too, and what was taken before is seen here
-    as lost.
+    The agent's row is held first: who claims a dead agent's scopes holds it too, and what was claimed before is seen
+    here as lost.
     """
     asked = {"agent": beat.agent_id, incarnations.SEEN: beat.last_seen.event}
     own = only_own(_OWN.rows(tx.connection, asked), beat.agent_id, token_id)

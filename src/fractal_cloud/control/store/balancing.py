@@ -2,7 +2,7 @@
 
 Scopes that the same agents reach are one pool. Of N scopes and k agents each holds N // k, and N % k of them one more:
 those who have one more already, then whoever asks first. What is computed here is a wish: who holds what is decided by
-the rows of ``scopes`` alone, so a share that was computed from an old look is only uneven for a moment.
+the rows of ``scopes`` alone, so a share that was computed from an old snapshot is only uneven for a moment.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Pool:
     def _rest(self) -> int:
         return self.scopes % self.agents
 
-    def room(self, agent: str) -> int:
-        """How many more an agent may take: up to its share, and one more while such places are left."""
+    def capacity_for(self, agent: str) -> int:
+        """How many more scopes an agent may lease: up to its share, and one more while such places are left."""
         others_with_more = sum(1 for other, many in self.held.items() if other != agent and many > self.floor)
         most = self.floor + (1 if others_with_more < self._rest else 0)
         return max(0, most - self.held[agent])

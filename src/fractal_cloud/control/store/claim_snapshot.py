@@ -1,4 +1,4 @@
-"""What an agent's claim asks of the database, at one glance: where nothing is new, nothing else is asked.
+"""What an agent's claim needs of the database, in one snapshot: where nothing is new, nothing else is read.
 
 One statement of one text, with the agent's id as all it is given: PostgreSQL plans it once. Nothing is locked: what is
 found here is a reason to write, or not to.
@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Select,
     Text,
     and_,
@@ -65,32 +66,36 @@ class ClaimSnapshot:
         return any(oldest <= versions[key] for key, oldest in self.departures.items() if key in versions)
 
 
-def glance(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -> ClaimSnapshot:
-    """Look once; refused as ``agents.get`` and ``incarnations.check`` refuse."""
+def read_snapshot(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -> ClaimSnapshot:
+    """Read all that a claim needs by one statement; refused as ``agents.get`` and ``incarnations.check`` refuse."""
     now = None if tx.clock is None and has_clock(tx.connection) else tx.now
-    asked = {"agent": agent_id, "now": now, incarnations.SEEN: seen.event}
     found: dict[str, list[Any]] = {kind: [] for kind in _PARTS}
-    for row in _GLANCE.rows(tx.connection, asked):
+    for row in _SNAPSHOT.rows(tx.connection, {"agent": agent_id, "now": now, incarnations.SEEN: seen.event}):
         found[row.kind].append(row)
     own = agents.only_own(found["agent"], agent_id, token_id)
     incarnations.check(own, seen)
     tx.set_time(own.now)
     agent = agents.agent_of(own, from_json(own.reaches))
     realms = {(row.provider, row.realm): row for row in found["realm"]}
-    rooms = {(provider, "") for provider in agent.hosted}
     return ClaimSnapshot(
         agent,
         held={row.id: _held(row, agent) for row in found["held"]},
         pools=_pools(found) if agent.deadline > tx.now else [],
         wake=sum(int(row.number) for row in realms.values()),
-        hosts=sum(int(realms[room].version) for room in rooms)
-        if rooms <= realms.keys()
-        else hosts.number(tx, agent.environment, agent.hosted),
+        hosts=_hosts_number(tx, agent, realms),
         departures={row.id: row.oldest for row in found["held"] if row.oldest is not None},
         is_plan_waiting=any(plans.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
         is_noted=realms.keys() == agent.reaches,
-        last_seen=incarnations.told(own, tx),
+        last_seen=incarnations.last_seen(own, tx),
     )
+
+
+def _hosts_number(tx: Tx, agent: Agent, realms: Mapping[Realm, Any]) -> int:
+    """As ``hosts.number``, from the rows of the realms without a name, where the agent's reaches are noted."""
+    nameless = {(provider, "") for provider in agent.hosted}
+    if nameless <= realms.keys():
+        return sum(int(realms[realm].version) for realm in nameless)
+    return hosts.number(tx, agent.environment, agent.hosted)
 
 
 def _held(row: Any, agent: Agent) -> ScopeRow:
@@ -124,6 +129,7 @@ _IN_MINE: Final = and_(scope_table.c.provider == _mine.c.provider, scope_table.c
 _REACHES: Final = cast(agent_table.c.reaches, Text)
 # The time of whoever has one to give, else the database's.
 _IS_ALIVE: Final = agent_table.c.deadline > func.coalesce(bindparam("now", type_=agent_table.c.deadline.type), Now())
+# Every column that any part has; the type of each is that of the part ``agent``, which comes first.
 _COLUMNS: Final = (
     *("id", "provider", "realm", "environment", "token_id", "public_key", "reaches", "cycle_seconds"),
     *("number", "version", "oldest", "deadline", "last_seen", "created_at", "handed_at", "now"),
@@ -131,40 +137,64 @@ _COLUMNS: Final = (
 )
 
 
-def _part(kind: str, **given: Any) -> Select[Any]:
-    """One part of the statement: rows of a kind, with NULL in every column that they do not have."""
-    columns = [given[name].label(name) if name in given else null().label(name) for name in _COLUMNS]
-    return select(literal_column(f"'{kind}'", Text).label("kind"), *columns)
+def _part(kind: str, **columns: ColumnElement[Any]) -> Select[Any]:
+    """One SELECT of the UNION: rows of a kind with these columns, and NULL in all the others."""
+    every = [columns.get(name, null()).label(name) for name in _COLUMNS]
+    return select(literal_column(f"'{kind}'", Text).label("kind"), *every)
 
 
 def _agent() -> Select[Any]:
+    """The agent itself; columns of the other parts are NULL here, of the type they have there."""
     c = agent_table.c
-    none = {name: cast(null(), BigInteger) for name in ("number", "version", "oldest")}
-    texts = {name: cast(null(), Text) for name in ("provider", "realm")}
-    times = {name: cast(null(), c.deadline.type) for name in ("created_at", "handed_at")}
-    own = {name: c[name] for name in ("id", "environment", "token_id", "public_key", "cycle_seconds", "deadline")}
-    more = {"last_seen": c.last_seen, "reaches": _REACHES, "now": Now(), **incarnations.columns()}
-    return _part("agent", **none, **texts, **times, **own, **more).where(c.id == bindparam("agent"))
+    no_text, no_number, no_time = cast(null(), Text), cast(null(), BigInteger), cast(null(), c.deadline.type)
+    return _part(
+        "agent",
+        id=c.id,
+        provider=no_text,
+        realm=no_text,
+        environment=c.environment,
+        token_id=c.token_id,
+        public_key=c.public_key,
+        reaches=_REACHES,
+        cycle_seconds=c.cycle_seconds,
+        number=no_number,
+        version=no_number,
+        oldest=no_number,
+        deadline=c.deadline,
+        last_seen=c.last_seen,
+        created_at=no_time,
+        handed_at=no_time,
+        now=Now(),
+        **incarnations.columns(),
+    ).where(c.id == bindparam("agent"))
 
 
 def _scopes_held() -> Select[Any]:
     c = scope_table.c
     oldest = select(func.min(departures.c.version)).where(departures.c.scope_key == c.key).scalar_subquery()
-    own = {"id": c.key, "provider": c.provider, "realm": c.realm, "public_key": c.public_key}
-    return _part("held", **own, number=c.token, version=c.version, oldest=oldest).where(c.holder == bindparam("agent"))
+    return _part(
+        "held",
+        id=c.key,
+        provider=c.provider,
+        realm=c.realm,
+        public_key=c.public_key,
+        number=c.token,
+        version=c.version,
+        oldest=oldest,
+    ).where(c.holder == bindparam("agent"))
 
 
 def _realms() -> Select[Any]:
     """The realms it reaches; of one without a name, the version of the environment's hosts."""
     c = scope_table.c
-    is_room = and_(c.realm == "", c.place == agent_table.c.environment)
+    counts_hosts = and_(c.realm == "", c.place == agent_table.c.environment)
     return (
         _part(
             "realm",
             provider=_mine.c.provider,
             realm=_mine.c.realm,
             number=cast(func.coalesce(func.sum(c.wake_seq), 0), BigInteger),
-            version=cast(func.coalesce(func.sum(case((is_room, c.version), else_=0)), 0), BigInteger),
+            version=cast(func.coalesce(func.sum(case((counts_hosts, c.version), else_=0)), 0), BigInteger),
         )
         .select_from(_mine)
         .join(agent_table, agent_table.c.id == _mine.c.agent_id)
@@ -216,4 +246,4 @@ _PARTS: Final[Mapping[str, Select[Any]]] = {
     "reach": _reaching(),
     "plan": _plans(),
 }
-_GLANCE: Final = PreparedStatement(union_all(*_PARTS.values()))
+_SNAPSHOT: Final = PreparedStatement(union_all(*_PARTS.values()))

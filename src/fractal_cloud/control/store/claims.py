@@ -1,4 +1,4 @@
-"""Handing out work: which scopes an agent holds, and what is new in each."""
+"""Claims of agents: which scopes an agent holds, and what is new in each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fractal_cloud.control.store import agents, hosting, hosts, links, plans, scopes, work
 from fractal_cloud.control.store.balancing import asked_back
-from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, glance
+from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, read_snapshot
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.records import Json
@@ -23,47 +23,47 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     whose deadline has passed gets nothing: it must be heard first.
     """
     with database.read() as tx:
-        seen = glance(tx, wanted.agent_id, wanted.last_seen, token_id)
+        seen = read_snapshot(tx, wanted.agent_id, wanted.last_seen, token_id)
         if not _is_anything_to_write(tx, seen, wanted):
             realms = {key: (row.provider, row.realm) for key, row in seen.held.items()}
-            answer = _answer(tx, seen, wanted, seen.held, taken=set())
+            answer = _answer(tx, seen, wanted, seen.held, leased=set())
             return {**answer, "askedBack": asked_back(seen.agent.id, seen.pools, realms)}
     agent = seen.agent
-    answer = _take(database, agent, wanted)
+    answer = _claim_more(database, agent, wanted)
     if answer["hosts"] is not None:
         again(lambda: hosting.place(database, agent))
     if wanted.unreached:
-        again(lambda: hosting.tell_unreached(database, agent, wanted.unreached))
-    again(lambda: _tell_key(database, agent))  # by itself: plans were handed out, and are not handed out twice
+        again(lambda: hosting.report_unreached(database, agent, wanted.unreached))
+    again(lambda: _announce_key(database, agent))  # by itself: plans were sent out, and are not sent twice
     return answer
 
 
-def _take(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
+def _claim_more(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
     with database.write() as tx:
         scopes.drop_empty(tx, agent.id)
-        seen = glance(tx, agent.id, wanted.last_seen, agent.token_id)
+        seen = read_snapshot(tx, agent.id, wanted.last_seen, agent.token_id)
         if not seen.is_noted:  # registered by a server that did not note it yet
             agents.note_reaches(tx, agent.id, seen.agent.reaches)
-            seen = glance(tx, agent.id, wanted.last_seen, agent.token_id)
-        taken = scopes.take(tx, agent.id, seen.pools, min(wanted.limit, MOST_AT_ONCE))
+            seen = read_snapshot(tx, agent.id, wanted.last_seen, agent.token_id)
+        leased = scopes.lease_free(tx, agent.id, seen.pools, min(wanted.limit, MOST_AT_ONCE))
         held = scopes.held_by(tx, agent.id)
-        answer = _answer(tx, seen, wanted, held, taken)
+        answer = _answer(tx, seen, wanted, held, leased)
         scopes.forget_departures(tx, _heard(held, wanted))
         answer["plans"] = plans.hand_out(tx, seen.agent.reaches)
         return answer
 
 
-def _tell_key(database: Database, agent: agents.Agent) -> None:
-    """Whoever seals values for sources in scopes that were just taken must seal them to the new holder's key (L9).
+def _announce_key(database: Database, agent: agents.Agent) -> None:
+    """Announce the new holder's key to whoever seals values for sources in scopes that were just leased (L9).
 
-    Apart from the taking, so that all scopes concerned are held at once and in one order.
+    Not in the transaction that leases them, so that all affected scopes are locked at once and in one order.
     """
     with database.write() as tx:
         keys = scopes.with_another_key(tx, agent.id, agent.public_key)
-        told = links.listeners_to_key(tx, keys)
-        scopes.lock(tx, keys | set(told.values()))
-        scopes.take_key(tx, keys, agent.public_key)
-        scopes.tell_news(tx, told)
+        affected = links.listeners_to_key(tx, keys)
+        scopes.lock(tx, keys | set(affected.values()))
+        scopes.set_public_key(tx, keys, agent.public_key)
+        scopes.announce(tx, affected)
 
 
 def _is_anything_to_write(tx: Tx, seen: ClaimSnapshot, wanted: Claim) -> bool:
@@ -72,13 +72,13 @@ def _is_anything_to_write(tx: Tx, seen: ClaimSnapshot, wanted: Claim) -> bool:
     with_work = sum(pool.held[agent.id] for pool in pools)
     return (
         not seen.is_noted
-        or (wanted.limit > 0 and any(pool.free and pool.room(agent.id) for pool in pools))
+        or (wanted.limit > 0 and any(pool.free and pool.capacity_for(agent.id) for pool in pools))
         or (is_alive and with_work < len(held))
         or any(row.public_key != agent.public_key for row in held.values())
         or seen.has_heard(_heard(held, wanted))
         or seen.is_plan_waiting
         or seen.hosts != wanted.hosts
-        or (bool(wanted.unreached) and hosting.is_untold(tx, agent, wanted.unreached))
+        or (bool(wanted.unreached) and hosting.has_unreached_news(tx, agent, wanted.unreached))
     )
 
 
@@ -87,7 +87,7 @@ def _heard(held: Held, wanted: Claim) -> dict[str, int]:
     return {key: version for key, version in wanted.held.items() if key in held and version <= held[key].version}
 
 
-def _answer(tx: Tx, seen: ClaimSnapshot, wanted: Claim, held: Held, taken: set[str]) -> Json:
+def _answer(tx: Tx, seen: ClaimSnapshot, wanted: Claim, held: Held, leased: set[str]) -> Json:
     agent = seen.agent
     answer: Json = {
         "now": tx.now,
@@ -99,13 +99,13 @@ def _answer(tx: Tx, seen: ClaimSnapshot, wanted: Claim, held: Held, taken: set[s
         "hosts": None,
     }
     if seen.hosts != wanted.hosts:
-        answer["hosts"] = hosts.told(tx, agent.environment, agent.hosted).to_json()
+        answer["hosts"] = hosts.for_agents(tx, agent.environment, agent.hosted).to_json()
     if agent.deadline <= tx.now:
         return answer
     whole = {
         key: row.version
         for key, row in held.items()
-        if key in taken or not 0 <= wanted.held.get(key, -1) <= row.version
+        if key in leased or not 0 <= wanted.held.get(key, -1) <= row.version
     }
     full = work.full_work(tx, whole)
     for key, row in held.items():

@@ -1,4 +1,4 @@
-"""A document on its way to a deploy: found good with its identities, or refused with every fault and an event."""
+"""A document on its way to a deploy: found good with its identities, or refused with every error and an event."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def checked(
 
 
 def refuse(tx: Tx, document: object, expected_id: str | None, by: str, error: DeclarationError) -> None:
-    """Record that a declaration of a known LiveSystem was refused: the faults, never the body (C4)."""
+    """Record that a declaration of a known LiveSystem was refused: the errors, never the body (C4)."""
     declared = document.get("id") if isinstance(document, dict) else None
     live_system_id = expected_id or (declared if isinstance(declared, str) else "")
     if not is_id(live_system_id) or livesystems.find(tx, live_system_id) is None:
         return
-    paths = ", ".join(fault.path for fault in error.faults[:5])
-    message = f"{counted(len(error.faults), 'fault')}: {paths}"
+    paths = ", ".join(found.path for found in error.faults[:5])
+    message = f"{counted(len(error.faults), 'error')}: {paths}"
     tx.record(PendingEvent(live_system_id, EventKind.DECLARATION_REFUSED, by, message=message))

@@ -1,6 +1,6 @@
 """What can go wrong between the store and its database, as a closed set, and which of it may be tried again.
 
-DatabaseTrouble         nothing is wrong with the request: come again (503)
+DatabaseUnavailable     nothing is wrong with the request: come again (503)
 ├── Undone              surely rolled back: the same work may run again at once
 ├── Overloaded          surely rolled back, after a long wait: later
 └── Unsure              the connection was lost while committing: it may be done, or not
@@ -34,7 +34,7 @@ _OVERLOADED: Final = {
 }
 
 
-class DatabaseTrouble(FractalError):
+class DatabaseUnavailable(FractalError):
     """The database could not do it now; what was asked for is not to blame."""
 
     def __init__(self, message: str, after_seconds: int = 1) -> None:
@@ -43,15 +43,15 @@ class DatabaseTrouble(FractalError):
         self.after_seconds = after_seconds
 
 
-class Undone(DatabaseTrouble):
+class Undone(DatabaseUnavailable):
     """Surely rolled back: the same work may run again at once."""
 
 
-class Overloaded(DatabaseTrouble):
+class Overloaded(DatabaseUnavailable):
     """Surely rolled back, after a long wait."""
 
 
-class Unsure(DatabaseTrouble):
+class Unsure(DatabaseUnavailable):
     """The connection was lost while committing."""
 
 

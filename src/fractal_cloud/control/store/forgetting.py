@@ -11,7 +11,7 @@ from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.listeners import Speaking, listeners
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, delete_records, records_of
-from fractal_cloud.control.store.reports import leave_what_they_need, tell_listeners
+from fractal_cloud.control.store.reports import leave_what_they_need, notify_listeners
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import KnownResource
@@ -23,17 +23,17 @@ def forget(tx: Tx, live_system_id: str, component_ids: Collection[str], by: str,
     Their resources are left as they are, «not confirmed», and stay known under their natural identity.
     """
     lock_live_systems(tx, [live_system_id])
-    standing = livesystems.require(tx, live_system_id)
+    live_system = livesystems.require(tx, live_system_id)
     chosen = _chosen(live_system_id, records_of(tx, live_system_id), component_ids)
     ended = [_ended(record, by, reason) for record in chosen]
-    mutations.keep(tx, standing.mutation_id, ended)
+    mutations.keep(tx, live_system.mutation_id, ended)
     _remember_resources(tx, ended)
     _leave_their_scopes(tx, ended)
     for record in ended:
         about = (by, record.component_id, record.message, record.resource_id)
         tx.record(PendingEvent(live_system_id, EventKind.FORGOTTEN, *about))
     livesystems.end_if_gone(tx, {live_system_id})
-    return str(standing.mutation_id)
+    return str(live_system.mutation_id)
 
 
 def _chosen(live_system_id: str, rows: Sequence[ComponentRecord], names: Collection[str]) -> list[ComponentRecord]:
@@ -89,9 +89,9 @@ def _leave_their_scopes(tx: Tx, ended: Sequence[ComponentRecord]) -> None:
     needed = leave_what_they_need(tx, ended)
     also_left = {record.uid: record.scope_key for record in needed if record.scope_key is not None}
     keys = {*(key for key, _ in left), *also_left.values()}
-    scopes.hold(tx, keys | heard.scope_keys | heard.room_keys)
+    scopes.hold(tx, keys | heard.scope_keys | heard.host_scope_keys)
     versions = scopes.renew_work(tx, keys)
     scopes.mark_news(tx, also_left, versions)
     delete_records(tx, (record.uid for record in ended))
     scopes.depart(tx, left, versions)
-    tell_listeners(tx, ended, heard)
+    notify_listeners(tx, ended, heard)

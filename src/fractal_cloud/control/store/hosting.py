@@ -1,4 +1,4 @@
-"""What becomes of those who live in a host (a cluster) when agents reach it, cannot reach it, or it is gone.
+"""What becomes of components in a host (a cluster) when agents reach it, cannot reach it, or it is gone.
 
 Gone with its host is only what is being deleted, and only where the host was seen to be gone: never because nobody
 reaches it (S0), nor because another one answers in its place, before that is accepted (S26).
@@ -36,7 +36,7 @@ PATIENCE: Final = 1.5
 
 
 def place(database: Database, agent: Agent) -> None:
-    """Settle those whose host an agent reaches already: another LiveSystem named the same one before."""
+    """Place the components whose host an agent reaches already: another LiveSystem named the same one before."""
     with database.write() as tx:
         agents.enter(tx, agent.id, agent.environment, {name: realm for name, realm in agent.realms.items() if realm})
         accepting.accept_recreated(tx, agent.environment)
@@ -45,7 +45,7 @@ def place(database: Database, agent: Agent) -> None:
 
 
 def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
-    """Nobody served those who wait for a host, and now somebody does: it is no failure any more."""
+    """Let components wait for their host again that failed because nobody served it: now somebody does."""
     c = components.c
     waiting = select_records().where(
         *(c.environment == agent.environment, c.provider == provider, c.realm.is_(None)),
@@ -67,40 +67,40 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
 # --- an agent cannot reach it
 
 
-def is_untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> bool:
-    """Whether there is anybody of whom it was not said yet why the host is not reached."""
-    return bool(_untold(tx, agent, unreached))
+def has_unreached_news(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> bool:
+    """Whether any hosted component does not say yet why its host is not reached."""
+    return bool(_unreached_news(tx, agent, unreached))
 
 
-def tell_unreached(database: Database, agent: Agent, unreached: Mapping[str, str]) -> None:
-    """Say of those who wait for a host why an agent does not reach it; some time later that is a failure (S21)."""
+def report_unreached(database: Database, agent: Agent, unreached: Mapping[str, str]) -> None:
+    """Say at hosted components why an agent does not reach their host; some time later that is a failure (S21)."""
     with database.write() as tx:
-        told = _untold(tx, agent, unreached)
-        if not told:
+        news = _unreached_news(tx, agent, unreached)
+        if not news:
             return
-        lock_live_systems(tx, (record.live_system_id for record in told))
-        told = _untold(tx, agent, unreached)
-        for record in told:
+        lock_live_systems(tx, (record.live_system_id for record in news))
+        news = _unreached_news(tx, agent, unreached)
+        for record in news:
             record.last_updated = tx.now
             if record.status == Status.FAILED.value:
                 tx.record(status_changed(record, agent.id, Status.INSTANTIATING.value))
-        update_records(tx, told, ("message", "status", "dealt_generation", "waits_for", "stuck", "last_updated"))
+        update_records(tx, news, ("message", "status", "dealt_generation", "waits_for", "stuck", "last_updated"))
 
 
-def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
-    """Those whom no agent tends because of it, with the words in their message, where they are news."""
+def _unreached_news(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
+    """The hosted components that no agent reconciles because of it, with the new message."""
     found: list[ComponentRecord] = []
     alive = _alive(tx)
     for provider in agent.hosted:
-        known = hosts.standing(tx, provider, hosts.declared(tx, agent.environment, provider))
+        known = hosts.states(tx, provider, hosts.declared(tx, agent.environment, provider))
         failing = {name: host for name, host in known.items() if host.name in unreached}
-        for record in _guests(tx, agent.environment, provider, failing):
+        for record in _hosted_in(tx, agent.environment, provider, failing):
             host = failing[record.realm_name]
             if record.realm is not None and (provider, record.realm) in alive:
                 continue  # somebody else reaches it
             why = f"{host.host.component_id!r} is not reached: {unreached[str(host.name)]}"
             is_late = host.since + PATIENCE * timedelta(seconds=agent.cycle_seconds) <= tx.now
-            fails = is_late and was_never_dealt_with(record)
+            fails = is_late and was_never_reconciled(record)
             if record.message == why and record.stuck == is_late and not fails:
                 continue
             record.message, record.stuck = why, is_late
@@ -111,7 +111,7 @@ def _untold(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[Componen
     return found
 
 
-def _guests(tx: Tx, environment: str, provider: str, names: Mapping[str, object]) -> list[ComponentRecord]:
+def _hosted_in(tx: Tx, environment: str, provider: str, names: Mapping[str, object]) -> list[ComponentRecord]:
     if not names:
         return []
     c = components.c
@@ -125,7 +125,7 @@ def _alive(tx: Tx) -> set[tuple[str, str]]:
     return {reach for agent in agents.all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
 
 
-def was_never_dealt_with(record: ComponentRecord) -> bool:
+def was_never_reconciled(record: ComponentRecord) -> bool:
     """Whether no agent has begun with it: then it fails where none can."""
     return (
         record.stance == Stance.NONE.value
@@ -151,7 +151,7 @@ def _end(tx: Tx) -> None:
 def _without_host(tx: Tx) -> list[ComponentRecord]:
     c = components.c
     going: list[ComponentRecord] = []
-    for provider, environment in hosts.rooms(tx):
+    for provider, environment in hosts.places(tx):
         here = (c.environment == environment, c.provider == provider)
         in_hosts = c.realm_name.startswith(HOST_NAMES, autoescape=True)
         confirmed = c.live_system_id.not_in(select(live_systems.c.id).where(live_systems.c.in_recovery))
@@ -162,7 +162,7 @@ def _without_host(tx: Tx) -> list[ComponentRecord]:
     found = []
     for provider in {record.provider for record in going}:
         of_it = [record for record in going if record.provider == provider]
-        known = hosts.standing(tx, provider, {record.realm_name for record in of_it})
+        known = hosts.states(tx, provider, {record.realm_name for record in of_it})
         for record in of_it:
             why = _why_gone(record, known.get(record.realm_name))
             if why and (provider, record.realm) not in alive:
@@ -170,7 +170,7 @@ def _without_host(tx: Tx) -> list[ComponentRecord]:
     return found
 
 
-def _why_gone(record: ComponentRecord, host: hosts.Standing | None) -> str:
+def _why_gone(record: ComponentRecord, host: hosts.HostState | None) -> str:
     """Why nothing of it can be there any more; empty where that is not certain."""
     named = host_of(record.realm_name)
     called = repr(named.component_id) if named is not None else "its host"

@@ -1,8 +1,8 @@
-"""Components in which others live (a cluster): which of them are published, and what agents have to be told of them.
+"""Components that host others (a cluster): which of them are published, and what agents need to reach them.
 
-Whoever lives in a host is in no scope, and in nobody's hands, until an agent has said which realm the host is. News of
-hosts is counted on a scope of its own without a realm, in which nothing ever is: agents that can be told of hosts
-listen to it.
+What is in a host is in no scope, and reconciled by nobody, until an agent has said which realm the host is. Changes of
+hosts are counted on a scope without a realm, which never has components: agents that can reach declared hosts listen
+to it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from fractal_cloud.model.wire import Host, Hosts
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A host that is declared. ``name``: what agents call it; None where it is not published. ``since``: as it is."""
+class HostState:
+    """A declared host. ``name``: what agents call it; None where it is not published. ``since``: its last change."""
 
     host: HostName
     name: str | None
@@ -37,18 +37,18 @@ class Standing:
     since: datetime
 
 
-def room(provider: str, environment: str) -> str:
-    """The key of the scope on which news is counted of the hosts of an environment."""
+def host_scope_key(provider: str, environment: str) -> str:
+    """The key of the scope on which changes of an environment's hosts are counted."""
     return Scope(provider, "", environment).key
 
 
-def rooms_of(asked: Iterable[tuple[str, str, str]]) -> set[str]:
-    """The rooms that concern components, each given by provider, environment and the name of its realm."""
-    return {room(provider, environment) for provider, environment, name in asked if host_of(name) is not None}
+def host_scope_keys(asked: Iterable[tuple[str, str, str]]) -> set[str]:
+    """The same for the hosts of components, each given by provider, environment and the name of its realm."""
+    return {host_scope_key(provider, environment) for provider, environment, name in asked if host_of(name) is not None}
 
 
-def standing(tx: Tx, provider: str, names: Collection[str]) -> dict[str, Standing]:
-    """How the hosts stand that are called so, as far as they are declared; of all whose guests are this provider's."""
+def states(tx: Tx, provider: str, names: Collection[str]) -> dict[str, HostState]:
+    """The state of each host of these names that is declared, as components of this provider need it."""
     wanted = {name: host for name in names if (host := host_of(name)) is not None}
     if not wanted:
         return {}
@@ -61,7 +61,7 @@ def standing(tx: Tx, provider: str, names: Collection[str]) -> dict[str, Standin
         among(c.live_system_id, {host.live_system_id for host in wanted.values()}),
         among(c.component_id, {host.component_id for host in wanted.values()}),
     )
-    found: dict[str, Standing] = {}
+    found: dict[str, HostState] = {}
     for row in tx.connection.execute(query):
         host = HostName(*row[:6])
         if str(host) not in wanted:
@@ -69,7 +69,7 @@ def standing(tx: Tx, provider: str, names: Collection[str]) -> dict[str, Standin
         outputs = needed.get(row.type, [])
         is_absent = row.absent_since is not None
         is_early = row.status == Status.INSTANTIATING.value
-        found[str(host)] = Standing(
+        found[str(host)] = HostState(
             host=host,
             name=None if is_early or is_absent else reach_name(row.type, row.output_fields, outputs),
             outputs={name: row.output_fields[name] for name in outputs if name in row.output_fields},
@@ -81,7 +81,7 @@ def standing(tx: Tx, provider: str, names: Collection[str]) -> dict[str, Standin
 
 
 def declared(tx: Tx, environment: str, provider: str) -> set[str]:
-    """The names of all hosts in which components of a provider live, or shall live."""
+    """The names of all hosts that have, or are to have, components of a provider."""
     c = components.c
     here = (c.environment == environment, c.provider == provider)
     found: set[str] = set()
@@ -101,7 +101,7 @@ def realms(
             by_provider[provider].add((environment, name))
     found = {}
     for provider, pairs in by_provider.items():
-        published = standing(tx, provider, {name for _, name in pairs})
+        published = states(tx, provider, {name for _, name in pairs})
         for environment, name in pairs:
             known = published[name].name if name in published else None
             realm = reached.get((environment, provider, known)) if known is not None else None
@@ -112,10 +112,10 @@ def realms(
 
 
 def names_of(tx: Tx, environment: str, reached: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
-    """The realms an agent reaches, by (provider, name), with every host named as its guests' rows do."""
+    """The realms an agent reaches, by (provider, name), with every host named as the rows of its components do."""
     found = {}
     for provider in {provider for provider, _ in reached}:
-        for name, host in standing(tx, provider, declared(tx, environment, provider)).items():
+        for name, host in states(tx, provider, declared(tx, environment, provider)).items():
             if host.name is not None and (provider, host.name) in reached:
                 found[provider, name] = reached[provider, host.name]
     return found
@@ -125,39 +125,39 @@ def number(tx: Tx, environment: str, providers: Collection[str]) -> int:
     """A number that changes with every news of the hosts of these providers."""
     if not providers:
         return 0
-    keys = [room(provider, environment) for provider in providers]
+    keys = [host_scope_key(provider, environment) for provider in providers]
     return sum(tx.connection.execute(_VERSIONS, {"keys": keys}).scalars())
 
 
 _VERSIONS = select(scopes.c.version).where(among(scopes.c.key, "keys"))
 
 
-def told(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
+def for_agents(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
     """All hosts that agents of these providers are to reach."""
     found = {
         (provider, host.name): Host(provider=provider, name=host.name, type=host.host.type, outputs=dict(host.outputs))
         for provider in sorted(providers)
-        for host in standing(tx, provider, declared(tx, environment, provider)).values()
+        for host in states(tx, provider, declared(tx, environment, provider)).values()
         if host.name is not None
     }
     return Hosts(number=number(tx, environment, providers), hosts=[found[key] for key in sorted(found)])
 
 
-def rooms(tx: Tx) -> list[tuple[str, str]]:
-    """Provider and environment wherever components live, or ever lived, in a host."""
-    return [(row.provider, row.place) for row in tx.connection.execute(_ROOMS)]
+def places(tx: Tx) -> list[tuple[str, str]]:
+    """Provider and environment wherever components are, or ever were, in a host."""
+    return [(row.provider, row.place) for row in tx.connection.execute(_PLACES)]
 
 
-_ROOMS = select(scopes.c.provider, scopes.c.place).where(scopes.c.realm == "")
+_PLACES = select(scopes.c.provider, scopes.c.place).where(scopes.c.realm == "")
 
 
 def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, str, str]]:
-    """Where those are found that live in these components: uid, LiveSystem, and the beginning of their scopes' keys."""
+    """Where the components in these hosts are: uid and LiveSystem of the host, and how their scopes' keys begin."""
     needed: dict[str, dict[str, dict[str, list[str]]]] = {}
     for record in records:
         environment = record.environment
         if environment not in needed:
-            providers = [provider for provider, place in rooms(tx) if place == environment]
+            providers = [provider for provider, place in places(tx) if place == environment]
             needed[environment] = {provider: types.hosts(tx, provider) for provider in providers}
         for provider, outputs in needed[environment].items():
             name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))

@@ -19,7 +19,7 @@ from fractal_cloud.control.store import realms as realm_store
 from fractal_cloud.control.store.accepting import status_changed
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, PendingEvent, Tx
-from fractal_cloud.control.store.hosting import BY, end_without_host, was_never_dealt_with
+from fractal_cloud.control.store.hosting import BY, end_without_host, was_never_reconciled
 from fractal_cloud.control.store.periodic import when_due
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
@@ -104,7 +104,7 @@ def keep_house(
     """
     cycle = timedelta(seconds=cycle_seconds)
     if judge_agents:
-        tell_unserved(database, cycle)
+        report_unserved(database, cycle)
     end_without_host(database)
     mark_overdue(database)
     expire_requests(database, cycle)
@@ -116,14 +116,14 @@ def keep_house(
 # --- S21: nobody serves it
 
 
-def tell_unserved(database: Database, cycle: timedelta) -> None:
+def report_unserved(database: Database, cycle: timedelta) -> None:
     """Say of components that nobody serves what is missing: within two cycles, and once."""
 
-    def tell(tx: Tx) -> None:
+    def report(tx: Tx) -> None:
         for group in _unserved(tx, cycle):
-            _tell(tx, _unsaid(tx, group, cycle), is_final=group.is_final)
+            _report(tx, _unsaid(tx, group, cycle), is_final=group.is_final)
 
-    when_due(database, lambda tx: any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)), tell)
+    when_due(database, lambda tx: any(_unsaid(tx, group, cycle) for group in _unserved(tx, cycle)), report)
 
 
 def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
@@ -147,8 +147,8 @@ def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
             serving = living.by_provider[group.environment, group.provider]
             words = _words(group, reaching, is_served=bool(serving))
             if host_of(group.name) is not None and not reaching:
-                can_be_told = any(group.provider in agent.hosted for agent in serving)
-                words = _words_of_host(tx, group, can_be_told=can_be_told)
+                can_reach_hosts = any(group.provider in agent.hosted for agent in serving)
+                words = _words_of_host(tx, group, can_reach_hosts=can_reach_hosts)
             if words and group.environment not in entered:
                 words = livesystems.never_served_message(group.provider, group.environment)
                 found.append(replace(group, words=words, is_final=False))
@@ -168,14 +168,14 @@ def _words(group: _Group, reaching: Sequence[Agent], *, is_served: bool) -> str:
     return livesystems.unserved_message(group.provider, group.environment, group.name if is_served else "")
 
 
-def _words_of_host(tx: Tx, group: _Group, *, can_be_told: bool) -> str:
-    """Why nobody tends what is in a host; empty where it only waits for it, or an agent says itself what is wrong."""
+def _words_of_host(tx: Tx, group: _Group, *, can_reach_hosts: bool) -> str:
+    """Why no agent reconciles what is in a host; empty where it only waits, or an agent says itself what is wrong."""
     host = host_of(group.name)
-    if host is None or not can_be_told:
+    if host is None or not can_reach_hosts:
         return livesystems.unserved_message(group.provider, group.environment)
     if group.realm is None:
         return ""
-    known = hosts.standing(tx, group.provider, [group.name]).get(group.name)
+    known = hosts.states(tx, group.provider, [group.name]).get(group.name)
     if known is None or known.is_absent:
         return f"it is in {host.component_id!r}, which is gone: nothing is read or written until that is there again"
     return ""
@@ -205,7 +205,7 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
     return [record for record, _ in unsaid]
 
 
-def _tell(tx: Tx, unsaid: Sequence[ComponentRecord], *, is_final: bool) -> None:
+def _report(tx: Tx, unsaid: Sequence[ComponentRecord], *, is_final: bool) -> None:
     if not unsaid:
         return
     lock_live_systems(tx, (record.live_system_id for record in unsaid))
@@ -213,7 +213,7 @@ def _tell(tx: Tx, unsaid: Sequence[ComponentRecord], *, is_final: bool) -> None:
     for record in unsaid:
         record.last_updated = tx.now
         record.declared_in(versions.get(record.scope_key or "", 0))
-        if is_final and was_never_dealt_with(record):
+        if is_final and was_never_reconciled(record):
             before, record.status = record.status, Status.FAILED.value
             record.dealt_generation = record.generation
             tx.record(status_changed(record, BY, before))

@@ -25,7 +25,7 @@ _LAST: Final = select(counters.c.value).where(counters.c.name == "events").scala
 
 
 def columns() -> dict[str, ColumnElement[Any]]:
-    """What a statement asks besides, for ``check`` and ``told``; none of it depends on the statement's rows."""
+    """What a statement asks besides, for ``check`` and ``last_seen``; none of it depends on the statement's rows."""
     newest = select(incarnations.c.id).order_by(incarnations.c.number.desc()).limit(1)
     last_id = select(events.c.id).where(events.c.seq == _LAST)
     seen_id = select(events.c.id).where(events.c.seq == cast(bindparam(SEEN), BigInteger))
@@ -37,18 +37,18 @@ def columns() -> dict[str, ColumnElement[Any]]:
     }
 
 
-_STANDING: Final = PreparedStatement(select(*(column.label(name) for name, column in columns().items())))
+_CURRENT: Final = PreparedStatement(select(*(column.label(name) for name, column in columns().items())))
 
 
-def standing(tx: Tx, seen_event: int = 0) -> Any:
+def current(tx: Tx, seen_event: int = 0) -> Any:
     """The life the database is in, its newest event, and the id it has for the event of that number."""
-    return _STANDING.rows(tx.connection, {SEEN: seen_event})[0]
+    return _CURRENT.rows(tx.connection, {SEEN: seen_event})[0]
 
 
 def is_here(found: Any, seen: LastSeen) -> bool:
     """Whether this is the database an agent knows, and has the event that it has seen last.
 
-    An event that is kept no longer is told by its number: it was here if there is a later one.
+    An event that is not kept any more is known by its number: it was here if there is a later one.
     """
     has_other = bool(seen.event_id and found.seen_event_id) and seen.event_id != found.seen_event_id
     return found.incarnation == seen.incarnation and found.last_event >= seen.event and not has_other
@@ -65,10 +65,10 @@ def check(found: Any, seen: LastSeen) -> None:
 
 def newest(tx: Tx) -> LastSeen:
     """What an agent is to keep that registers now."""
-    return LastSeen.model_validate(told(standing(tx), tx))
+    return LastSeen.model_validate(last_seen(current(tx), tx))
 
 
-def told(found: Any, tx: Tx) -> Json:
+def last_seen(found: Any, tx: Tx) -> Json:
     """What an agent is to keep, as ``LastSeen`` spells it."""
     return {
         "incarnation": found.incarnation,

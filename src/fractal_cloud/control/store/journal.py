@@ -47,8 +47,8 @@ def _count_repeated(tx: Tx, entries: Sequence[JournalEntry]) -> None:
     if not entries:
         return
     table = journal.c
-    standing = select(table.id, table.uid, _MANY).where(among(table.id, [entry.repeats for entry in entries]))
-    known = {row.id: row for row in tx.connection.execute(standing)}
+    repeated = select(table.id, table.uid, _MANY).where(among(table.id, [entry.repeats for entry in entries]))
+    known = {row.id: row for row in tx.connection.execute(repeated)}
     counted = [entry for entry in entries if entry.repeats in known and known[entry.repeats].uid == entry.uid]
     rows = [
         {
@@ -104,7 +104,7 @@ def has_any(tx: Tx, live_system_id: str, component_id: str) -> bool:
 
 
 def _described(row: Any) -> Json:
-    """An intent without outcome shows as unknown: whether it had an effect, the next reading tells."""
+    """An intent without outcome shows as unknown: the next read shows whether it had an effect."""
     return {
         "id": row.id,
         "liveSystemId": row.live_system_id,

@@ -59,7 +59,7 @@ class _End:
 
 
 @dataclass(slots=True)
-class _Told:
+class _EndState:
     """What the other side may know of one end; read once, however many links lead there.
 
     ``published_for``: what its inbound halves published, by source and key.
@@ -152,19 +152,19 @@ def _links(tx: Tx, leading: list[tuple[_End, _End]], starting: list[tuple[_End, 
     owners = _owners(tx, [*leading, *starting])
     public_keys = _public_keys(tx, leading)
     ends = {end.uid for pair in (*leading, *starting) for end in pair}
-    told = _told(tx, ends | {owner.uid for owner in owners.values()})
+    states = _end_states(tx, ends | {owner.uid for owner in owners.values()})
     found: dict[str, Links] = defaultdict(Links)
     for source, target in leading:
         owner = _owner_of(target, owners)
         if owner is not None and (owner.uid == target.uid or not owner.is_imported):
-            refused = _refusal(source, target, owner, told)
-            work = _inbound(source, target, owner, told) | {"refused": refused}
+            refused = _refusal(source, target, owner, states)
+            work = _inbound(source, target, owner, states) | {"refused": refused}
             work["key"] = public_keys.get(source.scope_key or "", "") if source.realm != owner.realm else ""
             found[owner.uid].inbound.append(work)
     for source, target in starting:
         owner = _owner_of(target, owners)
-        refused = _refusal(source, target, owner, told)
-        found[source.uid].outbound.append(_outbound(source, target, owner, told) | {"refused": refused})
+        refused = _refusal(source, target, owner, states)
+        found[source.uid].outbound.append(_outbound(source, target, owner, states) | {"refused": refused})
     return found
 
 
@@ -172,13 +172,13 @@ def _living(pairs: Iterable[tuple[_End, _End]]) -> list[tuple[_End, _End]]:
     return [(source, target) for source, target in pairs if not source.deleting]
 
 
-def _told(tx: Tx, uids: Iterable[str]) -> dict[str, _Told]:
+def _end_states(tx: Tx, uids: Iterable[str]) -> dict[str, _EndState]:
     c = components.c
-    found: dict[str, _Told] = {}
+    found: dict[str, _EndState] = {}
     for some in chunks(uids):
         query = select(c.uid, c.type, c.declaration, c.status, c.output_fields, c.links).where(c.uid.in_(some))
         for row in tx.connection.execute(query):
-            found[row.uid] = _Told(row.type, row.declaration, row.status, row.output_fields, row.links or {})
+            found[row.uid] = _EndState(row.type, row.declaration, row.status, row.output_fields, row.links or {})
     return found
 
 
@@ -219,7 +219,7 @@ def _declaring(tx: Tx, identities: Iterable[str | None]) -> dict[tuple[str | Non
 
 
 def _wired_by_declarer(tx: Tx, names: Collection[str]) -> set[str]:
-    """Of these types, those whose declarers each serve their own links; the agents that deal with them told so."""
+    """Of these types, those whose declarers each serve their own links, as their agents registered them."""
     if not names:
         return set()
     query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
@@ -236,23 +236,25 @@ def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
     return found
 
 
-def _refusal(source: _End, target: _End, owner: _End | None, told: Mapping[str, _Told]) -> str:
+def _refusal(source: _End, target: _End, owner: _End | None, states: Mapping[str, _EndState]) -> str:
     """Why a link must not be served, or not yet (L12)."""
     if owner is None and target.owner is None:
         return f"nobody owns {target.component_id!r}: only an owner's agent provides access"
     if owner is None or (owner.is_imported and owner.uid != target.uid):
         return f"its owner {target.owner!r} declares no such component here: the owner's agent must provide access"
-    if owner.uid == target.uid and target.is_imported and told[target.uid].declaration.get("importOnly"):
+    if owner.uid == target.uid and target.is_imported and states[target.uid].declaration.get("importOnly"):
         return f"{target.component_id!r} is importOnly: nothing is made inside it"
     if owner.live_system_id == source.live_system_id:
         return ""
-    if source.live_system_id in told[owner.uid].declaration.get("linksFrom", ()):
+    if source.live_system_id in states[owner.uid].declaration.get("linksFrom", ()):
         return ""
     where = f"{owner.live_system_id}/{owner.component_id}"
     return f"{where} does not allow it: add {source.live_system_id!r} to its linksFrom"
 
 
-def foreseen(tx: Tx, pairs: Iterable[tuple[ComponentRecord, ComponentRecord]]) -> dict[tuple[str, str], str]:
+def refusals_if_declared(
+    tx: Tx, pairs: Iterable[tuple[ComponentRecord, ComponentRecord]]
+) -> dict[tuple[str, str], str]:
     """Why links would wait if they were declared, by the ids of their ends; those that would not are left out.
 
     The ends are rows as they would be after a deploy; what is not in the database yet may be somebody else's there.
@@ -261,10 +263,10 @@ def foreseen(tx: Tx, pairs: Iterable[tuple[ComponentRecord, ComponentRecord]]) -
     of_others = _owned_elsewhere(tx, {target.identity_key for _, target in ends if target.stance == Stance.NONE.value})
     ends = [(source, _as_importer(target, of_others)) for source, target in ends]
     owners = _owners(tx, ends)
-    told = _told(tx, {end.uid for pair in ends for end in pair} | {owner.uid for owner in owners.values()})
+    states = _end_states(tx, {end.uid for pair in ends for end in pair} | {owner.uid for owner in owners.values()})
     found: dict[tuple[str, str], str] = {}
     for source, target in ends:
-        why = _refusal(source, target, _owner_of(target, owners), told)
+        why = _refusal(source, target, _owner_of(target, owners), states)
         if not why and target.stance == Stance.OVERRIDE.value:
             why = f"{target.component_id!r} is in override, and it waits until that is managed again"
         if why:
@@ -287,14 +289,14 @@ def _owned_elsewhere(tx: Tx, identities: Iterable[str | None]) -> dict[str, str]
 
 
 def _as_importer(target: _End, owner_of: Mapping[str, str]) -> _End:
-    """A target that nobody dealt with yet, as it will be found: an import, where another LiveSystem owns it."""
+    """A target that nobody observed yet, as it will be found: an import, where another LiveSystem owns it."""
     owner = owner_of.get(target.identity_key or "")
     if target.stance != Stance.NONE.value or owner in (None, target.live_system_id):
         return target
     return replace(target, stance=Stance.IMPORTED.value, owner=owner)
 
 
-def _settings(source: _Told, target: _End) -> Json:
+def _settings(source: _EndState, target: _End) -> Json:
     for link in source.declaration.get("links", ()):
         if link["target"] == target.component_id:
             return dict(link.get("settings", {}))
@@ -307,8 +309,8 @@ def _source_id(source: _End, owner: _End) -> str:
     return f"{source.live_system_id}/{source.component_id}"
 
 
-def _inbound(source: _End, target: _End, owner: _End, told: Mapping[str, _Told]) -> Json:
-    other = told[source.uid]
+def _inbound(source: _End, target: _End, owner: _End, states: Mapping[str, _EndState]) -> Json:
+    other = states[source.uid]
     return {
         "other": _source_id(source, owner),
         "type": other.type,
@@ -320,19 +322,19 @@ def _inbound(source: _End, target: _End, owner: _End, told: Mapping[str, _Told])
     }
 
 
-def _outbound(source: _End, target: _End, owner: _End | None, told: Mapping[str, _Told]) -> Json:
+def _outbound(source: _End, target: _End, owner: _End | None, states: Mapping[str, _EndState]) -> Json:
     far = owner or target
     source_id = _source_id(source, far)
     return {
         "other": target.component_id,
-        "type": told[target.uid].type,
+        "type": states[target.uid].type,
         "provider": target.provider,
-        "settings": _settings(told[source.uid], target),
-        "status": told[far.uid].status,
-        "outputs": told[far.uid].outputs,
-        "published": told[far.uid].published_for.get(source_id, {}),
+        "settings": _settings(states[source.uid], target),
+        "status": states[far.uid].status,
+        "outputs": states[far.uid].outputs,
+        "published": states[far.uid].published_for.get(source_id, {}),
         "key": "",
-        "failed": told[far.uid].failure_for(source_id),
+        "failed": states[far.uid].failure_for(source_id),
     }
 
 

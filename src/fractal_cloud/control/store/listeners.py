@@ -1,6 +1,6 @@
 """Who has to hear of what a report says of components: those who refer to them, and the other ends of their links.
 
-Asked in one statement for all of them. What a listener is then told, stands in ``work`` and ``links``.
+Asked in one statement for all of them. What a listener then receives is in ``work`` and ``links``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy import Select, and_, literal, or_, select, union_all
 
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import PreparedStatement, among
-from fractal_cloud.control.store.hosts import room
+from fractal_cloud.control.store.hosts import host_scope_key
 from fractal_cloud.control.store.records import ComponentRecord
 from fractal_cloud.control.store.schema import components, refers
 from fractal_cloud.model.host import host_of
@@ -38,12 +38,12 @@ class Listener:
 class Heard:
     """The listeners of some components. ``is_sure``: only LiveSystems that the caller holds have a part in it.
 
-    ``rooms``: where news is counted of components in which others live, each with the uid of such a one.
+    ``host_scopes``: the scopes on which changes of hosts are counted, each with the uid of the host.
     """
 
     listeners: list[Listener] = field(default_factory=list)
     is_sure: bool = True
-    rooms: set[tuple[str, str]] = field(default_factory=set)
+    host_scopes: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def scope_keys(self) -> set[str]:
@@ -51,12 +51,12 @@ class Heard:
         return {listener.scope_key for listener in self.listeners}
 
     @property
-    def room_keys(self) -> set[str]:
-        """The scopes on which such news is counted."""
-        return {key for key, _ in self.rooms}
+    def host_scope_keys(self) -> set[str]:
+        """The scopes on which changes of hosts are counted."""
+        return {key for key, _ in self.host_scopes}
 
     def add(self, uid: str, scope_key: str | None, of: str) -> None:
-        """Take somebody in, who is in a scope and is not the speaker itself."""
+        """Add a listener that is in a scope and is not the speaker itself."""
         if scope_key is not None and uid != of:
             self.listeners.append(Listener(uid, scope_key, of))
 
@@ -109,7 +109,7 @@ def _references(side: str) -> Select[Any]:
     )
 
 
-# Inside one scope nobody need be told of what he depends on, and on what a component depends hears only of its end.
+# Inside one scope a component need not hear of what it depends on; what others depend on hears only of their end.
 _is_link = refers.c.kind == _LINK
 _AROUND: Final = PreparedStatement(
     union_all(
@@ -157,7 +157,7 @@ def _neighbour(row: Any, speaking: Speaking, found: Heard) -> None:
         for name in (row.realm_name, row.declared_realm_name):
             host = host_of(name)
             if host is not None and host.component_id == row.target_id:
-                found.rooms.add((room(row.provider, row.environment), row.target))
+                found.host_scopes.add((host_scope_key(row.provider, row.environment), row.target))
         found.add(row.source, row.source_scope, row.target)
     elif row.side == _FROM and row.source in speaking.finished:
         found.add(row.target, row.target_scope, row.source)

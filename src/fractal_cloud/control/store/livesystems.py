@@ -57,14 +57,14 @@ class Deploy:
 
 
 def deploy(tx: Tx, wanted: Deploy) -> str:
-    """Take a declaration over the one that stands; returns the id of the mutation that carries it out."""
+    """Replace the declaration of a LiveSystem, or add it; returns the id of the mutation that carries it out."""
     declaration = wanted.declaration
     lock_live_systems(tx, [declaration.id])
     if find(tx, declaration.id) is None:
         _reserve(tx, declaration)
-    standing = find(tx, declaration.id)
-    _check_preconditions(declaration.id, standing if standing.generation else None, wanted)
-    generation = standing.generation + 1
+    stored = find(tx, declaration.id)
+    _check_preconditions(declaration.id, stored if stored.generation else None, wanted)
+    generation = stored.generation + 1
     rows = records_of(tx, declaration.id)
     reached = realms(tx, also=host_names(declaration, wanted.identities))
     merged = merge(rows, Target(declaration, wanted.identities, reached, generation, tx.now))
@@ -77,7 +77,7 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
     tx.record(PendingEvent(declaration.id, EventKind.DEPLOYED, wanted.by, message=f"generation {generation}"))
-    if standing.in_recovery:
+    if stored.in_recovery:
         end_recovery(tx, declaration.id, "deployed again after a restore; not reconciled yet")
         tx.record(PendingEvent(declaration.id, EventKind.RECOVERY_CONFIRMED, wanted.by, message="deployed again"))
     _record_voided(tx, merged)
@@ -112,45 +112,45 @@ def require(tx: Tx, live_system_id: str) -> Any:
     return row
 
 
-def _check_preconditions(live_system_id: str, standing: Any, wanted: Deploy) -> None:
-    if standing is not None and wanted.must_be_new:
+def _check_preconditions(live_system_id: str, stored: Any, wanted: Deploy) -> None:
+    if stored is not None and wanted.must_be_new:
         raise Refused(f"LiveSystem {live_system_id!r} exists: redeploy it with PUT /livesystems/{live_system_id}")
-    if standing is not None and standing.deleting and not standing.in_recovery:
+    if stored is not None and stored.deleting and not stored.in_recovery:
         raise Refused(f"LiveSystem {live_system_id!r} is being deleted: deploy it again once it is gone")
-    check_expected(live_system_id, standing, wanted.expected)
-    check_environment(standing, wanted.declaration)
+    check_expected(live_system_id, stored, wanted.expected)
+    check_environment(stored, wanted.declaration)
 
 
-def check_environment(standing: Any, declaration: LiveSystemDeclaration) -> None:
-    """Refuse another environment: what stands would stay with the agents of the one before (C10)."""
-    if standing is not None and standing.environment != declaration.environment:
+def check_environment(stored: Any, declaration: LiveSystemDeclaration) -> None:
+    """Refuse another environment: what is there would stay with the agents of the one before (C10)."""
+    if stored is not None and stored.environment != declaration.environment:
         raise DeclarationError(
             [
                 InputError(
                     "environment",
                     f"is {declaration.environment!r}, but LiveSystem {declaration.id!r} is deployed in "
-                    f"{standing.environment!r}, and that cannot change: deploy it under another id, or delete it and "
+                    f"{stored.environment!r}, and that cannot change: deploy it under another id, or delete it and "
                     "deploy it again",
                 )
             ]
         )
 
 
-def check_expected(live_system_id: str, standing: Any, expected: frozenset[str]) -> None:
-    """Refuse where the caller expects another generation than the one that stands (``If-Match``)."""
+def check_expected(live_system_id: str, stored: Any, expected: frozenset[str]) -> None:
+    """Refuse where the caller expects another generation than the stored one (``If-Match``)."""
     if not expected:
         return
-    if standing is None:
+    if stored is None:
         raise Stale(f"there is no LiveSystem {live_system_id!r}, but If-Match expects one: leave If-Match out")
-    if "*" not in expected and str(standing.generation) not in expected:
+    if "*" not in expected and str(stored.generation) not in expected:
         raise Stale(
-            f"LiveSystem {live_system_id!r} is at generation {standing.generation}, not at the one If-Match names: "
+            f"LiveSystem {live_system_id!r} is at generation {stored.generation}, not at the one If-Match names: "
             "read it again, and decide anew"
         )
 
 
 def _reserve(tx: Tx, declaration: LiveSystemDeclaration) -> None:
-    """Take a new id, or wait for the one who is just taking it: then it stands, with a generation of its own."""
+    """Reserve a new id, or wait for whoever is just reserving it: then it has a generation already."""
     row = {
         "id": declaration.id,
         **_header(declaration),
@@ -186,15 +186,15 @@ def _point_at(tx: Tx, live_system_id: str, mutation_id: str) -> None:
 
 
 def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
-    """Write the rows of a merge, and tell every scope that has or had one of them."""
+    """Write the rows of a merge, and notify every scope that has or had one of them."""
     keys = {r.scope_key for r in (*before, *merged.all) if r.scope_key is not None}
     linked = links.elsewhere(tx, before) | links.elsewhere(tx, merged.all)
-    rooms = hosts.rooms_of(
+    host_scopes = hosts.host_scope_keys(
         (r.provider, r.environment, name)
         for r in (*before, *merged.all)
         for name in (r.realm_name, r.declared_realm_name)
     )
-    versions = scopes.renew_work(tx, keys | set(linked.values()) | rooms)
+    versions = scopes.renew_work(tx, keys | set(linked.values()) | host_scopes)
     scopes.mark_news(tx, linked, versions)
     for record in merged.all:
         record.declared_in(versions.get(record.scope_key or "", 0))
@@ -259,12 +259,12 @@ def _record_voided(tx: Tx, merged: Merge) -> None:
 def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = frozenset()) -> str:
     """Begin to delete a LiveSystem; asked twice, the answer is the same mutation, and what was refused is tried now."""
     lock_live_systems(tx, [live_system_id])
-    standing = require(tx, live_system_id)
-    check_expected(live_system_id, standing, expected)
-    if standing.deleting:
+    stored = require(tx, live_system_id)
+    check_expected(live_system_id, stored, expected)
+    if stored.deleting:
         _try_again(tx, live_system_id)
-        return str(standing.mutation_id)
-    generation = standing.generation + 1
+        return str(stored.mutation_id)
+    generation = stored.generation + 1
     rows = records_of(tx, live_system_id)
     merged = take_out_all(rows, generation, tx.now)
     mutation_id = mutations.begin(tx, live_system_id, "delete", generation, by)
@@ -385,14 +385,15 @@ def warnings(tx: Tx, wanted: Deploy) -> list[str]:
     }
     providers = {provider for provider, _ in served}
     unserved = {(c.provider, _asked(wanted.identities[c.id].realm)) for c in declaration.components} - served
-    told = sorted({(provider, realm if provider in providers else "") for provider, realm in unserved})
+    named = sorted({(provider, realm if provider in providers else "") for provider, realm in unserved})
     return [
-        unserved_message(provider, declaration.environment, "" if name == ANY_HOST else name) for provider, name in told
+        unserved_message(provider, declaration.environment, "" if name == ANY_HOST else name)
+        for provider, name in named
     ]
 
 
 def _asked(realm_name: str) -> str:
-    """The name by which an agent must reach a realm, or say that it can be told of it."""
+    """The name by which an agent must reach a realm, or say that it can reach declared hosts."""
     return ANY_HOST if host_of(realm_name) is not None else realm_name
 
 

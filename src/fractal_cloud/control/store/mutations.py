@@ -1,6 +1,6 @@
 """Deploys and deletes as records: the newest follows its components, older ones stand still (C3, C8).
 
-How the newest is doing is nowhere stored: it is computed from its components whenever somebody asks.
+The progress of the newest is nowhere stored: it is computed from its components whenever somebody asks.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _keep_all(tx: Tx, mutation_id: str, live_system_id: str) -> None:
     copied = select(
         cast(literal(mutation_id), String).label("mutation_id"), *(components.c[name] for name in _SNAPSHOT)
     ).where(components.c.live_system_id == live_system_id)
-    standing = select(components.c.component_id).where(components.c.live_system_id == live_system_id)
+    present = select(components.c.component_id).where(components.c.live_system_id == live_system_id)
     tx.connection.execute(
         delete(mutation_components).where(
-            mutation_components.c.mutation_id == mutation_id, mutation_components.c.component_id.in_(standing)
+            mutation_components.c.mutation_id == mutation_id, mutation_components.c.component_id.in_(present)
         )
     )
     tx.connection.execute(insert(mutation_components).from_select(["mutation_id", *_SNAPSHOT], copied))
@@ -146,11 +146,11 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
             mutation_components.c.mutation_id == mutation_id
         )
     ).all()
-    standing: list[Any] = [] if row.frozen else _standing(tx, live_system_id)
+    current: list[Any] = [] if row.frozen else _current(tx, live_system_id)
     present = _frozen(row, kept) if row.frozen else _present(tx, live_system_id)
-    described = _components([*kept, *standing])
-    unknown = unknown_owners(tx, (one.owner for one in standing))
-    for one in standing:
+    described = _components([*kept, *current])
+    unknown = unknown_owners(tx, (one.owner for one in current))
+    for one in current:
         described["components"][one.component_id]["message"] = with_owner(one.message, one, unknown)
     return {**_summary(row, present), **described, "reasons": _reasons(present, described["components"])}
 
@@ -182,7 +182,7 @@ def _reasons(present: _Present, components: Json) -> list[str]:
     return [f"{one['componentId']} ({one['status']}): {one['message'] or 'no message'}" for one in found]
 
 
-def _standing(tx: Tx, live_system_id: str) -> list[Any]:
+def _current(tx: Tx, live_system_id: str) -> list[Any]:
     query = select(*(components.c[name] for name in _SNAPSHOT), components.c.owner, components.c.absent_since)
     return list(
         tx.connection.execute(

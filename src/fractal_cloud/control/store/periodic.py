@@ -1,4 +1,4 @@
-"""How time's own work is done: look first, write only where something is due, and in one process at a time."""
+"""How work that is due by time is done: read first, write only where something is due, in one process at a time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fractal_cloud.control.store.driver import is_only_housekeeper
 
 
 def when_due(database: Database, is_due: Callable[[Tx], object], do: Callable[[Tx], None]) -> None:
-    """Do something if it is due, and if no other process keeps house right now.
+    """Do something if it is due, and if no other process does housekeeping right now.
 
-    Between the look and the write much may have changed: ``do`` looks once more.
+    Much may have changed between the read and the write: ``do`` reads again.
     """
     with database.read() as tx:
         if not is_due(tx):

@@ -74,15 +74,13 @@ def place_newly_reached(tx: Tx, environment: str, realms: Mapping[tuple[str, str
         movable = [r for r in found if r.realm is None or (r.realm != realm and _was_never_observed(r))]
         moving = {record.uid for record in movable}
         move(tx, movable, dict.fromkeys(moving, realm))
-        _take_new_name(
-            tx, [r for r in found if r.realm == realm and r.realm_name != name and r.uid not in moving], name
-        )
+        _rename_realm(tx, [r for r in found if r.realm == realm and r.realm_name != name and r.uid not in moving], name)
         foreign = [r for r in found if r.realm not in (None, realm) and r.uid not in moving]
         _explain_foreign(tx, foreign, realm)
 
 
 def _was_never_observed(record: ComponentRecord) -> bool:
-    """Whether nothing was ever made or seen of it: it may be looked for anywhere."""
+    """Whether nothing was ever made or seen of it: it may be searched for anywhere."""
     return record.stance == Stance.NONE.value and not record.established and record.intent is None
 
 
@@ -96,7 +94,7 @@ def explain_other(tx: Tx, environment: str, name: tuple[str, str], before: str, 
     _explain_foreign(tx, records(tx, select_records().where(here)), now)
 
 
-def _take_new_name(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> None:
+def _rename_realm(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> None:
     """What a declaration calls by another name than before turned out to be where it always was."""
     versions = scopes.renew_work(tx, {str(record.scope_key) for record in renamed})
     for record in renamed:
@@ -106,7 +104,7 @@ def _take_new_name(tx: Tx, renamed: Sequence[ComponentRecord], name: str) -> Non
 
 
 def move(tx: Tx, moved: Sequence[ComponentRecord], realm_of: Mapping[str, str]) -> None:
-    """Settle rows in the realms given by uid, and tell the scopes they leave and those they come to."""
+    """Settle rows in the realms given by uid, and notify the scopes they leave and those they come to."""
     before = {record.uid: record.scope_key for record in moved}
     left = [(key, uid) for uid, key in before.items() if key is not None]
     for record in moved:

@@ -34,7 +34,7 @@ CHANGES = frozenset({PlannedAction.CREATE, PlannedAction.CHANGE, PlannedAction.D
 class Asked:
     """A plan under way: the components asked about, and why some of them will get no answer.
 
-    ``guests``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
+    ``hosted``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
     ``elsewhere``: those in whose place another realm is reached, by uid: a deploy would wait for a person (S26, C8).
     ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
     ``warnings``: what the deploy would warn of.
@@ -45,7 +45,7 @@ class Asked:
     rows: Sequence[ComponentRecord]
     unanswered: dict[str, str] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
-    guests: dict[str, str] = field(default_factory=dict)
+    hosted: dict[str, str] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
     links: dict[str, list[PlannedLink]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -57,15 +57,15 @@ def ask(
     identities: Mapping[str, DeclaredIdentity],
     unserved: Mapping[tuple[str, str], str] | None = None,
 ) -> Asked:
-    """Lay a declaration beside what stands, and put one task before the agents of every scope it touches.
+    """Compare a declaration with what is there, and store one task for the agents of every scope it touches.
 
     ``unserved``: why links, by the ids of their ends, would be carried out by nobody who is known here.
     """
-    standing = livesystems.find(tx, declaration.id)
-    if standing is not None and standing.deleting and not standing.in_recovery:
+    stored = livesystems.find(tx, declaration.id)
+    if stored is not None and stored.deleting and not stored.in_recovery:
         raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
-    livesystems.check_environment(standing, declaration)
-    generation = 1 if standing is None else standing.generation + 1
+    livesystems.check_environment(stored, declaration)
+    generation = 1 if stored is None else stored.generation + 1
     rows = records_of(tx, declaration.id)
     reached = realms(tx, also=livesystems.host_names(declaration, identities))
     merged = merge(rows, Target(declaration, identities, reached, generation, tx.now))
@@ -79,19 +79,19 @@ def ask(
 
 def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
     """Ask what would become of a LiveSystem if it were reconciled as it stands, its deletions too (C9)."""
-    standing = livesystems.require(tx, live_system_id)
+    stored = livesystems.require(tx, live_system_id)
     asked = Asked(new_id(), live_system_id, records_of(tx, live_system_id))
-    return _put(tx, asked, standing.readoption, standing.deployed_at)
+    return _put(tx, asked, stored.readoption, stored.deployed_at)
 
 
 def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
-    """Put one task before the agents of every scope that is asked about."""
+    """Store one task for the agents of every scope that is asked about."""
     served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
     others = all_others(tx)
     for row in asked.rows:
         host = host_of(row.realm_name)
         if row.realm is None and host is not None and (row.provider, "") in served:
-            asked.guests[row.uid] = host.component_id
+            asked.hosted[row.uid] = host.component_id
             asked.unanswered[row.uid] = ""
         elif row.realm is None or (row.provider, row.realm) not in served:
             asked.unanswered[row.uid] = _why_unserved(row, served, others)
@@ -113,15 +113,15 @@ def _why_unserved(row: ComponentRecord, served: Collection[Name], others: Mappin
 
 
 def _links(
-    tx: Tx, standing: Mapping[str, ComponentRecord], merged: Merge, unserved: Mapping[tuple[str, str], str]
+    tx: Tx, before_it: Mapping[str, ComponentRecord], merged: Merge, unserved: Mapping[tuple[str, str], str]
 ) -> dict[str, list[PlannedLink]]:
     """What would become of the links of every component, by uid, where it has or had any."""
     by_id = {row.component_id: row for row in (*merged.added, *merged.kept)}
     pairs = [(row, by_id[target]) for row in by_id.values() for target in _settings(row)]
-    waits = {**links.foreseen(tx, pairs), **unserved}
+    waits = {**links.refusals_if_declared(tx, pairs), **unserved}
     found: dict[str, list[PlannedLink]] = {}
     for row in merged.all:
-        before = merged.replaced.get(row.uid) or standing.get(row.uid)
+        before = merged.replaced.get(row.uid) or before_it.get(row.uid)
         old = _settings(before) if before is not None and not before.deleting else {}
         new = {} if row.deleting else _settings(row)
         if old or new:
@@ -139,13 +139,13 @@ def _tasks(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> list
     for row in asked.rows:
         if row.uid not in asked.unanswered:
             by_scope.setdefault(str(row.scope_key), []).append(row)
-    standing = work.full_work(tx, dict.fromkeys(by_scope, 0))
+    current = work.full_work(tx, dict.fromkeys(by_scope, 0))
     by_id = {row.component_id: row for row in asked.rows}
     held_by = _held_by(asked.rows)
-    open_writes = {c["uid"]: c["openWrites"] for found in standing.values() for c in found["components"]}
+    open_writes = {c["uid"]: c["openWrites"] for found in current.values() for c in found["components"]}
     tasks = []
     for key, rows in by_scope.items():
-        scope_work = standing[key]
+        scope_work = current[key]
         scope_work["components"] = [
             component for component in scope_work["components"] if component["liveSystemId"] != asked.live_system_id
         ]
@@ -220,7 +220,7 @@ def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
 
 
 def _verdict(counts: Mapping[str, int]) -> str:
-    """How the deploy's mutation would end (C8), as far as anybody can tell (C10)."""
+    """How the deploy's mutation would end (C8), as far as is known (C10)."""
     if counts[PlannedAction.FAIL.value]:
         return "Failed"
     return "Unknown" if counts[PlannedAction.UNKNOWN.value] else "Completed"
@@ -233,7 +233,7 @@ def _shown(component: Json, asked: Asked) -> Json:
 
 def _with_host(row: ComponentRecord, asked: Asked, found: Mapping[str, str]) -> Json | None:
     """What becomes of a component whose host nobody reaches: what is not there yet has nothing in it."""
-    host = asked.guests.get(row.uid)
+    host = asked.hosted.get(row.uid)
     if host is None:
         return None
     if row.deleting:

@@ -34,7 +34,7 @@ def endings(
     """What becomes of components of a LiveSystem when they are deleted."""
     importers = _importers(tx, live_system_id, rows)
     links = _links(tx, live_system_id, rows)
-    return preview(live_system_id, [_standing(row, catalog, importers, links) for row in rows])
+    return preview(live_system_id, [_component(row, catalog, importers, links) for row in rows])
 
 
 def why_read_only(row: ComponentRecord, catalog: Mapping[str, TypeFacts]) -> str:
@@ -45,7 +45,7 @@ def why_read_only(row: ComponentRecord, catalog: Mapping[str, TypeFacts]) -> str
     return "its type cannot carry tags" if facts is not None and not facts.taggable else ""
 
 
-def _standing(
+def _component(
     row: ComponentRecord,
     catalog: Mapping[str, TypeFacts],
     importers: Mapping[str, tuple[str, ...]],

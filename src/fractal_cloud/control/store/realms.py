@@ -2,7 +2,7 @@
 another (S26).
 
 A name is what declarations of an environment call a realm of a provider; of a declared cluster, the component itself.
-What an agent reaches by it now may be another one: then nothing moves, and everybody concerned says so. What follows
+What an agent reaches by it now may be another one: then nothing moves, and all that is affected says so. What follows
 when another one is accepted stands in ``accepting``.
 """
 
@@ -95,7 +95,7 @@ def contact(tx: Tx, agent_id: str, environment: str, reached: Mapping[Name, str]
             if before.other != realm:
                 _set_other(tx, before, realm, agent_id)
                 news.add(EventKind.REALM_CHANGED, before, before.realm, realm)
-    news.tell()
+    news.record()
     return bound_to
 
 
@@ -129,7 +129,7 @@ def live_systems_in(tx: Tx, bound: Bound) -> list[str]:
     return list(tx.connection.execute(query).scalars())
 
 
-def tell(
+def record_event(
     tx: Tx, kind: EventKind, by: str, message: str, change: tuple[str | None, str], live_systems: Iterable[str]
 ) -> None:
     """Append an event of a realm (before and after), one for everybody and one for each LiveSystem in it."""
@@ -139,7 +139,7 @@ def tell(
 
 
 class _News:
-    """What is new of realms, told once for all names that lead to the same one."""
+    """What is new of realms: one event for all names that lead to the same one."""
 
     def __init__(self, tx: Tx, by: str) -> None:
         self._tx = tx
@@ -150,15 +150,15 @@ class _News:
         """A name led to a realm before, and leads to another one now."""
         self._found.setdefault((kind, bound.provider, before, after), []).append(bound)
 
-    def tell(self) -> None:
-        """Append one event each, for everybody and for each LiveSystem concerned."""
+    def record(self) -> None:
+        """Append one event each, for everybody and for each affected LiveSystem."""
         for (kind, provider, before, after), found in self._found.items():
             names = ", ".join(repr(called(bound.name)) for bound in found if bound.name)
             message = f"{provider} {names}".strip() + f" is {after!r}" + (f", it was {before!r}" if before else "")
             if kind is EventKind.REALM_CHANGED:
                 message += ": nothing is written there until it is accepted"
-            concerned = live_systems_in(self._tx, found[0]) if before else []
-            tell(self._tx, kind, self._by, message, (before, after), concerned)
+            affected = live_systems_in(self._tx, found[0]) if before else []
+            record_event(self._tx, kind, self._by, message, (before, after), affected)
 
 
 def _set_other(tx: Tx, bound: Bound, other: str | None, by: str | None) -> None:

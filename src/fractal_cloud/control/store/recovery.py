@@ -53,7 +53,7 @@ def is_restored(tx: Tx, seen: LastSeen) -> bool:
 
     What an agent remembers of a former incarnation says nothing new: the recovery that ended it came after a restore.
     """
-    found = incarnations.standing(tx, seen.event)
+    found = incarnations.current(tx, seen.event)
     if seen.incarnation == found.incarnation:
         return not incarnations.is_here(found, seen)
     former = select(incarnation_table.c.id).where(incarnation_table.c.id == seen.incarnation)
@@ -86,7 +86,7 @@ def _hold_everything(tx: Tx) -> None:
 def _begin(tx: Tx, cause: Cause) -> None:
     held = _of_backup(tx, cause)
     number = tx.connection.execute(select(func.max(incarnation_table.c.number))).scalar_one()
-    found = incarnations.standing(tx)
+    found = incarnations.current(tx)
     row = {"id": new_incarnation(), "number": number + 1, "began_at": tx.now, "by": cause.by, "reason": cause.reason}
     tx.connection.execute(insert(incarnation_table).values(**row, first_event=found.last_event, as_of=cause.as_of))
     tx.connection.execute(update(agents).values(deadline=tx.now))
@@ -164,7 +164,7 @@ def _is_of_backup(at: str, cause: Cause) -> bool:
 
 
 def _renew(tx: Tx, where: Any) -> None:
-    """Tell the agents of these components, and refuse what was judged from what they were told before."""
+    """Notify the agents of these components, and refuse what they decided from the work before."""
     keys = set(tx.connection.execute(select(components.c.scope_key).where(where).distinct()).scalars())
     scopes.renew_work(tx, keys - {None})
     version = select(scope_table.c.version).where(scope_table.c.key == components.c.scope_key).scalar_subquery()
@@ -173,7 +173,7 @@ def _renew(tx: Tx, where: Any) -> None:
 
 
 def _count_on_from(tx: Tx, event: int) -> None:
-    """Give no event the number of one that somebody has seen: a stream would never tell of it."""
+    """Give no event the number of one that somebody has seen: a stream would never send it."""
     last = counters.c.name == "events"
     tx.connection.execute(update(counters).where(last, counters.c.value < event).values(value=event))
 
@@ -247,9 +247,9 @@ def confirm(tx: Tx, live_system_id: str, fingerprint: str, by: str) -> None:
     row = require_held(tx, live_system_id)
     shown = row.recovery_plan
     if shown is None or shown["fingerprint"] != fingerprint:
-        raise Refused(f"what would become of {live_system_id!r} has changed since it was shown: look at it again")
+        raise Refused(f"what would become of {live_system_id!r} has changed since it was shown: have it shown again")
     if tx.now - datetime.fromisoformat(shown["at"]) > SHOWN_FOR:
-        raise Refused(f"what would become of {live_system_id!r} was shown more than an hour ago: look at it again")
+        raise Refused(f"what would become of {live_system_id!r} was shown more than an hour ago: have it shown again")
     livesystems.end_recovery(tx, live_system_id, f"confirmed by {by!r} after a restore; not reconciled yet")
     _renew(tx, components.c.live_system_id == live_system_id)
     tx.record(PendingEvent(live_system_id, EventKind.RECOVERY_CONFIRMED, by))

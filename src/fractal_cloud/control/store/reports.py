@@ -91,7 +91,7 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     known = standing.records
     speaking = _speaking([one.report for one in sent], known)
     heard = listeners(tx, speaking)
-    named = {key for one in sent for key in _scope_keys(one.report)} | heard.scope_keys | heard.room_keys
+    named = {key for one in sent for key in _scope_keys(one.report)} | heard.scope_keys | heard.host_scope_keys
     held = scopes.hold(tx, named | _destinations(tx, known.values()))
     refused = {
         index: error for index, one in enumerate(sent) if (error := _refusal(tx, one, held, standing)) is not None
@@ -107,7 +107,7 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
             # Asked again, now that the scopes are held: a link may have been declared since.
             again = listeners(tx, speaking)
             heard.listeners += again.listeners
-        tell_listeners(tx, taken.news, heard)
+        notify_listeners(tx, taken.news, heard)
     livesystems.end_if_gone(tx, {record.live_system_id for record in taken.finished})
     return [refused.get(index, Reported(at=tx.now)) for index in range(len(sent))]
 
@@ -115,7 +115,7 @@ def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
 def _refusal(tx: Tx, sent: Sent, held: Mapping[str, scopes.ScopeRow], standing: Standing) -> StoreError | None:
     seen = sent.report.last_seen
     try:
-        incarnations.check(incarnations.standing(tx, seen.event), seen)
+        incarnations.check(incarnations.current(tx, seen.event), seen)
         _check_leases(tx, sent.report, sent.token_id, held)
         _check_is_current(sent.report.scopes, standing.records)
         _check_is_confirmed(sent.report.scopes, standing)
@@ -434,8 +434,8 @@ def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
     return keys
 
 
-def tell_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
+def notify_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
     """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {record.uid for record in news}
-    scopes.tell_news_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
-    scopes.renew_held(tx, {key for key, of in heard.rooms if of in fresh})
+    scopes.announce_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
+    scopes.renew_held(tx, {key for key, of in heard.host_scopes if of in fresh})

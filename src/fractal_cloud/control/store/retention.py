@@ -1,7 +1,7 @@
 """Forgets what happened long ago: events and journal entries that are older than they are to be kept.
 
-Never forgotten: the newest status event of a component that is still there, and writes whose outcome nobody told. What
-is forgotten goes in small batches, each a transaction of its own, so that nobody waits for it.
+Never forgotten: the newest status event of a component that is still there, and writes whose outcome nobody reported.
+What is forgotten goes in small batches, each a transaction of its own, so that nobody waits for it.
 
 Events are gone through by number, one pass a day; the counters say how far a pass has come (``PASSED``), when the last
 one ended (``RESTED``), and up to which number events have been forgotten (``FORGOTTEN``).

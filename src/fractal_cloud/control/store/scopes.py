@@ -126,14 +126,14 @@ def renew_held(tx: Tx, keys: Collection[str]) -> None:
     _renew(tx, keys)
 
 
-def tell_news(tx: Tx, scope_of: Mapping[str, str]) -> None:
-    """Tell the agents of components (uid to scope) that something beside their declaration changed for them."""
+def announce(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    """Let agents read components (uid to scope) again, for which something beside their declaration changed."""
     if scope_of:
         mark_news(tx, scope_of, renew_work(tx, set(scope_of.values())))
 
 
-def tell_news_in_held(tx: Tx, scope_of: Mapping[str, str]) -> None:
-    """As ``tell_news``, where the caller holds all of the scopes."""
+def announce_in_held(tx: Tx, scope_of: Mapping[str, str]) -> None:
+    """As ``announce``, where the caller holds all of the scopes."""
     if scope_of:
         mark_news(tx, scope_of, _renew(tx, set(scope_of.values())))
 
@@ -150,8 +150,8 @@ def with_another_key(tx: Tx, agent_id: str, public_key: str) -> set[str]:
     return set(tx.connection.execute(query).scalars())
 
 
-def take_key(tx: Tx, keys: Iterable[str], public_key: str) -> None:
-    """Note to which key is sealed from now on what is meant for the agent of these scopes."""
+def set_public_key(tx: Tx, keys: Iterable[str], public_key: str) -> None:
+    """Store the key to which values for the agent of these scopes are sealed from now on."""
     for some in chunks(keys):
         tx.connection.execute(update(scopes).where(scopes.c.key.in_(some)).values(public_key=public_key))
 
@@ -204,9 +204,9 @@ def has_components() -> ColumnElement[bool]:
 
 
 @lru_cache(4_096)
-def reached(told: str) -> frozenset[Realm]:
+def reached(text: str) -> frozenset[Realm]:
     """What agents reach, from the text in their rows: the same few texts are read at every claim."""
-    return frozenset((item["provider"], item["realm"]) for item in json.loads(told))
+    return frozenset((item["provider"], item["realm"]) for item in json.loads(text))
 
 
 def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, str | None]]:
@@ -222,14 +222,14 @@ def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, s
     )
 
 
-def take(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str]:
-    """Lease free scopes to an agent, as many as its share and the limit allow; each taking has a token of its own.
+def lease_free(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str]:
+    """Lease free scopes to an agent, as many as its share and the limit allow; each lease has a token of its own.
 
-    Scopes that somebody else is just taking are passed over, not waited for.
+    Scopes that somebody else is just leasing are skipped, not waited for.
     """
-    taken: set[str] = set()
+    leased: set[str] = set()
     for pool in of:
-        wanted = min(pool.room(agent_id), limit - len(taken))
+        wanted = min(pool.capacity_for(agent_id), limit - len(leased))
         while wanted > 0:
             batch = min(wanted, CHUNK)
             query = _free(tx, agent_id, pool.realms).limit(batch).with_for_update(skip_locked=True, of=scopes)
@@ -239,9 +239,9 @@ def take(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str]:
                 update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
             )
             tx.connection.execute(delete(departures).where(departures.c.scope_key.in_(got)))
-            taken.update(got)
+            leased.update(got)
             wanted = wanted - len(got) if len(got) == batch else 0
-    return taken
+    return leased
 
 
 def _without_the_living(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
@@ -265,7 +265,7 @@ def drop_empty(tx: Tx, agent_id: str) -> None:
 
 
 def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
-    """Give back what an agent holds, all of it or these scopes, and wake those who could take it."""
+    """Give back what an agent holds, all of it or these scopes, and wake those who could lease it."""
     held = held_by(tx, agent_id)
     given = sorted(held if keys is None else held.keys() & set(keys))
     if given:

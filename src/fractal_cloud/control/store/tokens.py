@@ -30,7 +30,7 @@ def hashed(secret: str) -> str:
 
 
 def create(tx: Tx, name: str, role: str, providers: Iterable[str]) -> tuple[str, Json]:
-    """A new token: the secret, which is told once, and what is known of it."""
+    """A new token: the secret, which is shown once, and what is known of it."""
     if tx.connection.execute(select(tokens.c.id).where(tokens.c.name == name)).first() is not None:
         raise Refused(f"there is a token {name!r} already: revoke it first, or choose another name")
     secret = new_secret()

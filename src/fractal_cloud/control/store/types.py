@@ -26,7 +26,7 @@ def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
 
 
 def frozen(tx: Tx, names: Collection[str]) -> set[str]:
-    """Of these types, those whose tags nobody can change, as the agents that have them told."""
+    """Of these types, those whose tags nobody can change, as their agents registered them."""
     if not names:
         return set()
     query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))

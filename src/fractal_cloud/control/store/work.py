@@ -210,7 +210,7 @@ def _beside(tx: Tx, keys: Iterable[str], linked: Mapping[str, Links]) -> _Beside
 
 def _left_inside(tx: Tx, keys: Iterable[str]) -> dict[str, list[str]]:
     """What LiveSystems left in override in components of theirs that are being deleted: these are left, too (O10)."""
-    if not hosts.rooms(tx):
+    if not hosts.places(tx):
         return {}
     c = components.c
     going: list[ComponentRecord] = []

@@ -1,7 +1,7 @@
-"""What reports change stands in no index, and pages keep room: PostgreSQL then changes a row where it is.
+"""What reports change is in no index, and pages keep free space: PostgreSQL then updates a row inside its page.
 
-How a mutation is doing is told from its components when somebody asks, and what is new in a scope is found among all of
-it; an index on either cost every report more than it saved.
+The progress of a mutation is computed from its components when somebody asks, and what is new in a scope is found among
+all of it; an index on either cost every report more than it saved.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""PostgreSQL looks at six thousand rows, not at thirty thousand, to know what columns are like.
+"""PostgreSQL samples six thousand rows, not at thirty thousand, to know what columns are like.
 
-Rows are found by their keys, for which that is plenty; and it looks again whenever a tenth of them has changed, which
+Rows are found by their keys, for which that is plenty; and it samples again whenever a tenth of them has changed, which
 took a second of a core each time.
 """
 
