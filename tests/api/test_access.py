@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from fractal_cloud.control.store import Store, realms
+from fractal_cloud.control.store import Store, realm_bindings
+from fractal_cloud.control.store.realm_bindings import Bound
 from fractal_cloud.control.store.schema import live_systems, plans
 from tests import library_caches
 from tests.api.conftest import TOKEN, Api, vpc
@@ -261,7 +262,8 @@ def _accept_realm(stage: Stage, _: str) -> Sent:
     name = stage.next("realm")
     store: Store = stage.app.state.store
     with store.write() as tx:
-        realms.bind(tx, realms.Bound("default", "aws", name, f"{name}-old", tx.now, f"{name}-new", "a1", tx.now))
+        bound = Bound("default", "aws", name, f"{name}-old", tx.now, f"{name}-new", "a1", tx.now)
+        realm_bindings.bind(tx, bound)
     return Sent("/realms/accept", {"provider": "aws", "name": name, "reason": "rebuilt"})
 
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from fractal_cloud.control.dashboard import shown
+from fractal_cloud.control.dashboard import filters
 from fractal_cloud.control.store import livesystems
 from tests.dashboard.conftest import Visitor
 from tests.world import ADMIN_TOKEN, World, subnet, vpc
@@ -275,7 +275,7 @@ def test_a_delete_is_previewed_with_its_warning_and_needs_the_name(world: World)
 
 
 def test_values_are_shown_as_they_are() -> None:
-    assert [shown.plain(value) for value in ("a", "", None, True, 3, ["é"])] == [
+    assert [filters.plain(value) for value in ("a", "", None, True, 3, ["é"])] == [
         *("a", '""', "null", "true", "3", '["é"]'),
     ]
 

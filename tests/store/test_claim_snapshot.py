@@ -9,7 +9,7 @@ import pytest
 from alembic import command
 from sqlalchemy import delete, select
 
-from fractal_cloud.control.store import agents, claims, hosts, open_store, plans, scopes
+from fractal_cloud.control.store import agents, claims, hosts, open_store, plan_tasks, scopes
 from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, read_snapshot
 from fractal_cloud.control.store.driver import observe_statements
 from fractal_cloud.control.store.housekeeping import FORGET_AGENTS_AFTER, forget_the_old
@@ -129,14 +129,14 @@ def test_a_plan_is_seen_until_it_was_handed_out_and_again_when_nobody_answered(w
     [lease] = agent.claim().leases
     with world.store.write() as tx:
         task = {"id": "t1", "work": empty_work(lease.scope, 1, full=True), "liveSystemId": "ls-a"}
-        plans.store_tasks(tx, "p1", [task])
+        plan_tasks.store_tasks(tx, "p1", [task])
     assert _seen(world).is_plan_waiting
     with world.store.write() as tx:
-        assert plans.hand_out(tx, {("test", "acct")}) == [task]
+        assert plan_tasks.hand_out(tx, {("test", "acct")}) == [task]
     assert not _seen(world).is_plan_waiting
-    world.clock.advance(plans.HANDED_AGAIN_AFTER.total_seconds())
+    world.clock.advance(plan_tasks.HANDED_AGAIN_AFTER.total_seconds())
     assert _seen(world).is_plan_waiting
-    world.clock.advance(plans.KEPT_FOR.total_seconds())
+    world.clock.advance(plan_tasks.KEPT_FOR.total_seconds())
     assert not _seen(world).is_plan_waiting
 
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from fractal_cloud.control.store import accepting, events, glass, housekeeping, livesystems, planning
-from fractal_cloud.control.store.accepting import Wanted
+from fractal_cloud.control.store import events, glass, housekeeping, livesystems, plans, realms
 from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.control.store.realms import Wanted
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.rules.identify import identities
@@ -158,7 +158,7 @@ def test_a_plan_says_which_cluster_nobody_reaches(world: World) -> None:
     agent(world, current="uid-blue")
     wanted = deploying(pod(cluster="red"), pod("fine"))
     with world.store.write() as tx:
-        asked = planning.ask(tx, wanted.declaration, wanted.identities)
+        asked = plans.ask(tx, wanted.declaration, wanted.identities)
     assert [message for message in asked.unanswered.values() if "reaches 'red'" in message]
     assert asked.scopes == {BLUE}
 
@@ -193,7 +193,7 @@ def events_of(world: World, kind: str) -> list[tuple[str, str | None, str | None
 def accept(world: World, name: str, **more: str) -> Json:
     with world.store.write() as tx:
         wanted = {"environment": "default", "provider": "many", "reason": "rebuilt", "by": "ann", **more}
-        return accepting.accept(tx, Wanted(name=name, **wanted))
+        return realms.accept(tx, Wanted(name=name, **wanted))
 
 
 @pytest.mark.rule("S26")
@@ -203,7 +203,7 @@ def test_first_contact_is_recorded_once_and_with_an_event(world: World) -> None:
     assert ("", None, "uid-blue") in events_of(world, "RealmReached")
     assert len([one for one in events_of(world, "RealmReached") if one[2] == "uid-blue"]) == 1
     with world.store.read() as tx:
-        [found] = [one for one in accepting.described(tx) if one["provider"] == "many"]
+        [found] = [one for one in realms.described(tx) if one["provider"] == "many"]
     assert (found["name"], found["realm"], found["other"]) == ("blue", "uid-blue", None)
     assert found["firstReached"] is not None
 
@@ -319,7 +319,7 @@ def test_a_plan_says_that_another_cluster_is_reached(world: World) -> None:
     player.register(clusters={"blue": "uid-other"})
     wanted = deploying(pod(cluster="blue"), pod("new", "blue"))
     with world.store.write() as tx:
-        asked = planning.ask(tx, wanted.declaration, wanted.identities)
+        asked = plans.ask(tx, wanted.declaration, wanted.identities)
     assert not asked.scopes
     assert all("is now 'uid-other', it was 'uid-blue'" in message for message in asked.unanswered.values())
     assert len(asked.unanswered) == 2

@@ -13,12 +13,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from fractal_cloud.control.api.answers import StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.api.batching import Batcher, RunIndividually
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, accepting, agents, claims, plans, recovery, reports, scopes
+from fractal_cloud.control.store import Store, agents, claims, plan_tasks, realms, recovery, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.failures import Unsure, again
 from fractal_cloud.control.store.signals import reach_topic
@@ -77,7 +77,7 @@ def register(registration: Registration, store: TheStore, who: Who, request: Req
         _recover_if_restored(store, registration, registration.last_seen, who, request.app.state.authenticator)
     with store.write() as tx:
         registered = agents.register(tx, registration, who.id)
-        accepting.accept_recreated(tx, registration.environment)
+        realms.accept_recreated(tx, registration.environment)
         return registered
 
 
@@ -148,7 +148,7 @@ def answer_plan(
 ) -> None:
     """An agent's answer to a plan somebody waits for."""
     with store.write() as tx:
-        plans.answer(tx, task_id, result, who.providers or None)
+        plan_tasks.answer(tx, task_id, result, who.providers or None)
 
 
 @router.post("/wait", responses={200: {"model": Woken}})

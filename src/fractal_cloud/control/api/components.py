@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import (
+from fractal_cloud.control.api.routing import (
     ComponentId,
     Cursor,
     Limit,

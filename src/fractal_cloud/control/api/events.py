@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Limit, LiveSystemId, StrictRoute, TheStore, page
+from fractal_cloud.control.api.routing import Limit, LiveSystemId, StrictRoute, TheStore, page
 from fractal_cloud.control.store import Store, events, livesystems
 from fractal_cloud.control.store.errors import Gone
 from fractal_cloud.control.store.failures import DatabaseUnavailable, again

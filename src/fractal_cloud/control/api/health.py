@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from fractal_cloud.control.api.answers import StrictRoute, TheStore
 from fractal_cloud.control.api.metrics import Metrics
-from fractal_cloud.control.store import counts
+from fractal_cloud.control.api.routing import StrictRoute, TheStore
+from fractal_cloud.control.store.metrics import probe
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 PLAIN: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -24,7 +24,7 @@ async def alive() -> Response:
 def ready(store: TheStore) -> Response:
     """The database answers too."""
     with store.read() as tx:
-        counts.probe(tx)
+        probe(tx)
     return Response("ok\n", media_type="text/plain")
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import (
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import (
     Cursor,
     Document,
     Limit,
@@ -18,9 +19,8 @@ from fractal_cloud.control.api.answers import (
     answer,
     page,
 )
-from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, forgetting, livesystems, previews
+from fractal_cloud.control.store import Store, ended_deletions, livesystems, previews
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.livesystems import Deploy
@@ -142,5 +142,5 @@ def _forget(store: Store, live_system_id: str, component_ids: list[str], by: str
     if not reason.strip():
         raise BadRequest([InputError("reason", "is missing: say why nobody can confirm that these resources are gone")])
     with store.write() as tx:
-        mutation_id = forgetting.forget(tx, live_system_id, frozenset(component_ids), by, reason.strip())
+        mutation_id = ended_deletions.forget(tx, live_system_id, frozenset(component_ids), by, reason.strip())
     return answer({"liveSystemId": live_system_id, "mutationId": mutation_id, "warnings": []}, 202)

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fractal_cloud.control.store import Store, counts
+from fractal_cloud.control.store import Store, metrics
 from fractal_cloud.model.status import Status
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -25,7 +25,7 @@ class _StoreGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         """Components by status, LiveSystems, agents and leases."""
         with self._store.read() as tx:
-            found = counts.count(tx)
+            found = metrics.count(tx)
         by_status = GaugeMetricFamily("fractal_components", "Components by status.", labels=["status"])
         for status in Status:
             by_status.add_metric([status.value], found.components.get(status.value, 0))

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Cursor, Limit, LiveSystemId, StrictRoute, TheStore, answer, page
+from fractal_cloud.control.api.routing import Cursor, Limit, LiveSystemId, StrictRoute, TheStore, answer, page
 from fractal_cloud.control.store import livesystems, mutations
 
 router = APIRouter(prefix="/livesystems/{id}/mutations", tags=["mutations"], route_class=StrictRoute)

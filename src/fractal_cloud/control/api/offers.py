@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, page_of
+from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, page_of
 
 router = APIRouter(tags=["offers"], route_class=StrictRoute)
 

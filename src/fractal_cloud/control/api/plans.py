@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Document, StrictRoute, TheStore, answer, known_id
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
-from fractal_cloud.control.store import Store, livesystems, planning
+from fractal_cloud.control.api.routing import Document, StrictRoute, TheStore, answer, known_id
+from fractal_cloud.control.store import Store, livesystems, plans
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.failures import again
 from fractal_cloud.control.store.livesystems import Deploy
-from fractal_cloud.control.store.planning import Asked
+from fractal_cloud.control.store.plans import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
 from fractal_cloud.offers.link_validation import LinkChecks
@@ -58,7 +58,7 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
     declaration, identities = checked(document, catalog, live_system_id)
     links = LinkChecks(catalog)
     with store.write() as tx:
-        asked = planning.ask(tx, declaration, identities, links.unserved(declaration))
+        asked = plans.ask(tx, declaration, identities, links.unserved(declaration))
         asked.warnings = [
             *livesystems.warnings(tx, Deploy(declaration, identities, by="")),
             *surprises(tx, declaration.id, asked.rows, catalog),
@@ -69,9 +69,9 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
 
 def _is_answered(store: Store, asked: Asked) -> bool:
     with store.read() as tx:
-        return planning.is_answered(tx, asked)
+        return plans.is_answered(tx, asked)
 
 
 def _conclude(store: Store, asked: Asked, waited: float) -> Json:
     with store.write() as tx:
-        return planning.conclude(tx, asked, waited)
+        return plans.conclude(tx, asked, waited)

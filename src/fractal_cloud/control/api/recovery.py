@@ -10,14 +10,14 @@ from pydantic import Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import LiveSystemId, StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.api.plans import LONGEST_SECONDS, wait_for_agents
+from fractal_cloud.control.api.routing import LiveSystemId, StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal, Role
-from fractal_cloud.control.store import Store, planning, recovery
+from fractal_cloud.control.store import Store, plans, recovery
 from fractal_cloud.control.store.errors import Forbidden
 from fractal_cloud.control.store.failures import again
-from fractal_cloud.control.store.planning import Asked
+from fractal_cloud.control.store.plans import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.declaration import Wire
 
@@ -72,12 +72,12 @@ async def shown_plan(store: Store, live_system_id: str, timeout: float) -> Json:
 def _ask(store: Store, live_system_id: str) -> Asked:
     with store.write() as tx:
         recovery.require_held(tx, live_system_id)
-        return planning.ask_as_it_stands(tx, live_system_id)
+        return plans.ask_as_it_stands(tx, live_system_id)
 
 
 def _show(store: Store, asked: Asked, waited: float) -> Json:
     with store.write() as tx:
-        return recovery.show(tx, asked.live_system_id, planning.conclude(tx, asked, waited))
+        return recovery.show(tx, asked.live_system_id, plans.conclude(tx, asked, waited))
 
 
 @router.post("/livesystems/{id}/confirm", status_code=204)

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import ComponentId, LiveSystemId, StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import ComponentId, LiveSystemId, StrictRoute, TheStore, Who, answer
 from fractal_cloud.control.store import glass, livesystems, requests
 from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.model.declaration import Wire

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, answer, page
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, answer, page
 from fractal_cloud.control.store import resources
 from fractal_cloud.control.store.errors import NotFound
 from fractal_cloud.model.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, page, page_of
+from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, page, page_of
 from fractal_cloud.control.store import agents, scopes
 
 router = APIRouter(tags=["agents"], route_class=StrictRoute)

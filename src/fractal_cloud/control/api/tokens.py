@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field, StringConstraints
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.answers import Cursor, Limit, StrictRoute, TheStore, answer, page_of
+from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, answer, page_of
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Role
 from fractal_cloud.control.store import tokens

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Response
 
-from fractal_cloud.control.api.answers import ComponentId, LiveSystemId, TheStore
+from fractal_cloud.control.api.routing import ComponentId, LiveSystemId, TheStore
 from fractal_cloud.control.dashboard import requests
 from fractal_cloud.control.dashboard.pages import PageRoute, render
 from fractal_cloud.control.dashboard.sessions import TheVisitor

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from fractal_cloud.control.api.answers import TheStore
+from fractal_cloud.control.api.routing import TheStore
 from fractal_cloud.control.dashboard.pages import HEADERS, PageRoute
 from fractal_cloud.control.dashboard.sessions import TheVisitor
 from fractal_cloud.control.store import Store, events

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from fractal_cloud.control.api import livesystems as api
-from fractal_cloud.control.api.answers import LiveSystemId, TheStore
-from fractal_cloud.control.dashboard import graph, shown
+from fractal_cloud.control.api.routing import LiveSystemId, TheStore
+from fractal_cloud.control.dashboard import filters, graph
 from fractal_cloud.control.dashboard.pages import PageRoute, render, see
 from fractal_cloud.control.dashboard.sessions import ActingForm, TheVisitor, Visitor, enter_by_link, find_visitor
 from fractal_cloud.control.store import Store, components, events, livesystems, mutations, previews, recovery
@@ -83,7 +83,7 @@ def _some(tx: Tx, live_system_id: str, show: str, after: str | None) -> list[Jso
     found: list[Json] = []
     while len(found) <= COMPONENTS:
         some = components.list_page(tx, live_system_id, AT_ONCE, after)
-        found += [c for c in some if (shown.drift(c) if show == DRIFT else c["status"] == show)]
+        found += [c for c in some if (filters.drift(c) if show == DRIFT else c["status"] == show)]
         if len(some) < AT_ONCE:
             break
         after = some[-1]["componentId"]

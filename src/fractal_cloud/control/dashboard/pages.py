@@ -15,8 +15,8 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
-from fractal_cloud.control.api.answers import replayed
-from fractal_cloud.control.dashboard import shown
+from fractal_cloud.control.api.routing import replayed
+from fractal_cloud.control.dashboard import filters
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused, StoreError
 from fractal_cloud.control.store.failures import DatabaseUnavailable, again_async
 
@@ -51,7 +51,7 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters.update(shown.FILTERS)
+_templates.filters.update(filters.FILTERS)
 
 
 class ToLogin(Exception):
@@ -115,4 +115,4 @@ def _to_login(request: Request) -> Response:
         return render("again.html", visitor=None)
     if request.method != "GET":
         return see("/ui/login")
-    return see(f"/ui/login?next={shown.quoted(request.url.path)}")
+    return see(f"/ui/login?next={filters.quoted(request.url.path)}")

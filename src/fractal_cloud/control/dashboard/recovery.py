@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api import recovery as api
-from fractal_cloud.control.api.answers import LiveSystemId, TheStore
+from fractal_cloud.control.api.routing import LiveSystemId, TheStore
 from fractal_cloud.control.dashboard.pages import PageRoute, render, see
 from fractal_cloud.control.dashboard.sessions import ActingForm, TheVisitor, Visitor
 from fractal_cloud.control.store import Store, livesystems, recovery

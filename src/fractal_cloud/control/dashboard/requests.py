@@ -14,8 +14,8 @@ from fastapi import APIRouter, HTTPException, Response
 from pydantic import ValidationError
 
 from fractal_cloud.control.api import requests as api
-from fractal_cloud.control.api.answers import ComponentId, LiveSystemId, TheStore
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import ComponentId, LiveSystemId, TheStore
 from fractal_cloud.control.dashboard.pages import PageRoute, render, see
 from fractal_cloud.control.dashboard.sessions import ActingForm, Form, TheVisitor, Visitor
 from fractal_cloud.control.store import Store, components, livesystems

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from fractal_cloud.control.store import types
+from fractal_cloud.control.store import offers
 from fractal_cloud.control.store.database import Clock, Database, Tx
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.signals import Signals
@@ -40,7 +40,7 @@ class Store:
 
     def catalog(self, tx: Tx) -> dict[str, TypeFacts]:
         """Every component type that can be declared."""
-        return types.catalog(tx, self.installed_types)
+        return offers.catalog(tx, self.installed_types)
 
     def close(self) -> None:
         """Let the database go."""

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
-from fractal_cloud.control.store import hosts, incarnations, scopes, tokens, types
-from fractal_cloud.control.store import realms as realms_of_names
+from fractal_cloud.control.store import hosts, incarnations, offers, scopes, tokens
+from fractal_cloud.control.store import realm_bindings as realms_of_names
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import Now, PreparedStatement, insert_rows, upsert
 from fractal_cloud.control.store.errors import Forbidden, NotFound
 from fractal_cloud.control.store.placement import explain_other, place_newly_reached
-from fractal_cloud.control.store.realms import Name
+from fractal_cloud.control.store.realm_bindings import Name
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import agent_reaches, agents, reaches
 from fractal_cloud.control.store.schema import scopes as scope_table
@@ -140,7 +140,7 @@ def register(tx: Tx, registration: Registration, token_id: str) -> Registered:
     lease = max(2 * registration.cycle_seconds, MIN_LEASE_SECONDS)
     tokens.refuse_waiting(tx, token_id)
     _refuse_name_of_another(tx, registration.agent_id, token_id)
-    types.register(tx, registration.types)
+    offers.register(tx, registration.types)
     scopes.release(tx, registration.agent_id)  # a former life of this agent must not be able to report any more
     reached = {(reach.provider, reach.name): reach.realm for reach in registration.reaches if reach.realm}
     bound = enter(tx, registration.agent_id, registration.environment, reached)

@@ -28,7 +28,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from fractal_cloud.control.store import agents, balancing, hosts, incarnations, plans, scopes
+from fractal_cloud.control.store import agents, balancing, hosts, incarnations, plan_tasks, scopes
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.balancing import Pool, Realm
 from fractal_cloud.control.store.database import Tx
@@ -84,7 +84,7 @@ def read_snapshot(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = 
         wake=sum(int(row.number) for row in realms.values()),
         hosts=_hosts_number(tx, agent, realms),
         departures={row.id: row.oldest for row in found["held"] if row.oldest is not None},
-        is_plan_waiting=any(plans.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
+        is_plan_waiting=any(plan_tasks.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
         is_noted=realms.keys() == agent.reaches,
         last_seen=incarnations.last_seen(own, tx),
     )

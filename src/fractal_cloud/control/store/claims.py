@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fractal_cloud.control.store import agents, hosting, hosts, links, plans, scopes, work
+from fractal_cloud.control.store import agents, hosted_components, hosts, links, plan_tasks, scopes, work
 from fractal_cloud.control.store.balancing import asked_back
 from fractal_cloud.control.store.claim_snapshot import ClaimSnapshot, read_snapshot
 from fractal_cloud.control.store.database import Database, Tx
@@ -31,9 +31,9 @@ def claim(database: Database, wanted: Claim, token_id: str) -> Json:
     agent = seen.agent
     answer = _claim_more(database, agent, wanted)
     if answer["hosts"] is not None:
-        again(lambda: hosting.place(database, agent))
+        again(lambda: hosted_components.place(database, agent))
     if wanted.unreached:
-        again(lambda: hosting.report_unreached(database, agent, wanted.unreached))
+        again(lambda: hosted_components.report_unreached(database, agent, wanted.unreached))
     again(lambda: _announce_key(database, agent))  # by itself: plans were sent out, and are not sent twice
     return answer
 
@@ -49,7 +49,7 @@ def _claim_more(database: Database, agent: agents.Agent, wanted: Claim) -> Json:
         held = scopes.held_by(tx, agent.id)
         answer = _answer(tx, seen, wanted, held, leased)
         scopes.forget_departures(tx, _heard(held, wanted))
-        answer["plans"] = plans.hand_out(tx, seen.agent.reaches)
+        answer["plans"] = plan_tasks.hand_out(tx, seen.agent.reaches)
         return answer
 
 
@@ -78,7 +78,7 @@ def _is_anything_to_write(tx: Tx, seen: ClaimSnapshot, wanted: Claim) -> bool:
         or seen.has_heard(_heard(held, wanted))
         or seen.is_plan_waiting
         or seen.hosts != wanted.hosts
-        or (bool(wanted.unreached) and hosting.has_unreached_news(tx, agent, wanted.unreached))
+        or (bool(wanted.unreached) and hosted_components.has_unreached_news(tx, agent, wanted.unreached))
     )
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.database import PendingEvent, Tx
+from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import events
+from fractal_cloud.model.event import EventKind
 
 
 def list_page(tx: Tx, live_system_id: str | None, limit: int, before: int | None) -> list[Json]:
@@ -52,3 +53,16 @@ def _described(row: Any) -> Json:
         "before": row.before,
         "after": row.after,
     }
+
+
+def status_changed(record: ComponentRecord, by: str, before: str) -> PendingEvent:
+    """The event of a component's new status."""
+    return PendingEvent(
+        record.live_system_id,
+        EventKind.STATUS_CHANGED,
+        by,
+        record.component_id,
+        record.message,
+        before,
+        record.status,
+    )

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store import types
+from fractal_cloud.control.store import offers
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import among
 from fractal_cloud.control.store.records import ComponentRecord
@@ -52,7 +52,7 @@ def states(tx: Tx, provider: str, names: Collection[str]) -> dict[str, HostState
     wanted = {name: host for name in names if (host := host_of(name)) is not None}
     if not wanted:
         return {}
-    needed = types.hosts(tx, provider)
+    needed = offers.hosts(tx, provider)
     c = components.c
     query = select(
         *(c.live_system_id, c.component_id, c.type, c.place, c.parent, c.name),
@@ -158,7 +158,7 @@ def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, s
         environment = record.environment
         if environment not in needed:
             providers = [provider for provider, place in places(tx) if place == environment]
-            needed[environment] = {provider: types.hosts(tx, provider) for provider in providers}
+            needed[environment] = {provider: offers.hosts(tx, provider) for provider in providers}
         for provider, outputs in needed[environment].items():
             name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))
             realm = _realm(tx, environment, provider, name) if name is not None else None

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, or_, select, text, true, update
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import hosts, livesystems, plans, scopes
-from fractal_cloud.control.store import realms as realm_store
-from fractal_cloud.control.store.accepting import status_changed
+from fractal_cloud.control.store import hosts, livesystems, plan_tasks, scopes
+from fractal_cloud.control.store import realm_bindings as realm_store
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, PendingEvent, Tx
-from fractal_cloud.control.store.hosting import BY, end_without_host, was_never_reconciled
+from fractal_cloud.control.store.events import status_changed
+from fractal_cloud.control.store.hosted_components import BY, end_without_host, was_never_reconciled
 from fractal_cloud.control.store.periodic import when_due
 from fractal_cloud.control.store.placement import foreign_message, lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, records, select_records, update_records
@@ -293,11 +293,11 @@ def forget_the_old(database: Database) -> None:
 
 
 def _has_old(tx: Tx) -> bool:
-    return plans.has_old(tx) or tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is not None
+    return plan_tasks.has_old(tx) or tx.connection.execute(select(agents.c.id).where(_is_old(tx))).first() is not None
 
 
 def _forget_old(tx: Tx) -> None:
-    plans.forget_old(tx)
+    plan_tasks.forget_old(tx)
     tx.connection.execute(delete(agents).where(_is_old(tx)))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from fractal_cloud.control.store import hosts, links, mutations, scopes
-from fractal_cloud.control.store import realms as realm_store
+from fractal_cloud.control.store import realm_bindings as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.driver import among, chunks, insert_missing

@@ -1,102 +1,261 @@
-"""Plans somebody waits for: one task per scope, handed to an agent that reaches it (C6)."""
+"""Plans: what a deploy would do, asked of the agents without deploying (C6).
+
+Each scope has one task (``plan_tasks``) with its work as it would be after the deploy; nothing else of it is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import Final
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
-
-from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store import links, livesystems, plan_tasks, work
+from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.driver import pair_among
-from fractal_cloud.control.store.errors import NotFound
-from fractal_cloud.control.store.records import Json
-from fractal_cloud.control.store.schema import plans
-from fractal_cloud.control.store.signals import plan_topic
-from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.wire import PlanResult
+from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.merge import Merge, Target, merge
+from fractal_cloud.control.store.placement import foreign_message, recall_overrides
+from fractal_cloud.control.store.realm_bindings import Name
+from fractal_cloud.control.store.realm_bindings import others as all_others
+from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of
+from fractal_cloud.model.declaration import LiveSystemDeclaration
+from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.model.host import host_of
+from fractal_cloud.model.link import own_outputs
+from fractal_cloud.model.wire import PlannedAction, PlannedLink, PlannedLinkAction
+from fractal_cloud.rules.identify import DeclaredIdentity
+from fractal_cloud.rules.link_plan import plan_links
 
-HANDED_AGAIN_AFTER = timedelta(seconds=20)
-KEPT_FOR = timedelta(minutes=10)
+CHANGES = frozenset({PlannedAction.CREATE, PlannedAction.CHANGE, PlannedAction.DELETE, PlannedAction.DROP})
 
 
-def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
-    """Keep the tasks of a plan, as ``PlanTask`` spells them, and wake the agents that can answer."""
-    rows = []
-    for task in tasks:
-        scope = Scope.from_key(task["work"]["scope"])
-        rows.append(
+@dataclass(slots=True)
+class Asked:
+    """A plan under way: the components asked about, and why some of them will get no answer.
+
+    ``hosted``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
+    ``elsewhere``: those in whose place another realm is reached, by uid: a deploy would wait for a person (S26, C8).
+    ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
+    ``warnings``: what the deploy would warn of.
+    """
+
+    plan_id: str
+    live_system_id: str
+    rows: Sequence[ComponentRecord]
+    unanswered: dict[str, str] = field(default_factory=dict)
+    scopes: frozenset[str] = frozenset()
+    hosted: dict[str, str] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
+    links: dict[str, list[PlannedLink]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def ask(
+    tx: Tx,
+    declaration: LiveSystemDeclaration,
+    identities: Mapping[str, DeclaredIdentity],
+    unserved: Mapping[tuple[str, str], str] | None = None,
+) -> Asked:
+    """Compare a declaration with what is there, and store one task for the agents of every scope it touches.
+
+    ``unserved``: why links, by the ids of their ends, would be carried out by nobody who is known here.
+    """
+    stored = livesystems.find(tx, declaration.id)
+    if stored is not None and stored.deleting and not stored.in_recovery:
+        raise Refused(f"LiveSystem {declaration.id!r} is being deleted: plan it again once it is gone")
+    livesystems.check_environment(stored, declaration)
+    generation = 1 if stored is None else stored.generation + 1
+    rows = records_of(tx, declaration.id)
+    reached = realms(tx, also=livesystems.host_names(declaration, identities))
+    merged = merge(rows, Target(declaration, identities, reached, generation, tx.now))
+    if merged.faults:
+        raise DeclarationError(merged.faults)
+    recall_overrides(tx, merged.added)
+    asked = Asked(new_id(), declaration.id, merged.all)
+    asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})
+    return _put(tx, asked, declaration.readoption, tx.now)
+
+
+def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
+    """Ask what would become of a LiveSystem if it were reconciled as it stands, its deletions too (C9)."""
+    stored = livesystems.require(tx, live_system_id)
+    asked = Asked(new_id(), live_system_id, records_of(tx, live_system_id))
+    return _put(tx, asked, stored.readoption, stored.deployed_at)
+
+
+def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
+    """Store one task for the agents of every scope that is asked about."""
+    served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
+    others = all_others(tx)
+    for row in asked.rows:
+        host = host_of(row.realm_name)
+        if row.realm is None and host is not None and (row.provider, "") in served:
+            asked.hosted[row.uid] = host.component_id
+            asked.unanswered[row.uid] = ""
+        elif row.realm is None or (row.provider, row.realm) not in served:
+            asked.unanswered[row.uid] = _why_unserved(row, served, others)
+            if row.realm is not None and (row.environment, row.provider, row.realm_name) in others:
+                asked.elsewhere.add(row.uid)
+    tasks = _tasks(tx, asked, readoption, deployed_at)
+    asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
+    plan_tasks.store_tasks(tx, asked.plan_id, tasks)
+    return asked
+
+
+def _why_unserved(row: ComponentRecord, served: Collection[Name], others: Mapping[tuple[str, str, str], str]) -> str:
+    """Why no agent can be asked about a component: nobody reaches its realm, or another one in its place (S26)."""
+    other = others.get((row.environment, row.provider, row.realm_name))
+    if row.realm is not None and other is not None:
+        return foreign_message(row, other)
+    is_served = any(row.provider == provider for provider, _ in served)
+    return livesystems.unserved_message(row.provider, row.environment, row.realm_name if is_served else "")
+
+
+def _links(
+    tx: Tx, before_it: Mapping[str, ComponentRecord], merged: Merge, unserved: Mapping[tuple[str, str], str]
+) -> dict[str, list[PlannedLink]]:
+    """What would become of the links of every component, by uid, where it has or had any."""
+    by_id = {row.component_id: row for row in (*merged.added, *merged.kept)}
+    pairs = [(row, by_id[target]) for row in by_id.values() for target in _settings(row)]
+    waits = {**links.refusals_if_declared(tx, pairs), **unserved}
+    found: dict[str, list[PlannedLink]] = {}
+    for row in merged.all:
+        before = merged.replaced.get(row.uid) or before_it.get(row.uid)
+        old = _settings(before) if before is not None and not before.deleting else {}
+        new = {} if row.deleting else _settings(row)
+        if old or new:
+            why = {target: waits[row.component_id, target] for target in new if (row.component_id, target) in waits}
+            found[row.uid] = list(plan_links(old, new, why))
+    return found
+
+
+def _settings(row: ComponentRecord) -> dict[str, Json]:
+    return {link["target"]: link.get("settings", {}) for link in row.declaration.get("links", ())}
+
+
+def _tasks(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> list[Json]:
+    by_scope: dict[str, list[ComponentRecord]] = {}
+    for row in asked.rows:
+        if row.uid not in asked.unanswered:
+            by_scope.setdefault(str(row.scope_key), []).append(row)
+    current = work.full_work(tx, dict.fromkeys(by_scope, 0))
+    by_id = {row.component_id: row for row in asked.rows}
+    held_by = _held_by(asked.rows)
+    open_writes = {c["uid"]: c["openWrites"] for found in current.values() for c in found["components"]}
+    tasks = []
+    for key, rows in by_scope.items():
+        scope_work = current[key]
+        scope_work["components"] = [
+            component for component in scope_work["components"] if component["liveSystemId"] != asked.live_system_id
+        ]
+        scope_work["components"] += [
             {
-                "id": task["id"],
-                "plan_id": plan_id,
-                "scope_key": scope.key,
-                "provider": scope.provider,
-                "realm": scope.realm,
-                "task": task,
-                "created_at": tx.now,
+                **work.work_component(row, readoption, deployed_at),
+                "heldBy": held_by.get(row.uid, []),
+                "openWrites": open_writes.get(row.uid, []),
             }
-        )
-    if rows:
-        tx.connection.execute(insert(plans), rows)
-        scopes.wake(tx, (row["scope_key"] for row in rows))
+            for row in rows
+        ]
+        scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != asked.live_system_id]
+        scope_work["outside"] += _outside(key, rows, by_id)
+        tasks.append({"id": new_id(), "work": scope_work, "uids": [row.uid for row in rows]})
+    return tasks
 
 
-_IS_WAITING: Final = and_(
-    pair_among(plans.c.provider, plans.c.realm, "realms"),
-    plans.c.result.is_(None),
-    plans.c.created_at > bindparam("asked_after"),
-    or_(plans.c.handed_at.is_(None), plans.c.handed_at <= bindparam("handed_until")),
-)
-_WAITING: Final = select(plans.c.id, plans.c.task).where(_IS_WAITING).with_for_update(skip_locked=True)
+def _held_by(rows: Sequence[ComponentRecord]) -> dict[str, list[str]]:
+    """By uid of what would be deleted, the components in other scopes that would have to go before it (O10)."""
+    going = {row.component_id: row for row in rows if row.deleting and row.scope_key is not None}
+    found: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.component_id):
+        for target, kind in row.references():
+            needed = going.get(target) if kind == "dependency" else None
+            if needed is not None and row.scope_key not in (None, needed.scope_key):
+                found.setdefault(needed.uid, []).append(row.component_id)
+    return found
 
 
-def _by(tx: Tx, reaches: Iterable[tuple[str, str]]) -> Json:
-    """The parameters of who asks, and when."""
-    return {"realms": reaches, "asked_after": tx.now - KEPT_FOR, "handed_until": tx.now - HANDED_AGAIN_AFTER}
+def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:
+    found = {}
+    for row in rows:
+        for target, kind in row.references():
+            other = by_id.get(target)
+            if kind == "dependency" and other is not None and other.scope_key != key:
+                found[target] = {
+                    "liveSystemId": other.live_system_id,
+                    "componentId": other.component_id,
+                    "status": other.status,
+                    "outputFields": own_outputs(other.output_fields),
+                    "moved": not other.is_where_declared,
+                }
+    return list(found.values())
 
 
-def is_waiting(created_at: datetime, handed_at: datetime | None, now: datetime) -> bool:
-    """Whether a task that has no answer waits for an agent, given when it was asked for and last handed out."""
-    return created_at > now - KEPT_FOR and (handed_at is None or handed_at <= now - HANDED_AGAIN_AFTER)
+def is_answered(tx: Tx, asked: Asked) -> bool:
+    """Whether every scope's agent has answered."""
+    return all(result is not None for result in plan_tasks.results(tx, asked.plan_id).values())
 
 
-def hand_out(tx: Tx, reaches: Iterable[tuple[str, str]]) -> list[Json]:
-    """The tasks that wait for an agent with this reach: each to one agent at a time."""
-    found = tx.connection.execute(_WAITING, _by(tx, reaches)).all()
-    if found:
-        ids = [row.id for row in found]
-        tx.connection.execute(update(plans).where(plans.c.id.in_(ids)).values(handed_at=tx.now))
-    return [row.task for row in found]
+def conclude(tx: Tx, asked: Asked, waited: float) -> Json:
+    """The plan as far as it was answered; it is forgotten then."""
+    answers = plan_tasks.results(tx, asked.plan_id)
+    plan_tasks.forget(tx, asked.plan_id)
+    planned = {item["uid"]: item for result in answers.values() if result for item in result["components"]}
+    found = {item["componentId"]: item["action"] for item in planned.values()}
+    components = [
+        planned.get(row.uid) or _with_host(row, asked, found) or _unknown(row, asked, waited) for row in asked.rows
+    ]
+    counts = Counter(component["action"] for component in components)
+    failing = [component for component in components if component["action"] == PlannedAction.FAIL.value]
+    rewired = any(link.action is not PlannedLinkAction.NOTHING for of_one in asked.links.values() for link in of_one)
+    return {
+        "liveSystemId": asked.live_system_id,
+        "components": [_shown(component, asked) for component in components],
+        "summary": {action.value: counts[action.value] for action in PlannedAction},
+        "hasChanges": rewired or any(counts[action.value] for action in CHANGES),
+        "warnings": asked.warnings,
+        "verdict": _verdict(counts),
+        "reasons": [f"{component['componentId']}: {component['message']}" for component in failing],
+    }
 
 
-def answer(tx: Tx, task_id: str, result: PlanResult, providers: frozenset[str] | None) -> None:
-    """Keep an agent's answer, and wake the one who asked; ``providers`` are those the agent may speak for."""
-    row = tx.connection.execute(select(plans.c.plan_id, plans.c.provider).where(plans.c.id == task_id)).first()
-    if row is None or (providers is not None and row.provider not in providers):
-        raise NotFound(f"there is no plan task {task_id!r} any more: nobody waits for it")
-    tx.connection.execute(update(plans).where(plans.c.id == task_id).values(result=result.to_json()))
-    tx.wake([plan_topic(row.plan_id)])
+def _verdict(counts: Mapping[str, int]) -> str:
+    """How the deploy's mutation would end (C8), as far as is known (C10)."""
+    if counts[PlannedAction.FAIL.value]:
+        return "Failed"
+    return "Unknown" if counts[PlannedAction.UNKNOWN.value] else "Completed"
 
 
-def results(tx: Tx, plan_id: str) -> dict[str, Json | None]:
-    """The answers to a plan's tasks so far, by scope."""
-    query = select(plans.c.scope_key, plans.c.result).where(plans.c.plan_id == plan_id)
-    return {row.scope_key: row.result for row in tx.connection.execute(query)}
+def _shown(component: Json, asked: Asked) -> Json:
+    links_of_it = [link.to_json() for link in asked.links.get(component["uid"], ())]
+    return {**{name: value for name, value in component.items() if name != "uid"}, "links": links_of_it}
 
 
-def forget(tx: Tx, plan_id: str) -> None:
-    """Drop a plan nobody waits for any more."""
-    tx.connection.execute(delete(plans).where(plans.c.plan_id == plan_id))
+def _with_host(row: ComponentRecord, asked: Asked, found: Mapping[str, str]) -> Json | None:
+    """What becomes of a component whose host nobody reaches: what is not there yet has nothing in it."""
+    host = asked.hosted.get(row.uid)
+    if host is None:
+        return None
+    if row.deleting:
+        action, message = PlannedAction.DROP, f"it was never made: {host!r} is not reached"
+    elif found.get(host) == PlannedAction.CREATE.value:
+        action, message = PlannedAction.CREATE, f"in {host!r}, which is created first"
+    else:
+        action, message = PlannedAction.UNKNOWN, f"no agent has reached {host!r} yet: plan again once it is there"
+    return {**_unknown(row, asked, 0.0), "action": action.value, "message": message}
 
 
-def has_old(tx: Tx) -> bool:
-    """Whether there are plans whose asker must have gone long ago."""
-    query = select(plans.c.id).where(plans.c.created_at <= tx.now - KEPT_FOR).limit(1)
-    return tx.connection.execute(query).first() is not None
-
-
-def forget_old(tx: Tx) -> None:
-    """Drop plans whose asker must have gone long ago."""
-    tx.connection.execute(delete(plans).where(plans.c.created_at <= tx.now - KEPT_FOR))
+def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:
+    silent = f"the agent of {row.scope_key!r} did not answer within {waited:g} s: see its log, or plan again"
+    return {
+        "uid": row.uid,
+        "componentId": row.component_id,
+        "type": row.type,
+        "action": (PlannedAction.FAIL if row.uid in asked.elsewhere else PlannedAction.UNKNOWN).value,
+        "rule": "",
+        "message": asked.unanswered.get(row.uid, silent),
+        "changes": {},
+        "warnings": [],
+        "resourceId": row.resource_id,
+        "holdsData": False,
+    }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, resources, scopes, types
+from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, offers, resources, scopes
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import LeaseLost, StoreError
@@ -201,7 +201,7 @@ def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mappi
     told = [entry for scope in sent for entry in scope.journal]
     entries = [entry for entry in told if entry.outcome in ("done", "unknown") or entry.is_given_up]
     raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]
-    frozen = types.frozen(tx, {record.type for _, record in raced})
+    frozen = offers.frozen(tx, {record.type for _, record in raced})
     for entry, record in raced:
         if record.type in frozen:
             text = f"the glass was broken while a write ({entry.reason}) was on its way: look at the resource"

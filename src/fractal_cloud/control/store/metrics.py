@@ -1,4 +1,4 @@
-"""Numbers for those who watch the control plane."""
+"""What the control plane counts for its metrics, and whether its database answers."""
 
 from __future__ import annotations
 

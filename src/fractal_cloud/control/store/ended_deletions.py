@@ -1,4 +1,7 @@
-"""Ends deletions that wait for what will not come back: an operator says so, and no cloud is written to (O20)."""
+"""Ends deletions that no agent can confirm: because an operator says so (O20), or because what held them is gone.
+
+No cloud is written to.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import replace
 from fractal_cloud.control.store import livesystems, mutations, resources, scopes
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import NotFound, Refused
+from fractal_cloud.control.store.events import status_changed
 from fractal_cloud.control.store.listeners import Speaking, listeners
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, delete_records, records_of
@@ -34,6 +38,21 @@ def forget(tx: Tx, live_system_id: str, component_ids: Collection[str], by: str,
         tx.record(PendingEvent(live_system_id, EventKind.FORGOTTEN, *about))
     livesystems.end_if_gone(tx, {live_system_id})
     return str(live_system.mutation_id)
+
+
+def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:
+    """End deletions of what can be nowhere any more; each says why in its message."""
+    left = [(record.scope_key, record.uid) for record in ended if record.scope_key is not None]
+    versions = scopes.renew_work(tx, {key for key, _ in left})
+    scopes.depart(tx, left, versions)
+    newest = mutations.newest_of(tx, {record.live_system_id for record in ended})
+    for record in ended:
+        before, record.status = record.status, Status.DELETED.value
+        tx.record(status_changed(record, by, before))
+        mutations.keep(tx, newest[record.live_system_id], [record])
+    delete_records(tx, (record.uid for record in ended))
+    resources.forget_gone(tx, (record.identity_key for record in ended if record.identity_key is not None))
+    livesystems.end_if_gone(tx, newest.keys())
 
 
 def _chosen(live_system_id: str, rows: Sequence[ComponentRecord], names: Collection[str]) -> list[ComponentRecord]:

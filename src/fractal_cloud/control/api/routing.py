@@ -12,8 +12,8 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive
 
-from fractal_cloud.control.api.bodies import AS_JSON, BODY, errors_of
 from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.validation_errors import AS_JSON, BODY, errors_of
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.errors import NotFound

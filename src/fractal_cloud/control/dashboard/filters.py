@@ -1,4 +1,4 @@
-"""How values look on a page: text for JSON, times, short type names, differences. Nothing here makes HTML."""
+"""The templates' filters: text for JSON, times, short type names, differences. Nothing here makes HTML."""
 
 from __future__ import annotations
 

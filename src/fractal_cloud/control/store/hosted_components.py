@@ -13,10 +13,11 @@ from typing import Final
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store import accepting, agents, hosts
-from fractal_cloud.control.store.accepting import status_changed
+from fractal_cloud.control.store import agents, hosts, realms
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Tx
+from fractal_cloud.control.store.ended_deletions import end_deletions
+from fractal_cloud.control.store.events import status_changed
 from fractal_cloud.control.store.periodic import when_due
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import (
@@ -39,7 +40,7 @@ def place(database: Database, agent: Agent) -> None:
     """Place the components whose host an agent reaches already: another LiveSystem named the same one before."""
     with database.write() as tx:
         agents.enter(tx, agent.id, agent.environment, {name: realm for name, realm in agent.realms.items() if realm})
-        accepting.accept_recreated(tx, agent.environment)
+        realms.accept_recreated(tx, agent.environment)
         for provider in agent.hosted:
             _let_wait(tx, agent, provider)
 
@@ -145,7 +146,7 @@ def end_without_host(database: Database) -> None:
 
 def _end(tx: Tx) -> None:
     lock_live_systems(tx, (record.live_system_id for record in _without_host(tx)))
-    accepting.end_deletions(tx, _without_host(tx), BY)
+    end_deletions(tx, _without_host(tx), BY)
 
 
 def _without_host(tx: Tx) -> list[ComponentRecord]:
