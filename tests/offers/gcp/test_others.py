@@ -28,6 +28,20 @@ def changed(kind: type[Component], **parameters: Any) -> list[dict[str, Any]]:
     return [*parents, {**one, "parameters": {**one["parameters"], **parameters}}]
 
 
+# --- buckets
+
+
+@pytest.mark.rule("S0")
+def test_numbers_of_64_bits_travel_as_text(world: GcpWorld) -> None:
+    world.deploy("ls-a", *changed(GcpGcsBucket, softDeleteSeconds=700_000))
+    world.settle()
+    world.deploy("ls-a", *changed(GcpGcsBucket, softDeleteSeconds=800_000))
+    world.settle()
+    calls = world.cloud.calls.find(service="storage", writes_only=True)
+    policies = [one.call.parameters["body"].get("softDeletePolicy") for one in calls]
+    assert policies == [{"retentionDurationSeconds": "700000"}, {"retentionDurationSeconds": "800000"}]
+
+
 # --- GKE
 
 

@@ -189,6 +189,8 @@ def _unchanged(sighting: Sighting) -> dict[str, str]:
 def _settings(bucket: GcpGcsBucket, names: Collection[str]) -> dict[str, Any]:
     """Those parameters that are declared, as Google's bucket has them."""
     declared = bucket.model_dump(mode="json", by_alias=True)
+    if declared["softDeleteSeconds"] is not None:
+        declared["softDeleteSeconds"] = str(declared["softDeleteSeconds"])  # 64 bits are text in Google's JSON
     return nested({name: declared[name] for name in names}, _PATHS)
 
 
