@@ -159,7 +159,7 @@ class Arm:
             self._require(request, draft, before)
         self.kind.rules.leave(draft, before)
         draft.remove(self.kind.plural, identity.lower())
-        return Reply(202 if self.kind.is_async else 200, None, self._work(request, identity))
+        return Reply(202 if self.kind.is_async else 200, None, self.work(request, identity))
 
     # --- what they share
 
@@ -220,13 +220,13 @@ class Arm:
                 "operation": "UpsertServerManagementOperationV2",
                 "startTime": f"{datetime.now(UTC):%FT%T.%fZ}",
             }
-            headers = (*self._work(request, identity), ("Location", self._place_of_work(request, identity, "results")))
+            headers = (*self.work(request, identity), ("Location", self._place_of_work(request, identity, "results")))
             return Reply(202, operation, headers)
         if self.kind.answers == "nothing" and is_new:
             return Reply(202, None, (("Location", self._place_of_work(request, identity, "results")),))
-        return Reply(self.kind.created if is_new else 200, seen, self._work(request, identity))
+        return Reply(self.kind.created if is_new else 200, seen, self.work(request, identity))
 
-    def _work(self, request: Request, identity: str) -> tuple[tuple[str, str], ...]:
+    def work(self, request: Request, identity: str) -> tuple[tuple[str, str], ...]:
         """Where the vendor's own clients read how far it is."""
         if not self.kind.is_async:
             return ()

@@ -157,7 +157,7 @@ def switch(arm: Arm, request: Request, draft: Draft) -> Reply:
     if words["action"] not in _POWER:
         raise Refused(404, "NotFound", f"There is no action '{words['action']}'.")
     arm.write(draft, machine_id, {**body, "_instanceView": _view(_POWER[words["action"]])}, body)
-    return Reply(202)
+    return Reply(202, None, arm.work(request, machine_id))
 
 
 def _shown(_: Draft, body: Body) -> Body:

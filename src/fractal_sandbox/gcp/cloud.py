@@ -141,7 +141,6 @@ class GcpCloud(RestCloud):
                     {
                         "name": name,
                         "projectId": project,
-                        "projectNumber": number,
                         "state": "ACTIVE",
                         "displayName": project,
                     }

@@ -127,8 +127,9 @@ class Instances(Service):
         if body is None:
             raise not_found(target_path(request))
         api = f"{request.base}/compute/v1"
+        told = {key: value for key, value in body.items() if key != "project"}
         return good(
-            {**body, "selfLink": f"{api}/{target_path(request)}", "sourceImage": f"{api}/{body['sourceImage']}"}
+            {**told, "selfLink": f"{api}/{target_path(request)}", "sourceImage": f"{api}/{body['sourceImage']}"}
         )
 
     # --- making and removing

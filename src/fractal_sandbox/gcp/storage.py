@@ -100,6 +100,7 @@ class Storage(Service):
             {key: value for key, value in asked.items() if key in _SETTABLE},
         )
         body["labels"] = check_labels(body["labels"])
+        _spell_out(body)
         return good(_shown(request, draft.put("bucket", name, body)))
 
     def _patch(self, request: Request, draft: Draft) -> Reply:
@@ -108,6 +109,7 @@ class Storage(Service):
         asked = {key: value for key, value in self.body_of(request).items() if key in _SETTABLE}
         body = changed(body, asked)
         body["labels"] = check_labels(body.get("labels") or {})
+        _spell_out(body)
         body |= {"metageneration": body["metageneration"] + 1, "updated": now()}
         return good(_shown(request, draft.put("bucket", name, body)))
 
@@ -142,7 +144,7 @@ class Storage(Service):
         if request.query.get("uploadType") != "media" or not name:
             raise invalid("the sandbox takes uploadType=media, with a name")
         return good(
-            draft.put("object", f"{bucket}/{name}", {"bucket": bucket, "name": name, "size": len(request.body)})
+            draft.put("object", f"{bucket}/{name}", {"bucket": bucket, "name": name, "size": str(len(request.body))})
         )
 
     def _delete_object(self, request: Request, draft: Draft) -> Reply:
@@ -151,6 +153,13 @@ class Storage(Service):
             raise not_found(resource_id)
         draft.remove("object", resource_id)
         return Reply(204)
+
+
+def _spell_out(body: Body) -> None:
+    """Numbers of 64 bits are taken as numbers too, and always answered as text."""
+    policy = body.get("softDeletePolicy") or {}
+    if "retentionDurationSeconds" in policy:
+        body["softDeletePolicy"] = {**policy, "retentionDurationSeconds": str(policy["retentionDurationSeconds"])}
 
 
 def _no_bucket() -> Refused:

@@ -23,8 +23,8 @@ class LoadBalancers(Collection):
 
     def make(self, draft: Draft, given: Mapping[str, Any]) -> tuple[Body, Body]:
         number = self._numbers.next()
-        ipv4 = {"id": number, "ip": f"198.51.100.{number % 254 + 1}", "dns_ptr": f"lb.{number}.example.com"}
-        ipv6 = {"id": number, "ip": f"2001:db8:1b:{number:x}::1", "dns_ptr": f"lb.{number}.example.com"}
+        ipv4 = {"ip": f"198.51.100.{number % 254 + 1}", "dns_ptr": f"lb.{number}.example.com"}
+        ipv6 = {"ip": f"2001:db8:1b:{number:x}::1", "dns_ptr": f"lb.{number}.example.com"}
         body: Body = {
             "load_balancer_type": choose("load_balancer_types", field(given, "load_balancer_type")),
             "location": _place(given),

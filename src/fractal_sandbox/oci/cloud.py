@@ -91,6 +91,8 @@ class OciCloud(RestCloud):
             body = {
                 "id": compartment,
                 "name": name or "sandbox",
+                "description": name or "the tenancy",
+                "timeCreated": forms.now(),
                 "compartmentId": COMPARTMENTS[above] if path else None,
                 "lifecycleState": "ACTIVE",
                 forms.VERSION: 1,

@@ -87,6 +87,7 @@ class _Named:
             "timeCreated": forms.now(),
             "lifecycleState": "ACTIVE",
             "definedTags": {},
+            **({"isMfaActivated": False} if self.kind is USER else {}),
             **given,
             "freeformTags": forms.tagged(given.get("freeformTags")),
         }
@@ -162,7 +163,8 @@ def _join(request: Request, draft: Draft) -> Reply:
     for _, one in draft.everything(MEMBERSHIP.name):
         if all(one[name] == value for name, value in given.items()):
             raise Refused(409, "MembershipAlreadyExists", "The user is already a member of the group.")
-    body = {"id": forms.new_id("groupmembership"), "compartmentId": TENANCY, "lifecycleState": "ACTIVE", **given}
+    about = {"compartmentId": TENANCY, "lifecycleState": "ACTIVE", "timeCreated": forms.now()}
+    body = {"id": forms.new_id("groupmembership"), **about, **given}
     return forms.answer(draft.put(MEMBERSHIP.name, body["id"], forms.bumped(body)))
 
 

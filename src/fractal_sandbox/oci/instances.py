@@ -100,7 +100,7 @@ def _attach(draft: Draft, instance: Body, subnet: Body, wired: Body) -> None:
     vnic = {
         **place,
         "id": forms.new_id("vnic"),
-        "instanceId": instance["id"],
+        "timeCreated": forms.now(),
         "displayName": instance["displayName"],
         "isPrimary": True,
         "lifecycleState": "AVAILABLE",
@@ -114,6 +114,7 @@ def _attach(draft: Draft, instance: Body, subnet: Body, wired: Body) -> None:
         "id": forms.new_id("vnicattachment"),
         "instanceId": instance["id"],
         "lifecycleState": "ATTACHED",
+        "timeCreated": forms.now(),
         "subnetId": subnet["id"],
         "vnicId": vnic["id"],
         forms.VERSION: 1,
@@ -135,10 +136,10 @@ def _change(draft: Draft, body: Body, given: Body) -> Body:
 
 
 def _terminate(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
-    for kind in (VNIC, ATTACHMENT):
-        for part_id, part in draft.everything(kind.name):
-            if part["instanceId"] == body["id"]:
-                draft.remove(kind.name, part_id)
+    for attachment_id, attachment in draft.everything(ATTACHMENT.name):
+        if attachment["instanceId"] == body["id"]:
+            draft.remove(VNIC.name, attachment["vnicId"])
+            draft.remove(ATTACHMENT.name, attachment_id)
     for volume_id, volume in draft.everything(BOOT_VOLUME.name):
         if volume["instanceId"] == body["id"] and query.get("preserveBootVolume", "false").lower() != "true":
             draft.remove(BOOT_VOLUME.name, volume_id)

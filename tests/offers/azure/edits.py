@@ -95,11 +95,12 @@ def _change_cluster(item: Item, name: str, value: Any) -> None:
 
 
 def server(person: AzurePerson, path: str, name: str, value: Any) -> None:
-    """Its size and settings."""
+    """Its size and settings; the two words of its size are sent together."""
+    sku = person.call("GET", path)["sku"] if name.startswith("sku") else {}
     parts: dict[str, Item] = {
         "version": {"properties": {"version": value}},
-        "skuName": {"sku": {"name": value}},
-        "skuTier": {"sku": {"tier": value}},
+        "skuName": {"sku": {**sku, "name": value}},
+        "skuTier": {"sku": {**sku, "tier": value}},
         "storageSizeGB": {"properties": {"storage": {"storageSizeGB": value}}},
         "storageAutoGrow": {"properties": {"storage": {"autoGrow": value}}},
         "backupRetentionDays": {"properties": {"backup": {"backupRetentionDays": value}}},

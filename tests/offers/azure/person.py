@@ -14,6 +14,7 @@ Item = dict[str, Any]
 
 VERSIONS = {
     "Microsoft.Network": "2024-05-01",
+    "Microsoft.Compute/disks": "2024-03-02",
     "Microsoft.Compute": "2024-11-01",
     "Microsoft.Storage": "2024-01-01",
     "Microsoft.ContainerService": "2025-03-01",
@@ -37,7 +38,8 @@ class AzurePerson:
         sign = "&" if "?" in path else "?"
         data = None if body is None else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers}
-        version = next((one for name, one in VERSIONS.items() if name in path), "2024-11-01")
+        is_across = path.endswith("/tags/default")
+        version = next((one for name, one in VERSIONS.items() if name in path and not is_across), "2024-11-01")
         address = f"{self._url}{quote(path, safe='/?&=$')}{sign}api-version={version}"
         with urlopen(Request(address, data, sent, method=method), timeout=20) as answer:
             content = answer.read()

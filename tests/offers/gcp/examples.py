@@ -147,7 +147,7 @@ def _edit_subnet(person: GcpPerson, name: str, parameter: str, value: Any) -> No
 
 
 def _edit_firewall(person: GcpPerson, name: str, parameter: str, value: Any) -> None:
-    person.call("PATCH", person.firewall(name), {parameter: value})
+    person.call("PATCH", person.firewall(name), {"name": name, parameter: value})
 
 
 # --- declarations
