@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-clis test-kubernetes mutants check bench soak rules docs walk format lock system-packages
+.PHONY: help setup up test test-clis test-vendors test-kubernetes mutants check bench soak rules docs walk format lock system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -48,12 +48,17 @@ test-clis: setup system-packages ## the tests that run az, govc and other big co
 	PATH="$$(scripts/clis path):$$PATH" $(BIN)/python -m pytest -m "clis and not soak" -n $(PYTEST_WORKERS) \
 		--dist loadgroup -rs $(PYTEST_ARGS)
 
+# The vendors' packages are big too: an environment of their own, from which the tables of their contracts are made.
+test-vendors: setup system-packages ## what is sent, answered and read, held against the vendors' own contracts
+	scripts/vendors install
+	PYTEST_WORKERS=$(PYTEST_WORKERS) scripts/vendors run $(PYTEST_ARGS)
+
 # What a cluster is part of, by the names of tests, files and folders.
 KUBERNETES := kubernetes or ambassador or kubectl or in_a_cluster or across_clouds or gcp_database or postgres_server
 
 # On one worker: there is one server, and every test empties it.
 test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, which is built, started and stopped for it
-	scripts/kube-apiserver run $(BIN)/python -m pytest -m "not soak and not clis" -rs tests/offers tests/sandbox/kubernetes \
+	scripts/kube-apiserver run $(BIN)/python -m pytest -m "not soak and not clis and not vendors" -rs tests/offers tests/sandbox/kubernetes \
 		tests/faults tests/machine tests/glass tests/linking -k "$(KUBERNETES)" $(PYTEST_ARGS)
 
 # At low priority: it takes two cores for a long time.
@@ -86,7 +91,7 @@ bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks
 
 soak: setup system-packages ## the long tests: many random histories, faults, races
-	FRACTAL_SOAK=1 $(BIN)/python -m pytest -m "(soak or hypothesis) and not clis and not real_cluster" \
+	FRACTAL_SOAK=1 $(BIN)/python -m pytest -m "(soak or hypothesis) and not clis and not vendors and not real_cluster" \
 		-n $(PYTEST_WORKERS) --dist loadgroup -rs $(PYTEST_ARGS)
 
 format: setup ## format and fix what can be fixed by a machine
@@ -97,3 +102,6 @@ lock: setup ## pin every dependency anew in requirements-dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --strip-extras --no-emit-index-url \
 		--no-emit-find-links --custom-compile-command "make lock" --extra all \
 		pyproject.toml requirements-dev.in --output-file requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --strip-extras --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" requirements-vendors.in \
+		--output-file requirements-vendors.txt

@@ -1,0 +1,52 @@
+"""The clouds that are held against their vendors: each with its table, and with what is no part of its API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.vendors.contract import Contract, Exchange
+from tests.vendors.tables import aruba, aws, hetzner, kubernetes
+
+TABLES = Path(os.environ.get("FRACTAL_VENDORS_TABLES", "/nowhere"))
+RECORDINGS = Path(os.environ.get("FRACTAL_RECORDINGS", "/nowhere"))
+
+CLOUDS = ("aws", "azure", "gcp", "hetzner", "kubernetes", "oci")
+# From packages that the project's own environment has.
+MADE_HERE = {"aruba": aruba.make, "aws": aws.make, "hetzner": hetzner.make, "kubernetes": kubernetes.make}
+PREFIX = re.compile(r"^/as/(agent|person)(?=/)")  # how a sandbox's cluster is asked for
+# What a sandbox answers beside the vendor's API, and whose contract that is.
+ELSEWHERE = {
+    "aruba": re.compile(r"/auth/token"),  # logging in: OAuth 2
+    "aws": re.compile(r"$"),
+    "hetzner": re.compile(r"$"),
+    "azure": re.compile(
+        r"/msi/token|/[^/]+/oauth2/.*|/[^/]+/v2\.0/\.well-known/.*|/metadata/.*"
+    ),  # logging in: OAuth 2
+    "gcp": re.compile(r"/token|/(?!v\d|compute/|storage/|sql/|upload/|apis/).*"),  # OAuth 2; buckets as S3 serves them
+    "kubernetes": re.compile(r"/(api|apis|openapi)(/v\d)?/?"),  # which kinds there are
+    "oci": re.compile(r"/compat/.*"),  # buckets as S3 serves them
+}
+
+
+@cache
+def contract(cloud: str) -> Contract:
+    """Return the vendor's contract; raises where ``make test-vendors`` has not prepared it."""
+    made = MADE_HERE.get(cloud)
+    return Contract(cloud, made() if made else json.loads((TABLES / f"{cloud}.json").read_text()))
+
+
+def exchanges(cloud: str) -> Iterator[Exchange]:
+    """Return what was recorded of a cloud, but for what is another protocol."""
+    for path in sorted(RECORDINGS.glob("*.jsonl")):
+        with path.open() as lines:
+            for line in lines:
+                found = json.loads(line)
+                if found["cloud"].partition("-")[0] == cloud:  # a second cluster is one too
+                    exchange = Exchange(**{**found, "target": PREFIX.sub("", found["target"])})
+                    if not ELSEWHERE[cloud].fullmatch(exchange.path):
+                        yield exchange
