@@ -29,7 +29,7 @@ class LiveSystem:
     """A set of components that are deployed together.
 
     ``readoption``: ``"handshake"`` takes both tags to hand a component back, ``"tag"`` only ``managed-by``. Raises
-    ``DeclarationError`` with every fault that can be told here.
+    ``DeclarationError`` with every error that can be found without a catalog of types.
     """
 
     id: str
@@ -39,11 +39,11 @@ class LiveSystem:
     readoption: Readoption = "handshake"
 
     def __post_init__(self) -> None:
-        faults = [*self._own_faults(), *self._component_faults()]
-        if faults:
-            raise DeclarationError(faults)
+        errors = [*self._own_errors(), *self._component_errors()]
+        if errors:
+            raise DeclarationError(errors)
 
-    def _own_faults(self) -> Iterator[InputError]:
+    def _own_errors(self) -> Iterator[InputError]:
         given: object = self.id
         if not isinstance(given, str) or not is_id(given):
             yield InputError("id", f"is {shown(given)}: must be {ID_RULE}")
@@ -55,20 +55,20 @@ class LiveSystem:
             options = " or ".join(repr(option) for option in get_args(Readoption))
             yield InputError("readoption", f"is {shown(self.readoption)}: must be {options}")
 
-    def _component_faults(self) -> Iterator[InputError]:
+    def _component_errors(self) -> Iterator[InputError]:
         known: set[str] = set()
         given: Sequence[object] = self.components
         for index, component in enumerate(given):
             if not isinstance(component, Component):
                 yield InputError(f"components[{index}]", f"is {shown(component)}: must be a component")
             elif component.id in known:
-                told = f"is {component.id!r}, which another component has: give each its own id"
-                yield InputError(f"components[{index}].id", told)
+                message = f"is {component.id!r}, which another component has: give each its own id"
+                yield InputError(f"components[{index}].id", message)
             else:
                 known.add(component.id)
         for component in given:
             if isinstance(component, Component):
-                yield from _unknown_faults(component, known)
+                yield from _reference_errors(component, known)
 
     def to_declaration(self) -> LiveSystemDeclaration:
         """The declaration, as it is sent and stored."""
@@ -122,7 +122,7 @@ def _referenced(component: Component) -> Iterator[tuple[str, str]]:
                 yield name, str(found)
 
 
-def _unknown_faults(component: Component, known: set[str]) -> Iterator[InputError]:
+def _reference_errors(component: Component, known: set[str]) -> Iterator[InputError]:
     base = f"components[{component.id}]"
     named = [*(("dependencies", reference_id(other)) for other in component.dependencies), *_referenced(component)]
     for where, name in named:

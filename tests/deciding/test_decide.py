@@ -280,7 +280,7 @@ class Asked:
         return f"Situation({', '.join(f'{name}={answer!r}' for name, answer in vars(self).items())})"
 
 
-# All tests here look at one walk, which takes its time.
+# All tests here share one walk, which takes its time.
 pytestmark = pytest.mark.xdist_group("decide")
 
 
@@ -312,7 +312,7 @@ def wrong_write(s: Situation, decision: Decision) -> str:
             "tags what is only ever read": s.untouchable,
             "tags what its own creation did not make, or tags it again": not s.owes_tags,
             "tags what somebody tagged": not is_bare(s),
-            "tags what was let go": s.stance.hands_off,
+            "tags what was let go": s.stance.is_read_only,
         }
     elif decision.action in WRITES:
         wrong = {
@@ -372,7 +372,7 @@ def fate_by_spec(s: Situation, trace: Trace, *, window_over: bool, is_bound: boo
 
 
 def may_delete(s: Situation, rule: str) -> bool:
-    """Whether something is there, ours, and in nobody's hands."""
+    """Whether something is there, ours, and not in manual override."""
     claimed = unowned(s) and s.claimant is Party.ME and s.reconcile
     let_go = s.stance is OVERRIDE and not s.reconcile and (not s.readoption_by_tag or s.tags_frozen)
     forgotten = s.tags_frozen and (not mine(s) or (is_forgotten(s) and not s.reconcile))

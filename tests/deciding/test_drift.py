@@ -55,7 +55,7 @@ COMPARED = ComparedType(
         ("ranges", ["10.0.0.1/8", "::1/128"], ["::1/128", "10.0.0.0/8"], "CIDRs are normalised one by one"),
         ("engine", "Postgres", "postgres", "the cloud stores it in lower case"),
         ("parts", {"a": "1"}, {"a": "1", "b": "2"}, "entries that nobody declared are somebody else's"),
-        ("region", "eu-west-1", "us-east-1", "a word of the scope is told apart, never as drift"),
+        ("region", "eu-west-1", "us-east-1", "a word of the scope is never reported as drift"),
         ("name", "one", "other", "and so is the name"),
     ],
 )
@@ -76,7 +76,7 @@ def test_what_means_the_same_is_no_drift(name: str, declared: Any, actual: Any, 
         ("parts", {"a": "1", "c": "3"}, {"a": "1"}),
     ],
 )
-def test_what_differs_is_told_with_both_values(name: str, declared: Any, actual: Any) -> None:
+def test_what_differs_is_returned_with_both_values(name: str, declared: Any, actual: Any) -> None:
     drift = find_drift(COMPARED, {name: declared}, {name: actual})
     assert {key: difference.to_json() for key, difference in drift.items()} == {
         name: {"declared": declared, "actual": actual}
@@ -98,7 +98,7 @@ def test_an_enforced_default_is_compared_as_if_declared() -> None:
 
 
 @pytest.mark.rule("S18")
-def test_what_cannot_be_changed_in_place_is_told_apart() -> None:
+def test_what_cannot_be_changed_in_place_is_separated() -> None:
     drift = find_drift(COMPARED, {"network": "10.0.0.0/16", "size": 1}, {"network": "10.1.0.0/16", "size": 2})
     assert set(immutable(COMPARED, drift)) == {"network"}
     assert set(mutable(COMPARED, drift)) == {"size"}
@@ -118,11 +118,11 @@ def test_other_amounts_are_not(one: Any, other: Any) -> None:
 
 @pytest.mark.rule("S13")
 @pytest.mark.parametrize("condition", Condition)
-def test_what_is_open_takes_changes_unless_it_dies_and_anything_else_only_when_settled(condition: Condition) -> None:
+def test_what_is_open_accepts_changes_unless_it_dies_and_anything_else_only_when_settled(condition: Condition) -> None:
     closed = Sighting("Test.Thing", "a", "id-a", condition=condition)
-    assert closed.takes_changes is (condition is Condition.SETTLED)
+    assert closed.accepts_changes is (condition is Condition.SETTLED)
     still_open = Sighting("Test.Thing", "a", "id-a", condition=condition, is_open=True)
-    assert still_open.takes_changes is (condition is not Condition.DYING)
+    assert still_open.accepts_changes is (condition is not Condition.DYING)
 
 
 VALUES = st.recursive(

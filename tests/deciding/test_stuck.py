@@ -67,7 +67,7 @@ def test_what_cannot_be_read_says_what_it_waits_for_and_forgets_it_once_it_can_b
 
 
 @pytest.mark.rule("S14", "S22")
-def test_several_of_one_name_wait_for_a_person_and_reach_no_generation_while_hands_are_off() -> None:
+def test_several_of_one_name_wait_for_a_person_and_reach_no_generation_in_manual_override() -> None:
     component = replace(asked(), request=None)
     view = View(fitting=(FREE, replace(FREE, resource_id="id-2")))
     remembered = remember(component, view, judge(component, view, _context()))

@@ -87,7 +87,7 @@ def test_a_place_is_inherited_from_the_first_reference_that_has_one() -> None:
 def test_a_place_that_nobody_says_is_a_fault_that_says_where_to_say_it() -> None:
     with pytest.raises(DeclarationError) as caught:
         identities(declare(net=("Net", {}), web=("Machine", {"subnet": "gone"})), CATALOG)
-    assert caught.value.faults == [
+    assert caught.value.errors == [
         InputError("components[net].parameters.region", "is missing: say where it is, with region here"),
         InputError(
             "components[web].parameters.region",

@@ -14,7 +14,7 @@ IDS = [f"c{index}" for index in range(8)]
 graphs = st.dictionaries(st.sampled_from(IDS), st.lists(st.sampled_from([*IDS, "elsewhere"]), max_size=4))
 
 
-def test_waves_hold_what_can_come_together() -> None:
+def test_waves_hold_what_can_be_created_at_the_same_time() -> None:
     assert order({"web": ["net", "rules"], "net": [], "rules": ["net"], "bucket": []}) == [
         ["net", "bucket"],
         ["rules"],

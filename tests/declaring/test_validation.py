@@ -87,12 +87,12 @@ def live_system(*components: Any, **more: Any) -> dict[str, Any]:
     return {"id": "ls-a", "components": list(components), **more}
 
 
-def faults_of(document: object, expected_id: str | None = None) -> dict[str, str]:
+def errors_of(document: object, expected_id: str | None = None) -> dict[str, str]:
     with pytest.raises(DeclarationError) as caught:
         check(document, CATALOG, expected_id=expected_id)
-    paths = [fault.path for fault in caught.value.faults]
+    paths = [fault.path for fault in caught.value.errors]
     assert len(paths) == len(set(paths))
-    return {fault.path: fault.message for fault in caught.value.faults}
+    return {fault.path: fault.message for fault in caught.value.errors}
 
 
 def test_a_good_declaration_gets_its_providers_and_its_referenced_dependencies() -> None:
@@ -193,14 +193,14 @@ def test_a_checked_declaration_can_be_checked_again() -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_its_path(document: object, path: str, message: str) -> None:
-    found = faults_of(document)
+    found = errors_of(document)
     assert message in found[path]
 
 
 @pytest.mark.rule("T9")
 @pytest.mark.parametrize("bad", ["", "LS", "-a", "a-", "a_b", "a/b", "ä", "a" * 64, " a", "a\n", 7, None, ["a"]])
 def test_an_id_that_is_not_allowed_is_refused_on_live_systems_and_components(bad: object) -> None:
-    found = faults_of({"id": bad, "components": [{**net(), "id": bad}]})
+    found = errors_of({"id": bad, "components": [{**net(), "id": bad}]})
     assert {"id", "components[0].id"} <= set(found)
     assert all("1 to 63 of a-z, 0-9 and -" in found[path] or "U+000A" in found[path] for path in found)
 
@@ -212,7 +212,7 @@ def test_an_id_that_is_allowed_is_taken(good: str) -> None:
 
 
 def test_the_body_and_the_path_must_agree() -> None:
-    found = faults_of(live_system(), expected_id="ls-b")
+    found = errors_of(live_system(), expected_id="ls-b")
     assert found == {"id": "is 'ls-a', but it is deployed as 'ls-b': make both the same"}
 
 
@@ -221,7 +221,7 @@ def test_control_characters_and_lone_surrogates_are_refused_wherever_they_stand(
     document = live_system(
         {**net(name=bad, labels={"k": bad}), "ignoreDrift": [bad]}, {**net("b"), bad: 1}, environment=bad
     )
-    found = faults_of(document)
+    found = errors_of(document)
     for path in ("components[net].parameters.name", "components[net].parameters.labels.k", "environment"):
         assert "control character U+" in found[path]
     assert "control character U+" in found["components[b]"]
@@ -230,23 +230,23 @@ def test_control_characters_and_lone_surrogates_are_refused_wherever_they_stand(
 
 def test_a_description_may_have_lines_but_no_other_control_characters() -> None:
     assert check(live_system(description="one\n\ttwo"), CATALOG).description == "one\n\ttwo"
-    assert "U+0000" in faults_of(live_system(description="a\x00"))["description"]
+    assert "U+0000" in errors_of(live_system(description="a\x00"))["description"]
 
 
 def test_a_parameter_may_have_lines_where_its_type_says_so() -> None:
     assert check(live_system(net(script="#!/bin/sh\n\ttrue\n")), CATALOG).components[0].parameters["script"]
-    assert "U+001B" in faults_of(live_system(net(script="\x1b[1m")))["components[net].parameters.script"]
+    assert "U+001B" in errors_of(live_system(net(script="\x1b[1m")))["components[net].parameters.script"]
 
 
 def test_an_id_that_two_components_have_is_refused_once() -> None:
-    assert faults_of(live_system(net(), net(name="other"))) == {
+    assert errors_of(live_system(net(), net(name="other"))) == {
         "components[1].id": "is 'net', which another component has: give each its own id"
     }
 
 
 @pytest.mark.rule("O16")
 def test_two_components_that_speak_of_one_resource_are_refused() -> None:
-    found = faults_of(live_system(net(name="x"), net("b", name="x"), subnet("s1", name="s"), subnet("s2", name="s")))
+    found = errors_of(live_system(net(name="x"), net("b", name="x"), subnet("s1", name="s"), subnet("s2", name="s")))
     assert found == {
         "components[b]": "speaks of the same resource as components[net], 'x' in 'here': "
         "give it another name, or declare it once",
@@ -262,15 +262,15 @@ def test_one_name_in_two_places_or_two_parents_is_no_double() -> None:
 
 
 def test_a_reference_to_a_component_of_another_type_is_refused() -> None:
-    found = faults_of(live_system(machine(), subnet(of="web")))
-    told = "is 'web', a component of type Run.ToyMachine: must name one of type Net.ToyNet"
-    assert found == {"components[sub].parameters.net": told}
+    found = errors_of(live_system(machine(), subnet(of="web")))
+    message = "is 'web', a component of type Run.ToyMachine: must name one of type Net.ToyNet"
+    assert found == {"components[sub].parameters.net": message}
 
 
 def test_references_in_a_list_are_checked_one_by_one() -> None:
     web = machine()
     web["parameters"]["nets"] = ["net", "gone", "sub"]
-    found = faults_of(live_system(net(), subnet(), web))
+    found = errors_of(live_system(net(), subnet(), web))
     assert set(found) == {"components[web].parameters.nets[1]", "components[web].parameters.nets[2]"}
 
 
@@ -283,7 +283,7 @@ def test_every_cycle_of_dependencies_is_refused_and_named() -> None:
         machine("d", dependencies=["e"]),
         machine("e", dependencies=["c"]),
     )
-    messages = list(faults_of(document).values())
+    messages = list(errors_of(document).values())
     assert messages == [
         "go in a circle, a → b → a: take one of these dependencies away",
         "go in a circle, c → d → e → c: take one of these dependencies away",
@@ -299,35 +299,35 @@ def test_a_cycle_of_links_is_fine() -> None:
 
 @pytest.mark.rule("L7")
 def test_a_missing_link_setting_is_refused_with_source_target_and_key() -> None:
-    found = faults_of(live_system(machine("a", links=[{"target": "b"}]), machine("b")))
+    found = errors_of(live_system(machine("a", links=[{"target": "b"}]), machine("b")))
     assert found == {"components[a].links[0].settings.fromPort": "is missing: the link from 'a' to 'b' needs it"}
 
 
 def test_an_unknown_place_is_said_once_where_it_must_be_said() -> None:
-    found = faults_of(live_system(net(region="-"), subnet(), subnet("lost", of="gone")))
+    found = errors_of(live_system(net(region="-"), subnet(), subnet("lost", of="gone")))
     assert set(found) == {"components[net].parameters.region", "components[lost].parameters.net"}
 
 
 def test_absurd_sizes_are_refused() -> None:
     many = [machine(f"c{index}") for index in range(MAX_COMPONENTS + 1)]
-    assert f"has {MAX_COMPONENTS + 1} entries" in faults_of(live_system(*many))["components"]
+    assert f"has {MAX_COMPONENTS + 1} entries" in errors_of(live_system(*many))["components"]
     deep: Any = "x"
     for _ in range(40):
         deep = [deep]
-    assert any("levels deep" in message for message in faults_of(live_system(net(labels=deep))).values())
-    assert "characters long" in faults_of(live_system(net(name="x" * 70_000)))["components[net].parameters.name"]
+    assert any("levels deep" in message for message in errors_of(live_system(net(labels=deep))).values())
+    assert "characters long" in errors_of(live_system(net(name="x" * 70_000)))["components[net].parameters.name"]
     assert (
         "entries"
-        in faults_of(live_system(net(), machine(dependencies=["net"] * 2_000)))["components[web].dependencies"]
+        in errors_of(live_system(net(), machine(dependencies=["net"] * 2_000)))["components[web].dependencies"]
     )
 
 
-def test_ten_thousand_faulty_components_are_told_in_reasonable_time() -> None:
+def test_ten_thousand_wrong_components_are_refused_in_reasonable_time() -> None:
     many = [{**machine(f"c{index}"), "dependencies": [f"x{index}"], "type": "Blub"} for index in range(MAX_COMPONENTS)]
-    assert len(faults_of(live_system(*many))) == 2 * MAX_COMPONENTS
+    assert len(errors_of(live_system(*many))) == 2 * MAX_COMPONENTS
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_every_error_is_listed_at_once() -> None:
     document = {
         "id": "LS",
         "readoption": 1,
@@ -341,7 +341,7 @@ def test_every_fault_is_told_at_once() -> None:
             None,
         ],
     }
-    assert set(faults_of(document, expected_id="ls-z")) == {
+    assert set(errors_of(document, expected_id="ls-z")) == {
         "id",
         "readoption",
         "extra",
@@ -374,5 +374,5 @@ def test_whatever_is_sent_is_taken_or_refused_with_faults_that_can_be_shown(docu
         checked = check(document, CATALOG)
         assert check(checked.to_json(), CATALOG) == checked
     except DeclarationError as error:
-        faults = error.faults or [InputError("", "\ud800")]
+        faults = error.errors or [InputError("", "\ud800")]
     assert all(str(fault).encode() for fault in faults)

@@ -106,7 +106,7 @@ def test_an_enforced_default_is_a_word_of_a_place_and_no_other_default_is() -> N
     with pytest.raises(DeclarationError) as caught:
         identities(declare(("a", "Soft", {})), CATALOG)
     missing = "is missing: say where it is, with namespace here"
-    assert caught.value.faults == [InputError("components[a].parameters.namespace", missing)]
+    assert caught.value.errors == [InputError("components[a].parameters.namespace", missing)]
 
 
 def test_a_place_comes_from_the_parent_before_any_other_reference() -> None:

@@ -7,80 +7,80 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.preview import Ended, Ending, Standing, missed, preview, warning
+from fractal_cloud.rules.preview import Deletable, Ended, Ending, missed, preview, warning
 
 ME = "ls-a"
 
 
-def standing(name: str = "web", **more: Any) -> Standing:
+def deletable(name: str = "web", **more: Any) -> Deletable:
     values: dict[str, Any] = {"stance": Stance.MANAGED, "owner": ME, "resource_id": f"id-{name}", **more}
-    return Standing(name, "Test.Thing", **values)
+    return Deletable(name, "Test.Thing", **values)
 
 
-def ends(*items: Standing) -> list[tuple[str, Ending, str]]:
-    return [(end.standing.component_id, end.ending, end.message) for end in preview(ME, items)]
+def ends(*items: Deletable) -> list[tuple[str, Ending, str]]:
+    return [(end.component.component_id, end.ending, end.message) for end in preview(ME, items)]
 
 
 def test_a_standing_is_bare_unless_said_otherwise() -> None:
-    bare = Standing("web", "Test.Thing", Stance.NONE)
-    assert bare == Standing("web", "Test.Thing", Stance.NONE, None, None, False, True, False, False, (), (), ())
+    bare = Deletable("web", "Test.Thing", Stance.NONE)
+    assert bare == Deletable("web", "Test.Thing", Stance.NONE, None, None, False, True, False, False, (), (), ())
 
 
 @pytest.mark.rule("O14", "O10")
 @pytest.mark.parametrize(
     ("item", "ending", "message"),
     [
-        (standing(), Ending.DELETED, "deleted, if nobody takes it over before"),
+        (deletable(), Ending.DELETED, "deleted, if nobody takes it over before"),
         (
-            standing(was_observed=False, untouchable=True),
+            deletable(was_observed=False, untouchable=True),
             Ending.UNKNOWN,
             "no agent has read it yet: what becomes of it is decided when one does",
         ),
-        (standing(is_absent=True, untouchable=True), Ending.ABSENT, "there is nothing in the cloud to delete"),
+        (deletable(is_absent=True, untouchable=True), Ending.ABSENT, "there is nothing in the cloud to delete"),
         (
-            standing(is_absent=True, resource_id="vpc-1"),
+            deletable(is_absent=True, resource_id="vpc-1"),
             Ending.ABSENT,
             "its name finds nothing: it ends once a read of vpc-1 proves it gone; if it was renamed, it is left",
         ),
         (
-            standing(is_absent=True, was_observed=False, resource_id=None),
+            deletable(is_absent=True, was_observed=False, resource_id=None),
             Ending.ABSENT,
             "there is nothing in the cloud to delete",
         ),
         (
-            standing(resource_id=None),
+            deletable(resource_id=None),
             Ending.UNKNOWN,
             "no agent has read it yet: what becomes of it is decided when one does",
         ),
-        (standing(untouchable=True, owner="ls-b"), Ending.DROPPED, "it is only ever read: the reference is dropped"),
-        (standing(owner="ls-b", stance=Stance.OVERRIDE), Ending.DROPPED, "'ls-b' owns it: the reference is dropped"),
-        (standing(stance=Stance.IMPORTED), Ending.DROPPED, "it is imported: the reference is dropped"),
-        (standing(stance=Stance.IMPORTED, owner=None), Ending.DROPPED, "it is imported: the reference is dropped"),
+        (deletable(untouchable=True, owner="ls-b"), Ending.DROPPED, "it is only ever read: the reference is dropped"),
+        (deletable(owner="ls-b", stance=Stance.OVERRIDE), Ending.DROPPED, "'ls-b' owns it: the reference is dropped"),
+        (deletable(stance=Stance.IMPORTED), Ending.DROPPED, "it is imported: the reference is dropped"),
+        (deletable(stance=Stance.IMPORTED, owner=None), Ending.DROPPED, "it is imported: the reference is dropped"),
         (
-            standing(stance=Stance.OVERRIDE),
+            deletable(stance=Stance.OVERRIDE),
             Ending.LEFT,
             "it is in manual override: it stays in the cloud, with its tags",
         ),
         (
-            standing(stance=Stance.OVERRIDE, owner=None),
+            deletable(stance=Stance.OVERRIDE, owner=None),
             Ending.LEFT,
             "it is in manual override: it stays in the cloud, with its tags",
         ),
-        (standing(owner=None), Ending.LEFT, "it bears no owner tag: it stays in the cloud"),
-        (standing(stance=Stance.NONE), Ending.DELETED, "deleted, if nobody takes it over before"),
+        (deletable(owner=None), Ending.LEFT, "it bears no owner tag: it stays in the cloud"),
+        (deletable(stance=Stance.NONE), Ending.DELETED, "deleted, if nobody takes it over before"),
     ],
 )
-def test_what_becomes_of_one_component(item: Standing, ending: Ending, message: str) -> None:
+def test_what_becomes_of_one_component(item: Deletable, ending: Ending, message: str) -> None:
     assert preview(ME, [item]) == [Ended(item, ending, message)]
 
 
 @pytest.mark.rule("O14", "O10")
 def test_what_something_left_depends_on_is_left_too_however_far_away() -> None:
     items = (
-        standing("net"),
-        standing("sub", dependencies=("net",)),
-        standing("web", dependencies=("sub", "elsewhere"), stance=Stance.OVERRIDE),
-        standing("bucket"),
+        deletable("net"),
+        deletable("sub", dependencies=("net",)),
+        deletable("web", dependencies=("sub", "elsewhere"), stance=Stance.OVERRIDE),
+        deletable("bucket"),
     )
     assert ends(*items) == [
         ("net", Ending.LEFT, "'sub' is left in the cloud and depends on it"),
@@ -92,14 +92,14 @@ def test_what_something_left_depends_on_is_left_too_however_far_away() -> None:
 
 @pytest.mark.rule("O14", "O3")
 def test_what_is_only_referred_to_is_dropped_whoever_is_left() -> None:
-    items = (standing("net", owner="ls-b"), standing("web", dependencies=("net",), stance=Stance.OVERRIDE))
+    items = (deletable("net", owner="ls-b"), deletable("web", dependencies=("net",), stance=Stance.OVERRIDE))
     assert [end.ending for end in preview(ME, items)] == [Ending.DROPPED, Ending.LEFT]
-    items = (standing("net"), standing("web", dependencies=("net",), owner="ls-b"))
+    items = (deletable("net"), deletable("web", dependencies=("net",), owner="ls-b"))
     assert [end.ending for end in preview(ME, items)] == [Ending.DELETED, Ending.DROPPED]
 
 
 def shared(name: str, *importers: str, ending: Ending = Ending.DELETED) -> Ended:
-    return Ended(standing(name, importers=importers), ending, "")
+    return Ended(deletable(name, importers=importers), ending, "")
 
 
 @pytest.mark.rule("O7")

@@ -111,7 +111,7 @@ def test_managed_by_alone_does_not_hand_it_back_and_the_message_says_what_is_mis
     world.cycle(3)
     net = world.component("ls-a", "net")
     assert net["status"] == "ManualOverride"
-    assert "fractal-cloud: reconcile is absent" in net["message"]
+    assert net["message"].endswith("To hand it back, add fractal-cloud: reconcile")
     assert agent_writes(world) == []
 
 

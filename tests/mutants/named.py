@@ -93,7 +93,7 @@ NAMED: Final = (
     Named(
         "a busy resource never delays a deletion",
         f"{RULES}/judge.py",
-        "return sighting.condition is not Condition.BROKEN and not sighting.takes_changes",
+        "return sighting.condition is not Condition.BROKEN and not sighting.accepts_changes",
         "return False",
         ("tests/direct/test_judge.py::test_a_deletion_waits_while_the_cloud_is_at_work",),
     ),

@@ -94,7 +94,7 @@ def test_every_new_declaration_is_carried_out_in_place(contract: OfferContract) 
 @pytest.mark.rule("S18")
 @ONLY_UP
 def test_what_only_grows_is_never_taken_back(contract: OfferContract) -> None:
-    contract.never_takes_back_what_only_grows()
+    contract.never_shrinks_what_only_grows()
 
 
 @pytest.mark.rule("S18")
@@ -195,4 +195,4 @@ def test_every_demand_of_the_contract_is_made_here() -> None:
 @pytest.mark.rule("G12")
 @EVERY_OFFER
 def test_the_glass_commands_need_nothing_but_what_is_published(contract: OfferContract) -> None:
-    contract.tells_commands_that_fill_in()
+    contract.prints_commands_that_fill_in()

@@ -161,27 +161,27 @@ def test_an_unknown_name_of_the_package_says_what_there_is() -> None:
         _ = fractal_cloud.livesystems
 
 
-def faults_of(error: pytest.ExceptionInfo[DeclarationError]) -> list[str]:
-    return [str(fault) for fault in error.value.faults]
+def errors_of(error: pytest.ExceptionInfo[DeclarationError]) -> list[str]:
+    return [str(fault) for fault in error.value.errors]
 
 
 def test_a_bad_component_is_refused_where_it_is_written_in_pythons_names() -> None:
     with pytest.raises(DeclarationError) as caught:
         nc.aws.vpc(id="Net", regio="eu-west-1", cidr_block=5, instance_tenancy="own")  # type: ignore[call-arg, arg-type]
-    told = faults_of(caught)
-    assert [fault.partition(": ")[0] for fault in told] == [
+    errors = errors_of(caught)
+    assert [error.partition(": ")[0] for error in errors] == [
         "AwsVpc[Net].id",
         "AwsVpc[Net].region",
         "AwsVpc[Net].cidr_block",
         "AwsVpc[Net].instance_tenancy",
         "AwsVpc[Net].regio",
     ]
-    assert "must be one of 'default', 'dedicated'" in told[3]
-    assert "did you mean 'region'?" in told[4]
+    assert "must be one of 'default', 'dedicated'" in errors[3]
+    assert "did you mean 'region'?" in errors[4]
     assert "pydantic" not in str(caught.value)
 
 
-def test_what_a_type_refuses_on_its_own_is_told_in_its_words() -> None:
+def test_what_a_type_refuses_on_its_own_is_reported_in_its_words() -> None:
     with pytest.raises(DeclarationError, match=r"has bits set behind its prefix: write '10.0.0.0/16'"):
         nc.aws.vpc(id="net", region="eu-west-1", cidr_block="10.0.0.1/16")
 
@@ -196,7 +196,7 @@ def test_a_bad_live_system_is_refused_with_every_fault() -> None:
             environment=7,  # type: ignore[arg-type]
             readoption="never",  # type: ignore[arg-type]
         )
-    assert faults_of(caught) == [
+    assert errors_of(caught) == [
         "id: is 'LS': must be 1 to 63 of a-z, 0-9 and -, starting and ending with a letter or digit",
         "environment: is 7: must be text",
         "readoption: is 'never': must be 'handshake' or 'tag'",

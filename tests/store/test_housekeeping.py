@@ -199,7 +199,10 @@ def test_a_force_push_dies_with_its_generation_but_a_glass_to_be_broken_stays(wo
             {"status": Status.FAILED, "message": "several resources are named 'net' (a, b): rename all but one"},
             "several",
         ),
-        ({"message": "managed-by is 'terraform': somebody else's, hands off"}, "'terraform'"),
+        (
+            {"message": "managed-by is 'terraform': somebody else's, so the agent reads it and changes nothing"},
+            "'terraform'",
+        ),
     ],
 )
 def test_a_force_push_is_refused_at_once_where_the_reason_is_known(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.preview import Standing, preview, warning
+from fractal_cloud.rules.preview import Deletable, preview, warning
 
 
-def _component(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Standing:
-    return Standing(name, "Test.Net", stance, **{"owner": "ls-a", "resource_id": f"id-{name}", **more})
+def _component(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Deletable:
+    return Deletable(name, "Test.Net", stance, **{"owner": "ls-a", "resource_id": f"id-{name}", **more})
 
 
 @pytest.mark.rule("O14", "O10", "O3", "O12")
@@ -31,7 +31,7 @@ def _component(name: str, stance: Stance = Stance.MANAGED, **more: Any) -> Stand
         ("it may just have been created: no read has shown it", _component("a", resource_id=None), "unknown"),
     ],
 )
-def test_each_component_ends_as_the_agent_would_decide(reason: str, part: Standing, ending: str) -> None:
+def test_each_component_ends_as_the_agent_would_decide(reason: str, part: Deletable, ending: str) -> None:
     (ended,) = preview("ls-a", [part])
     assert ended.ending.value == ending, reason
     assert ended.message
@@ -45,7 +45,7 @@ def test_what_something_left_behind_depends_on_is_left_too() -> None:
         _component("vm", Stance.OVERRIDE, dependencies=("sub",)),
         _component("other"),
     ]
-    endings = {ended.standing.component_id: ended.ending.value for ended in preview("ls-a", parts)}
+    endings = {ended.component.component_id: ended.ending.value for ended in preview("ls-a", parts)}
     assert endings == {"net": "left", "sub": "left", "vm": "left", "other": "deleted"}
 
 

@@ -1,7 +1,7 @@
 """A third party's Spark jobs, as a package of theirs would bring them: a provider, a type, and one half of a link.
 
 The service lives in memory, and nothing here knows of AWS: the job declares itself the source of storage links to
-whatever object store there is, and is told bucket, address and key by what that store's half published.
+whatever object store there is, and gets bucket, address and key from what that store's half published.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ class SparkJobOffer(ToyOffer[SparkJob]):
 
 @outbound(source=SparkJob, target="*", link_type=STORAGE_LINK, settings=StorageLink)
 def use_store(link: Link) -> Published | None:
-    """Keep the key that came sealed in Spark's own store, and tell the job where its bucket is."""
+    """Keep the key that came sealed in Spark's own store, and pass the place of its bucket to the job."""
     service: Store = link.cloud.store
-    told, name = link.published, f"spark-secrets:{link.mark}"
-    version = told.get("accessKeyId")
+    published, name = link.published, f"spark-secrets:{link.mark}"
+    version = published.get("accessKeyId")
     is_kept = name in service.secrets and link.fields.get("received") == version
-    if version is None or not (is_kept or "sealed" in told):
+    if version is None or not (is_kept or "sealed" in published):
         return None
     if not is_kept:
-        service.put_secret(name, link.open(told["sealed"]).reveal(), link.mark)
-    plain = {key: told[key] for key in ("bucket", "region", "endpoint", "access", "accessKeyId")}
+        service.put_secret(name, link.open(published["sealed"]).reveal(), link.mark)
+    plain = {key: published[key] for key in ("bucket", "region", "endpoint", "access", "accessKeyId")}
     return {**plain, "secretName": name, "received": version}
 
 

@@ -102,7 +102,7 @@ class Stage:
                 process.wait()
 
     def wait_for(self, is_so: Callable[[], bool], what: str) -> None:
-        """Look again and again until something is so; nothing here takes long."""
+        """Ask again and again until something is so; nothing here takes long."""
         deadline = time.monotonic() + self.patience
         while not is_so():
             ended = [name for name, process in self._processes.items() if process.poll() is not None]

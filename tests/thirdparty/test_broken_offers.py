@@ -27,7 +27,7 @@ def creates_without_tags(offer: Any) -> None:
     offer.create = lambda self, cloud, wanted, tags: create(self, cloud, wanted, NO_TAGS)
 
 
-def takes_other_peoples_tags_off(offer: Any) -> None:
+def removes_other_peoples_tags(offer: Any) -> None:
     def tag(self: Any, cloud: Any, sighting: Any, add: Any, remove: Any) -> None:
         kept = {MANAGED_BY: OURS, OWNER: sighting.tags[OWNER]}
         cloud.change(sighting.resource_id, sighting.revision, {"labels": {**dict.fromkeys(sighting.tags), **kept}})
@@ -69,7 +69,7 @@ def parts() -> Iterator[Callable[[str], ModuleType]]:
     ("breaks", "demand", "said"),
     [
         (creates_without_tags, "creates_exactly_one_with_its_tags_in_the_call", "created with the tags {}"),
-        (takes_other_peoples_tags_off, "breaks_the_glass_and_is_handed_back", "tags are {"),
+        (removes_other_peoples_tags, "breaks_the_glass_and_is_handed_back", "tags are {"),
         (forgets_a_parameter, "brings_every_parameter_back", "maxConnections was set back 3 times"),
         (remembers_the_tags, "lets_a_person_win_before_an_update", "written although managed-by was gone"),
     ],

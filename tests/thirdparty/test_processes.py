@@ -40,7 +40,7 @@ def test_types_that_only_an_agent_has_are_known_with_their_parameters_and_links(
 
 
 @pytest.mark.rule("L7", "L16")
-def test_what_is_wrong_with_it_is_told_at_deploy_by_a_control_plane_that_has_not_the_package(stage: Stage) -> None:
+def test_what_is_wrong_with_it_is_reported_at_deploy_by_a_control_plane_that_has_not_the_package(stage: Stage) -> None:
     database, workload = SHOP["components"]
     wrong = {**database, "parameters": {"size": "huge", "colour": "red"}}
     answer = stage.deploy({"id": "ls-wrong", "components": [wrong, {**workload, "links": [{"target": "orders"}]}]})
@@ -69,7 +69,7 @@ def test_python_and_yaml_declare_the_same(with_package: dict[str, str]) -> None:
 def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(stage: Stage) -> None:
     stage.fractal("deploy", str(EXAMPLE / "shop.yaml"), "--wait")
 
-    # both converge, and what the workload is told opens the database
+    # both converge, and what the workload gets opens the database
     stage.wait_for(lambda: "ORDERS_PASSWORD" in stage.environment("web"), "the workload is wired")
     stage.wait_for_status("ls-shop", "web", "Active")
     env = stage.environment("web")
@@ -95,12 +95,12 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     assert stage.can_log_in(env)
     stage.wait_for_status("ls-shop", "web", "Active")
 
-    # break the glass with the command that the product tells, and look at what comes of it
-    told = stage.api.get("/livesystems/ls-shop/components/orders/glass").json()
-    stage.type_in_shell(told["break"][0])
+    # break the glass with the command that the product prints, and see what comes of it
+    glass = stage.api.get("/livesystems/ls-shop/components/orders/glass").json()
+    stage.type_in_shell(glass["break"][0])
     stage.wait_for_status("ls-shop", "orders", "ManualOverride")
     database_id = stage.component("ls-shop", "orders")["outputFields"]["databaseId"]
-    resize = told["break"][0].split(" -d ")[0] + """ -d '{"size": "large", "labels": {"team": "shop"}}'"""
+    resize = glass["break"][0].split(" -d ")[0] + """ -d '{"size": "large", "labels": {"team": "shop"}}'"""
     assert json.loads(stage.type_in_shell(resize))["id"] == database_id
     stage.wait_for(lambda: "drift" in stage.component("ls-shop", "orders")["outputFields"], "the drift is shown")
     shown = stage.component("ls-shop", "orders")
@@ -114,19 +114,19 @@ def test_a_workload_uses_a_third_partys_database_until_the_link_is_taken_away(st
     assert stage.can_log_in(env)
 
     # handed back, it is as declared, other people's labels stand, and the login is refused
-    stage.type_in_shell(told["readopt"][0])
+    stage.type_in_shell(glass["readopt"][0])
     stage.wait_for(lambda: not stage.can_log_in(env), "the user is dropped")
     shown = stage.wait_for_status("ls-shop", "orders", "Active")
     assert "drift" not in shown["outputFields"]
     assert not [name for name in shown["outputFields"] if name.startswith("linkedCredentials.")]
-    look = told["break"][0].replace("-X PATCH", "").split(" -d ")[0]
-    actual = json.loads(stage.type_in_shell(look))
+    read = glass["break"][0].replace("-X PATCH", "").split(" -d ")[0]
+    actual = json.loads(stage.type_in_shell(read))
     labels = {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-shop", "team": "shop"}
     assert (actual["size"], actual["labels"]) == ("small", labels)
-    stage.wait_for(lambda: stage.environment("web") == {}, "the workload forgets what it was told")
+    stage.wait_for(lambda: stage.environment("web") == {}, "the workload forgets what it got")
 
     stage.api.delete("/livesystems/ls-shop")
     stage.wait_for(lambda: stage.api.get("/livesystems/ls-shop").status_code == 404, "all of it is deleted")
-    assert json.loads(stage.type_in_shell(look))["code"] == "unknown"
+    assert json.loads(stage.type_in_shell(read))["code"] == "unknown"
     assert json.loads(stage.type_in_shell(f'{by_hand}backups"')) == {"items": ["orders"]}
     assert not stage.sandbox.kubernetes.monitor.violations

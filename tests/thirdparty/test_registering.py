@@ -126,7 +126,7 @@ def test_a_provider_of_two_packages_is_refused_with_both_places(packages: Packag
 @pytest.mark.parametrize(
     ("more", "lacks"), [("", "@….revokes (L10)"), ("grant.revokes(lambda link: None)\n", "@….verifies (L14)")]
 )
-def test_a_handler_that_cannot_take_back_or_check_is_refused(packages: Packages, more: str, lacks: str) -> None:
+def test_a_handler_that_cannot_revoke_or_check_is_refused(packages: Packages, more: str, lacks: str) -> None:
     packages.add("left", halves=HALF + more)
     assert refusal().startswith("left.halves.grant: ")
     assert lacks in refusal()
@@ -146,9 +146,9 @@ def test_a_package_that_cannot_be_imported_is_named(
     packages: Packages, announces: str, modules: dict[str, str], said: str
 ) -> None:
     packages.add("left", announces=announces, **modules)
-    told = refusal()
-    assert told.startswith(f"the package 'left' announces left = {announces!r} in fractal_cloud.offers, ")
-    assert said in told
+    reason = refusal()
+    assert reason.startswith(f"the package 'left' announces left = {announces!r} in fractal_cloud.offers, ")
+    assert said in reason
 
 
 @pytest.mark.rule("L15", "L16")
@@ -170,8 +170,8 @@ def test_a_program_does_not_start_beside_a_broken_package(packages: Packages, co
 
 
 @pytest.mark.rule("L7")
-def test_a_half_for_somebody_elses_type_is_told_with_the_type_of_its_own_package(packages: Packages) -> None:
-    """So every agent tells the same of a type that several have, whatever else is installed beside each."""
+def test_a_half_for_somebody_elses_type_is_listed_with_the_type_of_its_own_package(packages: Packages) -> None:
+    """So every agent reports the same of a type that several have, whatever else is installed beside each."""
     own = """
 from fractal_cloud.offers.aws.vpc import AwsVpc, AwsVpcOffer
 from fractal_cloud.model.link import LinkSettings
@@ -192,7 +192,7 @@ def use(link): ...
     assert after == before
 
 
-def test_a_module_may_be_looked_through_twice() -> None:
+def test_a_module_may_be_searched_twice() -> None:
     module = ModuleType("left")
     exec(COMPLETE + PROVIDER.format(name="left"), vars(module))
     assert Registry([module, module]).providers() == ["left"]

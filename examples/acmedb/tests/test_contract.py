@@ -18,7 +18,7 @@ AGENT, PERSON = "of-the-agent", "of-a-person"
 
 
 class Person:
-    """Somebody with curl in their hands, and a token of their own; not one line of the offer is used."""
+    """Somebody with curl and a token of their own; not one line of the offer is used."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -60,7 +60,7 @@ def example(person: Person) -> OfferExample:
         changes={"size": "large", "maxConnections": 200, "deletionProtection": True},
         immutable_changes={"version": "7"},
         operator=person,
-        takes_time=True,
+        is_slow=True,
         hazards=[Hazard("deletion protection", "Failed", protect)],
     )
 

@@ -151,9 +151,9 @@ class WriteErrors:
                 finished=False,
             )
         is_push = refusal.verb == Verb.PUSH.value
-        if is_push and judgement.stance.hands_off and judgement.rule != "S0":
+        if is_push and judgement.stance.is_read_only and judgement.rule != "S0":
             return replace(judgement, message=f"{refusal.message}; {judgement.message}")
-        if step is None and (judgement.carried_out or judgement.stance.hands_off):
+        if step is None and (judgement.carried_out or judgement.stance.is_read_only):
             self.forget(tracked)
         return judgement
 

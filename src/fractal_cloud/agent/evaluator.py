@@ -433,7 +433,7 @@ class Evaluator:
 def unjudged(tracked: Tracked, error: Exception) -> Judgement:
     """What follows for a component that could not be judged: it fails alone, and nothing of it is written (S24)."""
     stance = tracked.memory.stance
-    status = None if stance.hands_off else Status.FAILED
+    status = None if stance.is_read_only else Status.FAILED
     return Judgement("S24", status, stance, words.unjudged(describe_unexpected(error)))
 
 

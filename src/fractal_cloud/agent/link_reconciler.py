@@ -137,7 +137,7 @@ class LinkReconciler:
         if view.error is not None or tracked.in_recovery:
             return Phase.LEAVE, ""
         is_imported = judgement.stance is Stance.IMPORTED
-        is_ours = not judgement.stance.hands_off or (is_imported and self._evaluator.is_wired_here(tracked))
+        is_ours = not judgement.stance.is_read_only or (is_imported and self._evaluator.is_wired_here(tracked))
         if tracked.deleting:
             goes = judgement.finished or (judgement.step is not None and judgement.step.verb is Verb.DELETE)
             return (Phase.END if goes and is_ours and not judgement.left else Phase.LEAVE), ""

@@ -75,7 +75,7 @@ class Work:
         self.tracked[tracked.uid] = tracked
         for table, names in (
             (self.held_by, component.held_by),
-            (self.hosted, component.lodgers),
+            (self.hosted, component.hosted),
             (self.left_inside, component.left_inside),
         ):
             table.pop(tracked.uid, None)

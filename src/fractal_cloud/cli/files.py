@@ -111,7 +111,7 @@ def _failed(path: Path, error: BaseException) -> CommandError:
     if isinstance(error, DeclarationError):
         return CommandError(
             f"{where}: the declaration is refused",
-            details=[str(each) for each in error.faults],
+            details=[str(each) for each in error.errors],
             code=Exit.USAGE,
         )
     return _refused(f"{where}: {type(error).__name__}: {error}")

@@ -132,8 +132,8 @@ Contract = type[LinkSettings]
 class ComponentError(DeclarationError):
     """A component cannot be made of what was given; ``found`` holds the messages by path of declared names."""
 
-    def __init__(self, faults: list[InputError], found: list[tuple[Path, str]]) -> None:
-        super().__init__(faults)
+    def __init__(self, errors: list[InputError], found: list[tuple[Path, str]]) -> None:
+        super().__init__(errors)
         self.found = found
 
 
@@ -170,7 +170,7 @@ class Component(_Declarable):
     links_from: list[str] = Field(default_factory=list)
 
     def __init__(self, /, **given: Any) -> None:
-        """Take parameters by their Python or their declared names. Raises ``ComponentError`` with every fault."""
+        """Accept parameters by their Python or their declared names. Raises ``ComponentError`` with every error."""
         try:
             super().__init__(**given)
         except ValidationError as error:

@@ -1,7 +1,7 @@
 """Everything that can go wrong, as a closed set, so that callers can decide by type and never by text.
 
 FractalError
-├── DeclarationError        a declaration is refused; carries every fault at once
+├── DeclarationError        a declaration is refused; carries every error at once
 ├── RegistrationError       two places register the same component type or link handler
 ├── LinkError               a handler breaks a rule of links: nothing of what it returned is published
 │   ├── LinkSettingsError   a link's settings are not what its handler asks for
@@ -18,9 +18,9 @@ FractalError
     ├── Invalid             the cloud will never accept this request as it is
     │   └── LimitReached    a quota or limit is used up: a person must raise it, or free something
     ├── NotFound            the thing named is not there
-    └── Transient           no answer, or a server fault: the effect is unknown
+    └── Transient           no answer, or a server error: the effect is unknown
         ├── GivenUp         the call did not return in time: it may still take effect (S24)
-        └── Unexpected      the code that made the call failed in a way nobody foresaw (S24)
+        └── Unexpected      the code that made the call failed in a way nobody expected (S24)
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class InputError:
 
 
 class DeclarationError(FractalError):
-    """A declaration is refused as a whole; ``faults`` lists everything that is wrong with it."""
+    """A declaration is refused as a whole; ``errors`` lists everything that is wrong with it."""
 
-    def __init__(self, faults: list[InputError]) -> None:
-        super().__init__("; ".join(str(fault) for fault in faults))
-        self.faults = faults
+    def __init__(self, errors: list[InputError]) -> None:
+        super().__init__("; ".join(map(str, errors)))
+        self.errors = errors
 
 
 class RegistrationError(FractalError):
@@ -65,7 +65,7 @@ class LinkSettingsError(LinkError):
 
 
 class LinkNotReady(LinkError):
-    """A half needs something that the other side does not have yet: nobody is at fault, and it waits (L5, L9)."""
+    """A half needs something that the other side does not have yet: that is no error, and it waits (L5, L9)."""
 
 
 class CloudError(FractalError):
@@ -138,7 +138,7 @@ class NotFound(CloudError):
 
 
 class Transient(CloudError):
-    """No answer or a server fault: the call may or may not have had its effect."""
+    """No answer or a server error: the call may or may not have had its effect."""
 
 
 class GivenUp(Transient):

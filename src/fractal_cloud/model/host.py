@@ -1,7 +1,7 @@
 """Components in which others live (a cluster that is declared): what they are called, and what becomes known of them.
 
-Whoever lives in one is looked for where its host published that it is. How a host is reached is its guests' provider's
-business.
+Whoever lives in one is looked for where its host published that it is. How a host is reached is known to the
+provider of those who live in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DECLARED: Final = "declared:"
 HOST_NAMES: Final = f"{_DECLARED}["
 """What the name of every host begins with in which components live, as their rows hold it."""
 ANY_HOST: Final = _DECLARED
-"""The name under which an agent says that it can be told of hosts; it stands for no realm."""
+"""The name under which an agent says that it accepts hosts; it stands for no realm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def reach_name(component_type: str, outputs: Mapping[str, Any], needed: Sequence
 
     Whoever publishes anything else is another host: what an agent once reached by an old name is never taken for it.
     """
-    told = [outputs.get(name) for name in needed]
-    if not needed or not all(isinstance(value, str) and value for value in told):
+    published = [outputs.get(name) for name in needed]
+    if not needed or not all(isinstance(value, str) and value for value in published):
         return None
-    text = json.dumps([component_type, *told])
+    text = json.dumps([component_type, *published])
     return f"{_DECLARED}{sha256(text.encode()).hexdigest()[:40]}"

@@ -1,4 +1,4 @@
-"""Links: what two components that are wired to each other tell each other, and what is remembered of it.
+"""Links: what two components that are wired to each other publish for each other, and what is remembered of it.
 
 A link has two halves that meet only in published output fields (L3, L4). The inbound half runs where the target is
 owned; the outbound half where the source is.

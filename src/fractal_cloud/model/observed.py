@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 class Override(Wire):
-    """Who took a component out of the agent's hands, why, since and until when (G13); by None: found on the cloud.
+    """Who took a component over from the agent, why, since and until when (G13); by None: found on the cloud.
 
     ``readopted_by``: who asked for it to be handed back, until that is done (S9); only where no tag can say it.
     """
@@ -82,7 +82,7 @@ class Refusal(Wire):
     repeated delete and a Force Push clear it. ``failed``: the component is ``Failed`` until a try goes through.
     ``since``: the first of those times. ``blocked``: something that is not part of the deletion is in its way (C8).
     ``until`` None: it is not tried again by itself (a Force Push is used up). ``entry``, ``digest``: the journal entry
-    that the next equal refusal of the same step is counted in, and what tells that it is equal.
+    that the next equal refusal of the same step is counted in, and by what it is recognised as equal.
     """
 
     verb: str

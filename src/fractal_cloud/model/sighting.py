@@ -1,4 +1,4 @@
-"""What one look at the cloud showed of one resource."""
+"""What one read of the cloud showed of one resource."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Sighting:
     """One resource as it was seen: values are in the form in which people declare them.
 
     ``parent_id`` is the cloud's id of the resource the name is unique in (a subnet's VPC). ``actual`` holds actual
-    parameters by their declared (camelCase) names; a parameter that this look did not tell is not in it.
+    parameters by their declared (camelCase) names; a parameter that this read did not show is not in it.
     ``revision`` is the provider's precondition (etag, resourceVersion), where there is one.
     ``detail`` says in the vendor's words why a resource is ``BROKEN`` or what the cloud is doing.
     ``moved_to``: where it is, if a direct read found it outside the place it was read for; empty otherwise.
-    ``incarnation``: what tells it from a later resource that bears the same id (a uid, the time of its creation); empty
-    where the id itself never returns, or where the cloud reports nothing of the kind (``Offer.ids_return``). What
-    ``create`` returns may lack it: some clouds report it only once the resource is listed. So two of them tell
-    resources apart only where neither is empty.
+    ``incarnation``: what distinguishes it from a later resource that bears the same id (a uid, the time of its
+    creation); empty where the id itself never returns, or where the cloud reports nothing of the kind
+    (``Offer.ids_return``). What ``create`` returns may lack it: some clouds report it only once the resource is listed.
+    So two of them distinguish resources only where neither is empty.
     ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 
@@ -73,7 +73,7 @@ class Sighting:
     moved_to: str = ""
 
     @property
-    def takes_changes(self) -> bool:
+    def accepts_changes(self) -> bool:
         """Whether a write makes sense now: never to what dies, to what is at work only where the cloud allows it."""
         if self.condition is Condition.DYING:
             return False

@@ -12,7 +12,7 @@ from fractal_cloud.model.status import Stance, Status
 
 
 class Presence(StrEnum):
-    """What a look at the cloud says of the natural identity."""
+    """What a read of the cloud says of the natural identity."""
 
     UNREADABLE = "unreadable"
     ABSENT = "absent"

@@ -31,7 +31,7 @@ class Stance(StrEnum):
     IMPORTED = "imported"
 
     @property
-    def hands_off(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether the agent only reads."""
         return self in (Stance.OVERRIDE, Stance.IMPORTED)
 

@@ -81,10 +81,10 @@ class Known:
     overridden: bool = False
 
     @classmethod
-    def from_wire(cls, told: KnownResource, copies: Interner) -> Known:
-        """The compact form of what the control plane told."""
-        own = copies.optional
-        return cls(own(told.owner), own(told.resource_id), own(told.left_by), told.overridden)
+    def from_wire(cls, sent: KnownResource, interner: Interner) -> Known:
+        """The compact form of what the control plane sent."""
+        own = interner.optional
+        return cls(own(sent.owner), own(sent.resource_id), own(sent.left_by), sent.overridden)
 
     def to_wire(self, identity: str) -> KnownResource:
         """The form in which it is published."""
@@ -111,14 +111,14 @@ _OWN: Final[Mapping[object, Callable[[Interner, Any], Any]]] = {
 _COPIED: Final = {name: _OWN[kind] for name, kind in get_type_hints(Observed).items() if kind in _OWN}
 
 
-def interned(memory: Observed, copies: Interner) -> Observed:
+def interned(memory: Observed, interner: Interner) -> Observed:
     """Return the observed half of a message in texts of our own."""
-    return replace(memory, **{name: own(copies, getattr(memory, name)) for name, own in _COPIED.items()})
+    return replace(memory, **{name: own(interner, getattr(memory, name)) for name, own in _COPIED.items()})
 
 
 @dataclass(slots=True)
 class Tracked:
-    """The desired half of a component, as the control plane told it, and what is remembered of it.
+    """The desired half of a component, as the control plane sent it, and what is remembered of it.
 
     ``realm_names``: what the account (or the like) is called under which it is looked for, and in the declaration.
     """
@@ -148,11 +148,11 @@ class Tracked:
     in_recovery: bool = False
 
     @classmethod
-    def from_wire(cls, work: WorkComponent, scope: Scope, copies: Interner) -> Tracked:
+    def from_wire(cls, work: WorkComponent, scope: Scope, interner: Interner) -> Tracked:
         """The compact form of one component of a scope's work."""
-        declaration, own = work.declaration, copies.text
+        declaration, own = work.declaration, interner.text
         # Which realm another name stands for is not known here; that it is another one is all that counts.
-        here, there = names = copies.pair(work.realm_name, work.declared_realm_name)
+        here, there = names = interner.pair(work.realm_name, work.declared_realm_name)
         declared_scope = Scope(scope.provider, scope.realm if here == there else there, own(work.declared_place))
         identity = Identity(sys.intern(own(declaration.type)), scope, own(work.name), own(work.parent))
         declared = Identity(identity.type, declared_scope, own(work.declared_name), own(work.declared_parent))
@@ -161,19 +161,19 @@ class Tracked:
             live_system_id=own(work.live_system_id),
             component_id=own(declaration.id),
             type=identity.type,
-            parameters=copies.plain(declaration.parameters),
+            parameters=interner.plain(declaration.parameters),
             dependencies=tuple(map(own, declaration.dependencies)),
             ignore_drift=frozenset(map(own, declaration.ignore_drift)) if declaration.ignore_drift else _NOTHING,
             import_only=declaration.import_only,
             readoption_by_tag=work.readoption == "tag",
-            deployed_at=copies.moment(work.deployed_at),
+            deployed_at=interner.moment(work.deployed_at),
             generation=work.generation,
             identity=identity,
             declared_identity=identity if declared == identity else declared,
             realm_names=names,
             deleting=work.deleting,
             request=work.request,
-            memory=interned(work.memory, copies),
+            memory=interned(work.memory, interner),
             bound=work.bound,
             left_dependents=tuple(map(own, work.left_dependents)),
             open_writes=tuple(work.open_writes),

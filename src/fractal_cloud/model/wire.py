@@ -92,10 +92,10 @@ class WorkComponent(Wire):
     says another one, ``declared_place``, ``declared_name`` and ``declared_parent`` differ from them (S18); so do
     ``realm_name`` and ``declared_realm_name``, by which declarations call the account (or the like).
     ``held_by``: components in other scopes that depend on this one and are not gone yet: it is not deleted before them.
-    ``lodgers``: those of them that live in it. ``left_inside``: what this LiveSystem left in it in override (O10).
+    ``hosted``: those of them that live in it. ``left_inside``: what this LiveSystem left in it in override (O10).
     ``bound``: of a component that is being deleted, the resource that may be deleted (O19). ``left_dependents``:
     components of its LiveSystem, in whatever scope, that depended on it and were left in the cloud (O10).
-    ``open_writes``: journalled intents whose outcome nobody told (the agent died): the next reading closes them (C7).
+    ``open_writes``: journalled intents without a reported outcome (the agent died): the next reading closes them (C7).
     ``links_in``: links that lead here, where this component is the owner's; ``links_out``: links that start here.
     ``in_recovery``: the control plane was restored from a backup, and nobody has confirmed this LiveSystem yet: it is
     only read (C9).
@@ -122,7 +122,7 @@ class WorkComponent(Wire):
     left_dependents: list[str] = Field(default_factory=list)
     request: OperatorRequest | None = None
     held_by: list[str] = Field(default_factory=list)
-    lodgers: list[str] = Field(default_factory=list)
+    hosted: list[str] = Field(default_factory=list, alias="lodgers")
     left_inside: list[str] = Field(default_factory=list)
     open_writes: list[JournalEntry] = Field(default_factory=list)
     links_in: list[LinkWork] = Field(default_factory=list)
@@ -188,7 +188,7 @@ class Reach(Wire):
 
     ``name``: what declarations call it, where a provider has several (a cluster); empty for the one that is meant where
     none is named; of a host, what the control plane called it. ``ANY_HOST`` with an empty realm says that this agent
-    can be told of hosts.
+    accepts hosts.
     """
 
     provider: str
@@ -218,7 +218,7 @@ class Hosts(Wire):
 class LastSeen(Wire):
     """The newest event that an agent knows of, and the incarnation of the database that it is in (C9).
 
-    ``event_id``: empty where that event is kept no longer. ``at``: the control plane's time when the agent was told.
+    ``event_id``: empty where that event is kept no longer. ``at``: the control plane's time of that news.
     """
 
     incarnation: str

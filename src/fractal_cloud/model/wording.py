@@ -1,7 +1,7 @@
 """What is wrong with a value, in the product's own words, whichever library found it.
 
 The words come from the JSON Schema of what was expected, so that a declaration in Python, in YAML and one checked at
-the control plane are told the same. What is expected is not decided here.
+the control plane get the same message. What is expected is not decided here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def counted(many: int, word: str) -> str:
-    """A number of things: «1 fault», «2 faults»."""
+    """A number of things: «1 error», «2 errors»."""
     return f"{many} {word}{'' if many == 1 else 's'}"
 
 
@@ -194,7 +194,7 @@ def missing(schema: Schema, root: Schema) -> str:
 def explain(
     error: ValidationError, data: object, root: Schema, aliases: Mapping[str, str] | None = None
 ) -> list[tuple[Path, str]]:
-    """Every fault pydantic found in data, by path, without pydantic's own words; one per path.
+    """Every error pydantic found in data, by path, without pydantic's own words; one per path.
 
     ``aliases``: declared names by Python names, for the first step of a path.
     """
@@ -238,6 +238,6 @@ def _key(key: str) -> str:
     return key if key.isprintable() and len(key) <= _SHOWN else shown(key)
 
 
-def faults_at(base: str, found: Iterable[tuple[Path, str]]) -> list[InputError]:
-    """Messages by path, as faults below a place in a declaration."""
+def errors_at(base: str, found: Iterable[tuple[Path, str]]) -> list[InputError]:
+    """Messages by path, as errors below a place in a declaration."""
     return [InputError(base + path_text(path), message) for path, message in found]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fractal_cloud.model.errors import InputError
-from fractal_cloud.model.wording import Path, closest, faults_at, unknown
+from fractal_cloud.model.wording import Path, closest, errors_at, unknown
 
 _MAX_GUESSES: Final = 50
 
@@ -32,7 +32,7 @@ class InputErrors:
 
     def extend(self, base: str, found: Iterable[tuple[Path, str]]) -> None:
         """Note messages by their paths below a place."""
-        for error in faults_at(base, found):
+        for error in errors_at(base, found):
             self.add(error.path.removeprefix("."), error.message)
 
     def has(self, path: str) -> bool:

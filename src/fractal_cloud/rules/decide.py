@@ -18,7 +18,7 @@ def decide(situation: Situation) -> Decision:
         case Presence.UNREADABLE:
             return Decision("S0", None, Action.NOTHING, situation.stance)
         case Presence.SEVERAL:
-            status = None if situation.stance.hands_off else Status.FAILED
+            status = None if situation.stance.is_read_only else Status.FAILED
             return Decision("S14", status, Action.NOTHING, situation.stance)
         case Presence.ABSENT:
             return _decide_absent(situation)

@@ -1,6 +1,6 @@
 """Which events follow from a component's published state before and after (C4). Pure.
 
-What only the agent can know (a race it lost, a request it refused) it tells as an event of its own.
+What only the agent can know (a race it lost, a request it refused) it reports as an event of its own.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _differences(before: Published, after: Published, linked: Collection[str]) -
     yield from _difference(before, after, drift, (EventKind.DRIFT_FOUND, EventKind.DRIFT_CORRECTED))
     if not linked:
         return
-    wiring = _part(before.drift, linked, of_links=True), _part(after.drift, linked, of_links=True)
-    yield from _difference(before, after, wiring, (EventKind.LINK_CHANGE_FOUND, EventKind.LINK_CHANGE_APPLIED))
+    of_links = _part(before.drift, linked, of_links=True), _part(after.drift, linked, of_links=True)
+    yield from _difference(before, after, of_links, (EventKind.LINK_CHANGE_FOUND, EventKind.LINK_CHANGE_APPLIED))
 
 
 def _part(drift: Any, linked: Collection[str], *, of_links: bool) -> Any:
@@ -122,12 +122,12 @@ def _part(drift: Any, linked: Collection[str], *, of_links: bool) -> Any:
 
 
 def _difference(
-    before: Published, after: Published, told: tuple[Any, Any], kinds: tuple[EventKind, EventKind]
+    before: Published, after: Published, drift: tuple[Any, Any], kinds: tuple[EventKind, EventKind]
 ) -> Iterator[DerivedEvent]:
-    was, is_now = told
+    was, is_now = drift
     if was == is_now:
         return
-    found, mended = kinds
+    found, corrected = kinds
     if is_now:
         if after.status in (Status.INSTANTIATING, Status.RECONCILE_REQUESTED):
             return
@@ -135,4 +135,4 @@ def _difference(
             return
         yield DerivedEvent(found, ", ".join(sorted(is_now)), was, is_now)
     elif not after.is_absent and before.status is not Status.INSTANTIATING:
-        yield DerivedEvent(mended, ", ".join(sorted(was)), was, None)
+        yield DerivedEvent(corrected, ", ".join(sorted(was)), was, None)

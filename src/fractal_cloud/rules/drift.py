@@ -46,7 +46,7 @@ class ComparedType:
 
     @cached_property
     def never_compared(self) -> frozenset[str]:
-        """Parameters that are the identity itself: a change of them is told apart (S18)."""
+        """Parameters that are the identity itself: a change of them is handled by itself (S18)."""
         return frozenset({"name", *self.place, *(word for word in (self.parent, self.realm) if word)})
 
 

@@ -32,36 +32,36 @@ class DeclaredIdentity:
 
 
 def identities(declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]) -> dict[str, DeclaredIdentity]:
-    """The identity of every component, by its id. Raises ``DeclarationError`` where one cannot be told."""
-    found, faults = find_identities(declaration, catalog)
-    if faults:
-        raise DeclarationError(faults)
+    """The identity of every component, by its id. Raises ``DeclarationError`` where one cannot be derived."""
+    found, errors = find_identities(declaration, catalog)
+    if errors:
+        raise DeclarationError(errors)
     return found
 
 
 def find_identities(
     declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]
 ) -> tuple[dict[str, DeclaredIdentity], list[InputError]]:
-    """The identities that can be told, and a fault for every place that cannot.
+    """The identities that can be derived, and an error for every place that cannot.
 
-    Components whose type is unknown, and those in their scope, have no identity; that is no fault of their place.
+    Components whose type is unknown, and those in their scope, have no identity; that is no error of their place.
     """
     places = _Places({component.id: component for component in declaration.components}, catalog)
     found: dict[str, DeclaredIdentity] = {}
-    faults: list[InputError] = []
+    errors: list[InputError] = []
     for component in declaration.components:
         facts = catalog.get(component.type)
         if facts is None:
             continue
         words = places.words(component.id)
         missing = [word for word in facts.place if word not in words]
-        faults.extend(_unplaced(component, word, facts) for word in missing)
-        faults.extend(places.contradictions(component, facts))
+        errors.extend(_unplaced(component, word, facts) for word in missing)
+        errors.extend(places.contradictions(component, facts))
         if not missing:
             place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
             name, parent = name_of(component, facts), places.parent_path(component.id)
             found[component.id] = DeclaredIdentity(place, name, parent, words.get(facts.realm or "", ""))
-    return _in_their_hosts(declaration, catalog, found), faults
+    return _in_their_hosts(declaration, catalog, found), errors
 
 
 def _in_their_hosts(
@@ -124,7 +124,7 @@ class _Places:
         return [other for name in names for other in referenced(component.parameters.get(name))]
 
     def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[InputError]:
-        """A fault for each word of its own place by which a component would lie outside its parent."""
+        """An error for each word of its own place by which a component would lie outside its parent."""
         for parent in referenced(component.parameters.get(facts.parent or "")):
             there = self._known.get(parent, {})
             for word in facts.words:

@@ -1,4 +1,4 @@
-"""From one component and one look at the cloud to the next single write, and to what is to be published. Pure.
+"""From one component and one read of the cloud to the next single write, and to what is to be published. Pure.
 
 The same function serves the cycle, the guard right before a write, and the plan: only what happens with the step it
 returns differs. The table itself is in ``decide``; here its verbs become steps of one writing call each.
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Everything a judgement depends on beside the component and the look at the cloud.
+    """Everything a judgement depends on beside the component and what the cloud showed.
 
     ``declared``: the declared parameters, references resolved; those that cannot be resolved yet are left out.
     ``waits_for``: dependencies that must come first; ``renamed``: those of them that bear another name in the cloud,
@@ -88,7 +88,7 @@ class Circumstances:
 class Judgement:
     """What follows for one component: the status to show, the stance to take, and at most one step.
 
-    ``status`` None: it stays. ``in_progress``: look again soon. ``carried_out``: nothing is left to do for this
+    ``status`` None: it stays. ``in_progress``: read again soon. ``carried_out``: nothing is left to do for this
     generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended;
     ``left``: its resource stays in the cloud; ``is_needed``: it is let go, and something that was left depends on it.
     ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
@@ -332,7 +332,7 @@ def _unfinished_readoption(
     if sighting.protocol.owner is None:
         step = Step(Verb.STAMP, "handshake", add=ProtocolTags(owner=tracked.live_system_id))
         return replace(pending, step=step, message=words.reconciling(drift))
-    if not sighting.takes_changes:
+    if not sighting.accepts_changes:
         return replace(pending, message=words.at_work(sighting))
     changes = mutable(context.compared, drift)
     writable = setbacks.to_write(known, changes)
@@ -358,7 +358,7 @@ def _followed(
     if not known:
         return known
     declared = {n: d for n, d in mutable(context.compared, drift).items() if n not in context.compared.linked}
-    reading = setbacks.Reading(declared, sighting.actual, sighting.takes_changes, in_handshake)
+    reading = setbacks.Reading(declared, sighting.actual, sighting.accepts_changes, in_handshake)
     return setbacks.after_reading(known, reading, context.now, context.limits)
 
 
@@ -379,7 +379,7 @@ def _reconciliation(
     frozen = context.traits.tags_frozen
     if decision.action is Action.NOTICE:
         message = words.noticed(tracked, changes, context.cycle, frozen=frozen) if changes else words.in_step()
-        status, message = _standing(tracked, sighting, context, drift, decision.status, message)
+        status, message = _with_failures(tracked, sighting, context, drift, decision.status, message)
         return Judgement(
             decision.rule,
             status,
@@ -397,12 +397,12 @@ def _reconciliation(
         reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
     known = _followed(tracked, sighting, context, drift)
     writable = setbacks.to_write(known, changes)
-    is_open, is_waiting = sighting.takes_changes, setbacks.is_waiting(known, changes)
+    is_open, is_waiting = sighting.accepts_changes, setbacks.is_waiting(known, changes)
     step = Step(Verb.UPDATE, reason, drift=writable) if is_open and writable else None
     message = words.not_visible(changes) if is_waiting and not writable else words.reconciling(changes)
     message = message if is_open else words.at_work(sighting)
     working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
-    status, message = _standing(tracked, sighting, context, drift, working, message, known)
+    status, message = _with_failures(tracked, sighting, context, drift, working, message, known)
     return Judgement(
         decision.rule,
         status,
@@ -440,7 +440,7 @@ def _standstill(
     if decision.rule == "S12":
         sighting = _sighted(view)
         known = _followed(tracked, sighting, context, drift)
-        status, message = _standing(tracked, sighting, context, drift, Status.ACTIVE, message, known)
+        status, message = _with_failures(tracked, sighting, context, drift, Status.ACTIVE, message, known)
         in_progress = sighting.condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING)
     return Judgement(
         decision.rule,
@@ -456,7 +456,7 @@ def _standstill(
     )
 
 
-def _standing(
+def _with_failures(
     tracked: Tracked,
     sighting: Sighting,
     context: Circumstances,
@@ -573,4 +573,4 @@ def _stays_remembered(tracked: Tracked, view: View) -> bool:
 
 def _is_busy(sighting: Sighting) -> bool:
     """Whether a deletion has to wait for what the cloud is doing; what is broken can be deleted."""
-    return sighting.condition is not Condition.BROKEN and not sighting.takes_changes
+    return sighting.condition is not Condition.BROKEN and not sighting.accepts_changes

@@ -1,6 +1,6 @@
-"""What deleting a LiveSystem would do, told beforehand from what is remembered (O7, O14). Pure.
+"""What deleting a LiveSystem would do, computed beforehand from what is remembered (O7, O14). Pure.
 
-It foretells what the agent's own decision (O10) will be if nothing changes in the cloud until then.
+It predicts what the agent's own decision (O10) will be if nothing changes in the cloud until then.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Deletable:
     """One component before the deletion.
 
     ``was_observed``: an agent has read it, and found it or found nothing. ``untouchable``: its type cannot carry tags,
@@ -50,7 +50,7 @@ class Standing:
 class Ended:
     """What becomes of one component, and why."""
 
-    standing: Standing
+    component: Deletable
     ending: Ending
     message: str
 
@@ -58,15 +58,15 @@ class Ended:
 _ABSENT: Final = "its name finds nothing: it ends once a read of {} proves it gone; if it was renamed, it is left"
 
 
-def preview(live_system_id: str, standing: Iterable[Standing]) -> list[Ended]:
+def preview(live_system_id: str, declared: Iterable[Deletable]) -> list[Ended]:
     """What becomes of every component; what something left behind depends on is left too."""
-    components = {item.component_id: item for item in standing}
+    components = {item.component_id: item for item in declared}
     endings = {name: _ending(live_system_id, item) for name, item in components.items()}
     _leave_what_is_needed(components, endings)
     return [Ended(item, *endings[name]) for name, item in components.items()]
 
 
-def _ending(live_system_id: str, item: Standing) -> tuple[Ending, str]:
+def _ending(live_system_id: str, item: Deletable) -> tuple[Ending, str]:
     if item.is_absent and (item.resource_id is None or item.untouchable):
         return Ending.ABSENT, "there is nothing in the cloud to delete"
     if item.is_absent:
@@ -86,7 +86,7 @@ def _ending(live_system_id: str, item: Standing) -> tuple[Ending, str]:
     return Ending.DELETED, "deleted, if nobody takes it over before"
 
 
-def _leave_what_is_needed(components: Mapping[str, Standing], endings: dict[str, tuple[Ending, str]]) -> None:
+def _leave_what_is_needed(components: Mapping[str, Deletable], endings: dict[str, tuple[Ending, str]]) -> None:
     reached = [name for name, (ending, _) in endings.items() if ending is Ending.LEFT]
     while reached:
         name = reached.pop()
@@ -98,13 +98,13 @@ def _leave_what_is_needed(components: Mapping[str, Standing], endings: dict[str,
 
 def missed(endings: Iterable[Ended]) -> list[Ended]:
     """Those of which importers lose something."""
-    return [end for end in endings if end.ending is Ending.DELETED and end.standing.importers]
+    return [end for end in endings if end.ending is Ending.DELETED and end.component.importers]
 
 
 def warning(endings: Iterable[Ended]) -> str | None:
     """The warning of O7 with the true numbers, or None where no importer loses anything."""
     shared = missed(endings)
-    others = {importer for end in shared for importer in end.standing.importers}
+    others = {importer for end in shared for importer in end.component.importers}
     if not shared:
         return None
     owned = "1 resource that is" if len(shared) == 1 else f"{len(shared)} resources that are"

@@ -19,7 +19,7 @@ from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
 from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 
-_TAKES_OVER = frozenset({"S4", "S9", "S11a", "S12"})
+_MANAGES = frozenset({"S4", "S9", "S11a", "S12"})
 
 
 def remember(tracked: Tracked, view: View, judgement: Judgement) -> Observed:
@@ -76,7 +76,7 @@ def _is_its_own(tracked: Tracked, sighting: Sighting) -> bool:
 
 def _is_settled(judgement: Judgement) -> bool:
     """Whether what a backup remembered has been shown, and taken over by what was seen since (C9, S12a)."""
-    return judgement.rule in _TAKES_OVER and judgement.stance is Stance.MANAGED and not judgement.noticing
+    return judgement.rule in _MANAGES and judgement.stance is Stance.MANAGED and not judgement.noticing
 
 
 def _intent(memory: Observed, sighting: Sighting | None) -> Intent | None:

@@ -26,7 +26,7 @@ class Answer:
 
     @property
     def breaks_glass(self) -> bool:
-        """Whether the request takes the agent's hands off."""
+        """Whether the request puts the component in manual override."""
         return self.request.kind is RequestKind.BREAK
 
     @property

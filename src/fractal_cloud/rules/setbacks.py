@@ -64,7 +64,7 @@ def after_reading(known: Setbacks, reading: Reading, now: datetime, limits: Limi
         kept = one
         if one.parameter in reading.read and reading.is_settled:
             difference = reading.drift.get(one.parameter)
-            after = _standing(one, now, limits) if difference is None else _drifted(one, difference, now, limits)
+            after = _as_written(one, now, limits) if difference is None else _drifted(one, difference, now, limits)
             if after is None:
                 continue
             kept = after
@@ -74,7 +74,7 @@ def after_reading(known: Setbacks, reading: Reading, now: datetime, limits: Limi
     return tuple(found)
 
 
-def _standing(one: Setback, now: datetime, limits: Limits) -> Setback | None:
+def _as_written(one: Setback, now: datetime, limits: Limits) -> Setback | None:
     if one.since is None:
         return one.model_copy(update={"since": now, "written": None})
     return None if one.given_up and now - one.since >= limits.stands else one
@@ -175,6 +175,6 @@ def is_timed(known: Iterable[Setback]) -> bool:
 
 
 def digest(value: Any) -> str:
-    """What tells whether the same value is still wanted; the value itself is not kept."""
+    """By what it is recognised whether the same value is still wanted; the value itself is not kept."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

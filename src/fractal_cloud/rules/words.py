@@ -8,7 +8,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from fractal_cloud.model.errors import CloudError
@@ -22,11 +22,11 @@ from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 
 HANDSHAKE = (
-    "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back; "
+    "add managed-by: fractal-cloud and fractal-cloud: reconcile; "
     "`fractal glass` prints the commands, as its cloud spells them"
 )
-
-
+IN_OVERRIDE = "In manual override"
+ONLY_READ = "the agent reads it and changes nothing"
 NEVER_OURS = "it was not created for this LiveSystem, and its tags are frozen: it can never be adopted"
 
 
@@ -106,11 +106,11 @@ def realm_not_confirmed(provider: str, name: str, why: str) -> str:
 
 def in_recovery(live_system_id: str, error: CloudError | None = None) -> str:
     """The control plane was restored from a backup, and nobody has confirmed the LiveSystem yet (C9)."""
-    told = (
+    why = (
         "this control plane was restored from a backup; nothing is written until the LiveSystem is deployed again or "
         f"confirmed: run `fractal restored confirm {live_system_id}`"
     )
-    return told if error is None else f"{told}; it cannot be read now: {error.message}"
+    return why if error is None else f"{why}; it cannot be read now: {error.message}"
 
 
 def generation_applied(generation: int, observed: int, status: str) -> str:
@@ -123,7 +123,7 @@ def generation_applied(generation: int, observed: int, status: str) -> str:
 
 
 def unjudged(reason: str) -> str:
-    """Something went wrong while one component was judged, and nobody foresaw it (S24)."""
+    """Something went wrong while one component was judged, in a way nobody expected (S24)."""
     return f"it cannot be judged, and nothing is written to it: {reason}; report this to whoever maintains its offer"
 
 
@@ -188,12 +188,12 @@ def window(tracked: Tracked) -> str:
 
 def at_work(sighting: Sighting) -> str:
     """The cloud is still at work (S13)."""
-    doing = {
+    work = {
         Condition.CREATING: "is creating it",
         Condition.CHANGING: "is changing it",
         Condition.DYING: "is deleting it",
     }.get(sighting.condition, "is at work")
-    return f"the cloud {doing}" + (f": {sighting.detail}" if sighting.detail else "")
+    return f"the cloud {work}" + (f": {sighting.detail}" if sighting.detail else "")
 
 
 def broken(sighting: Sighting) -> str:
@@ -249,12 +249,12 @@ def _set_back(one: Setback) -> str:
 
 def cannot_change(tracked: Tracked, fixed: Drift) -> str:
     """Parameters the cloud cannot change in place, the name, or a word of the scope (S18)."""
-    faults = {**fixed, **_moved(tracked)}
-    told = "; ".join(
+    fixed = {**fixed, **_moved(tracked)}
+    named = "; ".join(
         f"{name} is {_quoted(d.actual)} and cannot become {_quoted(d.declared)} in place"
-        for name, d in sorted(faults.items())
+        for name, d in sorted(fixed.items())
     )
-    return f"{told}: declare a new component, or delete this one and deploy again"
+    return f"{named}: declare a new component, or delete this one and deploy again"
 
 
 def _moved(tracked: Tracked) -> Drift:
@@ -420,15 +420,39 @@ def _explain_frozen(rule: str, tracked: Tracked, sighting: Sighting) -> str:
         case "S6a":
             return f"read only: {NEVER_OURS}; declare another name to have one made{moved}"
         case "S11":
-            return (
-                "in manual override, which the control plane remembers because its tags are frozen: hands off; "
-                f"{_command(tracked, '--readopt')} hands it back"
+            return _overridden(
+                f"run {_command(tracked, '--readopt')}",
+                why=", which the control plane remembers because its tags are frozen",
             )
         case _:
             return (
-                "its tags are frozen, and nothing is remembered of it, so somebody may have taken it over: hands off; "
-                f"{_command(tracked, '--readopt')} hands it to the agent"
+                "its tags are frozen, and nothing is remembered of it, so somebody may have taken it over: "
+                f"{ONLY_READ}. To hand it to the agent, run {_command(tracked, '--readopt')}"
             )
+
+
+def _overridden(how: str, *, why: str = "") -> str:
+    """A person has taken the component over, and how it is handed back (G1)."""
+    return f"{IN_OVERRIDE}{why}: {ONLY_READ}. To hand it back, {how}"
+
+
+def with_since(message: str, override: Mapping[str, Any] | None) -> str:
+    """Add since when a component is in manual override: the control plane stamps that, so agents cannot say it."""
+    if override is None:
+        return message
+    since = datetime.fromisoformat(override["since"])
+    return message.replace(IN_OVERRIDE, f"{IN_OVERRIDE} since {since:%Y-%m-%d %H:%M} UTC", 1)
+
+
+def _never_created(tracked: Tracked) -> str:
+    """It is absent, and Fractal only ever reads it (S1)."""
+    name = tracked.identity.name
+    if tracked.import_only:
+        return (
+            f"the component is importOnly, so Fractal only reads it. Create {name!r} first, "
+            "or take importOnly out of its declaration"
+        )
+    return f"{tracked.type} cannot carry tags, so Fractal only reads it. Create {name!r} first"
 
 
 def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) -> str:
@@ -437,7 +461,7 @@ def _explain_absence(rule: str, tracked: Tracked, view: View, claims: Claims) ->
         case "S14":
             return f"several resources are named {name!r} ({_named(view)}): rename all but one"
         case "S1":
-            return f"{name!r} is absent, and this component never creates it"
+            return _never_created(tracked)
         case "S3" if claims.heir is not None:
             return f"{name!r} is absent: {claims.heir!r} owns it and has not created it (again)"
         case "S3":
@@ -460,21 +484,18 @@ def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: C
         case "S6":
             return f"owned by {tags.owner!r}: read only"
         case "S7" if tags.other_manager is not None:
-            return f"managed-by is {tags.other_manager!r}: somebody else's, hands off"
+            return f"managed-by is {tags.other_manager!r}: somebody else's, so {ONLY_READ}"
         case "S7" if is_tagging_lost(tracked):
-            return f"{tagging_lost()}: hands off; {HANDSHAKE}"
+            return f"{tagging_lost()}. {_overridden(HANDSHAKE)}"
         case "S7":
-            return f"managed-by is absent: hands off; {HANDSHAKE}"
+            return _overridden(HANDSHAKE)
         case "S8":
             return f"it lost its owner tag and {claims.heir or 'another LiveSystem'!r} has the claim: read only"
         case "S8a":
             return f"{len(claims.declarers)} LiveSystems declare it: stamp fractal-cloud-owner, or Force Push one"
         case "S10":
-            return (
-                "fractal-cloud-owner and fractal-cloud: reconcile are absent: hands off; "
-                "add fractal-cloud: reconcile to hand it back"
-            )
+            return _overridden("add fractal-cloud: reconcile; the agent then stamps fractal-cloud-owner")
         case "S11":
-            return "fractal-cloud: reconcile is absent: hands off; add it to hand the resource back"
+            return _overridden("add fractal-cloud: reconcile")
         case _:
             return in_step()

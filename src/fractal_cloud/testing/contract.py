@@ -75,7 +75,7 @@ class OfferContract(Trial):
                 reasons = [write.reason for write in self._writes_for(subject)[before:]]
                 assert "deploy" in reasons, f"the new {name} was not carried out: {reasons}"
 
-    def never_takes_back_what_only_grows(self) -> None:
+    def never_shrinks_what_only_grows(self) -> None:
         """S18: what the cloud lets only grow stays grown: `Failed`, naming it and both values, until it is declared."""
         with self._subject() as subject:
             for name in sorted(self.example.only_up):
@@ -102,7 +102,7 @@ class OfferContract(Trial):
                 self._is_active(subject)
 
     def refuses_another_name(self) -> None:
-        """S18: another name is no rename: nothing is destroyed, nothing made, both names are told."""
+        """S18: another name is no rename: nothing is destroyed, nothing made, both names are reported."""
         with self._subject() as subject:
             other = self.example.as_name(f"{subject.id}-renamed")
             self._redeploy(subject, name=other)
@@ -190,7 +190,7 @@ class OfferContract(Trial):
             self.env.settle()
 
     def breaks_the_glass_and_is_handed_back(self) -> None:
-        """G1, G3, G7, S11, T6: hands off within a cycle, drift shown, and back only by both tags.
+        """G1, G3, G7, S11, T6: in manual override within a cycle, drift shown, and back only by both tags.
 
         Where tags are frozen, both go through the product (G13).
         """
@@ -207,7 +207,7 @@ class OfferContract(Trial):
                 self._tag(subject, {MANAGED_BY: OURS})
             self.env.cycle()
             self._shows(subject, "ManualOverride")
-            assert len(self._writes_for(subject)) == before, "written to while hands were off"
+            assert len(self._writes_for(subject)) == before, "written to while in manual override"
             self._hand_back(subject)
 
     def pushes_by_force(self) -> None:
@@ -246,7 +246,7 @@ class OfferContract(Trial):
             self.env.cycle()
             override = self._shown(subject)["override"]
             assert override is not None, "nothing is remembered"
-            assert override["by"], "who broke the glass is not told"
+            assert override["by"], "who broke the glass is not reported"
             name = self._make_drift(subject) if self.example.changes else ""
             self.env.restart_agent()
             self.env.settle()
@@ -280,10 +280,10 @@ class OfferContract(Trial):
 
     def shows_the_cloud_at_work(self) -> None:
         """S13: `Instantiating` while the cloud creates it, then `Active`; nothing is made twice meanwhile."""
-        if not self.example.takes_time:
+        if not self.example.is_slow:
             return
         self._settle_parents()
-        self._make_room()
+        self._remove_subject()
         declaration = self._fresh()
         with self.env.slow_creation(SLOW):
             self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
@@ -318,7 +318,7 @@ class OfferContract(Trial):
             self.env.settle()
             assert not self.example.operator.find(subject.id), f"{hazard.title}: cleared, and it is still there"
 
-    def tells_commands_that_fill_in(self) -> None:
+    def prints_commands_that_fill_in(self) -> None:
         """G12: the vendor's commands need nothing but what the component publishes."""
         with self._subject() as subject:
             shown = self._shown(subject)

@@ -1,4 +1,4 @@
-"""The world an offer is tried in: a control plane, an agent, and a cloud that tells what was written to it."""
+"""The world an offer is tried in: a control plane, an agent, and a cloud that lists what was written to it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Environment(Protocol):
         """Let the agent run until a cycle does nothing and has nothing left to do; raises if that takes too long."""
 
     def restart_agent(self) -> Any:
-        """Have the agent die, and another one take its place that knows nothing but what the control plane tells."""
+        """Have the agent die, and another one take its place that knows nothing but what the control plane sends."""
 
     def writes(self) -> Sequence[Write]:
         """All writes of the agent so far, oldest first."""

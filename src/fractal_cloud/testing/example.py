@@ -1,6 +1,6 @@
 """One offer by example: a declaration, other values for its parameters, and what a person can do to its resources.
 
-Plain data and the shape of a person's hands; nothing here asserts anything.
+Plain data, and the interface of what a person does; nothing here asserts anything.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class OfferExample:
     ``components``: declarations in the order of their dependencies; the last one is under test, and declares every
     parameter that can change. ``changes`` and ``immutable_changes``: another valid value per parameter, component ids
     where it is a reference. ``only_up``: parameters that the cloud lets only grow. ``name_tag``: the tag that is the
-    resource's name, where the cloud has no other. ``takes_time``: creation passes through a state of its own.
+    resource's name, where the cloud has no other. ``is_slow``: creation passes through a state of its own.
     ``as_name``: how an id is written where the cloud takes fewer letters for a name. ``own``: parameters that no two of
     them can share (the disk a machine boots from), by the name of the one that has them. ``touches_parents``: what its
-    parents tell of themselves is another thing once it is there (a disk is in use), which the next look shows.
+    parents publish changes once it is there (a disk is in use), which the next read shows.
     """
 
     components: Sequence[Declaration]
@@ -85,7 +85,7 @@ class OfferExample:
     operator: OperatorActions
     only_up: frozenset[str] = frozenset()
     name_tag: str | None = None
-    takes_time: bool = False
+    is_slow: bool = False
     hazards: Sequence[Hazard] = field(default_factory=tuple)
     as_name: Callable[[str], str] = str
     own: Callable[[str], Mapping[str, Any]] = _nothing

@@ -53,7 +53,7 @@ class Product(Environment):
 
     ``folder``: where the control plane keeps its database. ``forget``: empties the cloud, now and whenever the
     suite starts over. ``slow``: makes whatever is created take that many seconds until it is ready; only examples with
-    ``takes_time`` need it. ``registry``: all that is installed here, if not given. What offers do is seen at their
+    ``is_slow`` need it. ``registry``: all that is installed here, if not given. What offers do is seen at their
     verbs: nothing is asked of the cloud.
     """
 

@@ -56,7 +56,7 @@ class Trial:
         self._references = offer.facts().references()
         self._names = 0
         self._is_clean = True
-        self._standing: Subject | None = None
+        self._current: Subject | None = None
 
     # --- a resource to try it on
 
@@ -68,8 +68,8 @@ class Trial:
         """
         self._settle_parents()
         if is_new or more:
-            self._make_room()
-        if self._standing is None:
+            self._remove_subject()
+        if self._current is None:
             declaration = self._fresh(**more)
             self.env.deploy(LIVE_SYSTEM, *self.example.parents, declaration)
             self.env.settle()
@@ -87,12 +87,12 @@ class Trial:
         others = {} if self.offer.tags_frozen else OTHERS
         if others:
             self.example.operator.tag(found, others)
-        self._standing = Subject(declaration, found, {**own, **others})
+        self._current = Subject(declaration, found, {**own, **others})
 
     @contextmanager
     def _tried(self) -> Iterator[Subject]:
         self._is_clean = False
-        subject, self._standing = self._standing, None
+        subject, self._current = self._current, None
         assert subject is not None
         self._is_active(subject)
         yield subject
@@ -111,21 +111,21 @@ class Trial:
             subject.declaration = own
             self._redeploy(subject)
             self._is_active(subject)
-        self._standing = subject
+        self._current = subject
         if self.offer.tags_frozen or own != self.example.under_name(subject.id):
-            self._make_room()
+            self._remove_subject()
 
-    def _make_room(self) -> None:
+    def _remove_subject(self) -> None:
         """Have what stands from the method before taken away."""
-        if self._standing is not None:
-            self._standing = None
+        if self._current is not None:
+            self._current = None
             self.env.deploy(LIVE_SYSTEM, *self.example.parents)
             self.env.settle()
 
     def _settle_parents(self) -> None:
         if not self._is_clean:
             self.env.start_over()
-            self._standing = None
+            self._current = None
             self._is_clean = True
 
     def _fresh(self, **more: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Trial:
         for key in keys:
             subject.tags.pop(key, None)
         [found] = self.example.operator.find(subject.id)
-        assert not found.tags.keys() & set(keys), f"the example's hands could not take {keys} off"
+        assert not found.tags.keys() & set(keys), f"the example's operator could not take {keys} off"
 
     def _break(self, subject: Subject, *keys: str) -> None:
         """Break the glass as people do it: by taking managed-by off; where tags are frozen, through the product."""
@@ -213,8 +213,8 @@ class Trial:
     def _says(self, subject: Subject, name: str, *values: Any) -> None:
         message = self._shown(subject)["message"]
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
-        told = [name, *(json.dumps(part).strip('"') for part in parts)]
-        unsaid = [text for text in told if text not in message]
+        expected = [name, *(json.dumps(part).strip('"') for part in parts)]
+        unsaid = [text for text in expected if text not in message]
         assert not unsaid, f"{unsaid} is not named in {message!r}"
 
     def _stands(self, subject: Subject) -> None:

@@ -40,7 +40,7 @@ class Notes:
         self.before_call: Callable[[], None] | None = None
 
     def saw(self, sighting: Sighting) -> Sighting:
-        """Remember the tags that a look showed."""
+        """Remember the tags that a read showed."""
         with self._lock:
             self._seen[sighting.type, sighting.resource_id] = sighting.protocol.to_mapping()
         return sighting

@@ -214,7 +214,7 @@ def example_of(kind: type[Component], person: ArubaPerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=ArubaActions(person, case.path, case.below),
         only_up=case.only_up,
-        takes_time=True,
+        is_slow=True,
         own=case.own,
         touches_parents=kind is ArubaCloudServer,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],

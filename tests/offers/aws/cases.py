@@ -33,7 +33,7 @@ class Case:
 
     operator: Callable[[Clients, ForeignEdit], OperatorActions]
     name_tag: str | None = None
-    takes_time: bool = True
+    is_slow: bool = True
     only_up: frozenset[str] = frozenset()
     more_parents: tuple[Declaration, ...] = ()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ CASES: dict[type[Component], Case] = {
     ),
     AwsSecurityGroup: Case(
         operator_actions.GroupActions,
-        takes_time=False,
+        is_slow=False,
         hazards={"a network interface": ("Deleting", _interface_in_group)},
     ),
     AwsEc2Instance: Case(
@@ -132,14 +132,14 @@ CASES: dict[type[Component], Case] = {
         name_tag="Name",
         hazards={"termination protection": ("Failed", _protected_instance)},
     ),
-    AwsS3: Case(operator_actions.BucketActions, takes_time=False, hazards={"an object": ("Failed", _object_in_bucket)}),
+    AwsS3: Case(operator_actions.BucketActions, is_slow=False, hazards={"an object": ("Failed", _object_in_bucket)}),
     AwsRdsPostgres: Case(
         operator_actions.DatabaseActions,
         only_up=frozenset({"allocatedStorage", "engineVersion"}),
         hazards={"deletion protection": ("Failed", _protected_database)},
     ),
     AwsEcsCluster: Case(operator_actions.EcsClusterActions, hazards={"a service": ("Deleting", _service_in_cluster)}),
-    AwsEcsService: Case(operator_actions.EcsServiceActions, takes_time=False),
+    AwsEcsService: Case(operator_actions.EcsServiceActions, is_slow=False),
     AwsEks: Case(
         operator_actions.EksActions,
         only_up=frozenset({"version"}),
@@ -163,7 +163,7 @@ def example_of(kind: type[Component], clients: Clients) -> OfferExample:
         operator=case.operator(clients, example.foreign_edit),
         only_up=case.only_up,
         name_tag=case.name_tag,
-        takes_time=case.takes_time,
+        is_slow=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )
 

@@ -39,7 +39,7 @@ SUITE = Suite(
         kind: Case(
             only_up=bool(case.only_up),
             immutable=bool(EXAMPLES[kind].immutable_changes),
-            is_slow=case.takes_time,
+            is_slow=case.is_slow,
             hazardous=bool(case.hazards),
         )
         for kind, case in cases.CASES.items()

@@ -136,7 +136,7 @@ def example_of(kind: type[Component], person: AzurePerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=AzureActions(person, example),
         only_up=case.only_up,
-        takes_time=case.is_slow,
+        is_slow=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
         as_name=example.as_name,
     )

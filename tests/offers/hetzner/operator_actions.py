@@ -151,6 +151,6 @@ def example_of(kind: type[Component], person: HetznerPerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=HetznerActions(person, *EDITS[kind]),
         only_up=case.only_up,
-        takes_time=case.is_slow,
+        is_slow=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

@@ -145,6 +145,6 @@ def example_of(kind: type[Component], person: OciPerson) -> OfferExample:
         changes=example.changes,
         immutable_changes=example.immutable_changes,
         operator=OciActions(person, example, case.path, case.name),
-        takes_time=case.is_slow,
+        is_slow=case.is_slow,
         hazards=[hazard(title, status, arrange) for title, (status, arrange) in case.hazards.items()],
     )

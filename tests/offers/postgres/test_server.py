@@ -77,7 +77,7 @@ def test_one_server_is_declared_once_in_a_live_system() -> None:
 def test_what_is_no_address_and_every_credential_is_refused(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(DeclarationError) as refused:
         check(document(parameters), installed().catalog())
-    assert any(f"parameters.{named}" in fault.path for fault in refused.value.faults)
+    assert any(f"parameters.{named}" in fault.path for fault in refused.value.errors)
 
 
 def test_it_is_declared_in_python_under_its_short_name() -> None:

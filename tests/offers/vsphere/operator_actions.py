@@ -104,7 +104,7 @@ def example_of(person: VspherePerson) -> OfferExample:
         immutable_changes=example.immutable_changes,
         operator=MachineActions(person),
         only_up=frozenset({"diskGb"}),
-        takes_time=True,
+        is_slow=True,
         hazards=[
             Hazard("somebody's disk", "Failed", lambda found: _more_disks(person, found)),
             Hazard("a snapshot", "Failed", lambda found: _a_snapshot(person, found)),

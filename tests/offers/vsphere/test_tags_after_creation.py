@@ -122,7 +122,7 @@ def test_tags_that_a_person_took_off_while_no_agent_lived_are_not_put_on_again(w
     assert dict(found.tags) == OURS, "they had been put on, and nobody knew"
     _operator(warm).untag(found, *OURS)
     shown = _is_left_alone(warm, "box", len(warm.writes()))
-    assert "add managed-by: fractal-cloud and fractal-cloud: reconcile to hand it back" in shown["message"]
+    assert "To hand it back, add managed-by: fractal-cloud and fractal-cloud: reconcile" in shown["message"]
     assert "fractal glass" in shown["message"]
 
 
@@ -141,7 +141,7 @@ def test_an_unfinished_creation_that_was_forgotten_is_reported_and_left_alone(wa
     warm.open_control_plane("another.db")
     warm.deploy(LIVE_SYSTEM, declaration("first"), declaration("box"))
     shown = _is_left_alone(warm, "box", len(warm.writes()))
-    assert shown["message"].startswith("managed-by is absent"), shown
+    assert shown["message"].startswith("In manual override since "), shown
     assert dict(_found(warm, "box").tags) == {}
     assert warm.status(LIVE_SYSTEM, "first") == "Active"
 

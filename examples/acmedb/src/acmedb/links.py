@@ -33,8 +33,9 @@ def grant_user(link: Inbound) -> Published:
         body = _wanted(link) | ({} if password is None else {"password": password.reveal()})
         cloud.put_user(there.resource_id, name, body)
 
-    told = {"host": there.outputs["host"], "port": there.outputs["port"], "database": there.name, "user": name}
-    return told | _wanted(link, "keyspace", "access") | dict(transfer_secret(link, is_known=name in known, bring=bring))
+    published = {"host": there.outputs["host"], "port": there.outputs["port"], "database": there.name, "user": name}
+    published |= _wanted(link, "keyspace", "access")
+    return published | dict(transfer_secret(link, is_known=name in known, bring=bring))
 
 
 @grant_user.revokes

@@ -17,6 +17,6 @@ from fractal_cloud.offers.secret import Secret
     passed_on=("host", "port", "database", "user", "keyspace"),
 )
 def use_database(link: OutboundLink[AcmeDbLink], password: Secret) -> dict[str, str]:
-    """Put the user's password into a Secret, and tell the workload where its database is."""
+    """Put the user's password into a Secret, and pass the address of its database to the workload."""
     del link
     return {"password": password.reveal()}

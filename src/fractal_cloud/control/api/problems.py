@@ -107,7 +107,7 @@ async def _on_store_error(_request: Request, error: Exception) -> Response:
 
 async def _on_declaration_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, DeclarationError)
-    return bad_input(error.faults)
+    return bad_input(error.errors)
 
 
 async def _on_bad_request(_request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from fractal_cloud.control.store.owners import unknown_owners, with_owner
 from fractal_cloud.control.store.records import ComponentRecord, Json, records, select_records
 from fractal_cloud.control.store.resources import to_key
 from fractal_cloud.control.store.schema import components, scopes
+from fractal_cloud.rules.words import with_since
 
 
 def full_id(live_system_id: str, component_id: str) -> str:
@@ -76,7 +77,7 @@ def _one(record: ComponentRecord, read_at: Any, unknown: Collection[str]) -> Jso
         "environment": record.environment,
         "status": record.status,
         "stance": record.stance,
-        "message": with_owner(record.message, record, unknown),
+        "message": with_since(with_owner(record.message, record, unknown), record.override),
         "owner": record.owner,
         "generation": record.generation,
         "observedGeneration": record.observed_generation,

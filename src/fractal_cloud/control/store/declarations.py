@@ -30,6 +30,6 @@ def refuse(tx: Tx, document: object, expected_id: str | None, by: str, error: De
     live_system_id = expected_id or (declared if isinstance(declared, str) else "")
     if not is_id(live_system_id) or livesystems.find(tx, live_system_id) is None:
         return
-    paths = ", ".join(found.path for found in error.faults[:5])
-    message = f"{counted(len(error.faults), 'error')}: {paths}"
+    paths = ", ".join(one.path for one in error.errors[:5])
+    message = f"{counted(len(error.errors), 'error')}: {paths}"
     tx.record(PendingEvent(live_system_id, EventKind.DECLARATION_REFUSED, by, message=message))

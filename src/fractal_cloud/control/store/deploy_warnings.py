@@ -77,7 +77,7 @@ def _taken_out(
     said = previews.warning(endings)
     if said is None:
         return []
-    missed = [end.standing.component_id for end in previews.missed(endings)]
+    missed = [end.component.component_id for end in previews.missed(endings)]
     return [f"{_named(missed)} {'is' if len(missed) == 1 else 'are'} taken out of the declaration. {said}"]
 
 

@@ -21,6 +21,7 @@ from fractal_cloud.control.store.schema import UNSETTLED, components, live_syste
 from fractal_cloud.model.link import LinkStates
 from fractal_cloud.model.status import MutationStatus, Status
 from fractal_cloud.rules.mutation import Progress, causes, mutation_status
+from fractal_cloud.rules.words import with_since
 
 Kind = Literal["deploy", "delete"]
 _SNAPSHOT = tuple(column.name for column in mutation_components.c if column.name != "mutation_id")
@@ -151,7 +152,9 @@ def get(tx: Tx, live_system_id: str, mutation_id: str) -> Json:
     described = _components([*kept, *current])
     unknown = unknown_owners(tx, (one.owner for one in current))
     for one in current:
-        described["components"][one.component_id]["message"] = with_owner(one.message, one, unknown)
+        described["components"][one.component_id]["message"] = with_since(
+            with_owner(one.message, one, unknown), one.override
+        )
     return {**_summary(row, present), **described, "reasons": _reasons(present, described["components"])}
 
 
@@ -183,7 +186,12 @@ def _reasons(present: _Present, components: Json) -> list[str]:
 
 
 def _current(tx: Tx, live_system_id: str) -> list[Any]:
-    query = select(*(components.c[name] for name in _SNAPSHOT), components.c.owner, components.c.absent_since)
+    query = select(
+        *(components.c[name] for name in _SNAPSHOT),
+        components.c.owner,
+        components.c.absent_since,
+        components.c.override,
+    )
     return list(
         tx.connection.execute(
             query.where(components.c.live_system_id == live_system_id).order_by(components.c.position)

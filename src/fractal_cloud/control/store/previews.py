@@ -15,7 +15,7 @@ from fractal_cloud.control.store.resources import declarers
 from fractal_cloud.control.store.schema import components, refers
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.status import Stance
-from fractal_cloud.rules.preview import Ended, Ending, Standing, missed, preview, warning
+from fractal_cloud.rules.preview import Deletable, Ended, Ending, missed, preview, warning
 
 __all__ = ["endings", "missed", "previewed", "warning", "why_read_only"]
 
@@ -50,10 +50,10 @@ def _component(
     catalog: Mapping[str, TypeFacts],
     importers: Mapping[str, tuple[str, ...]],
     links: Mapping[str, tuple[str, ...]],
-) -> Standing:
+) -> Deletable:
     facts = catalog.get(row.type)
     key = row.identity_key or ""
-    return Standing(
+    return Deletable(
         component_id=row.component_id,
         type=row.type,
         stance=Stance(row.stance),
@@ -107,14 +107,14 @@ def _described(endings: Sequence[Ended]) -> Json:
     return {
         "components": [
             {
-                "componentId": end.standing.component_id,
-                "type": end.standing.type,
-                "resourceId": end.standing.resource_id,
+                "componentId": end.component.component_id,
+                "type": end.component.type,
+                "resourceId": end.component.resource_id,
                 "ending": end.ending.value,
                 "message": end.message,
-                "holdsData": end.standing.holds_data and end.ending is Ending.DELETED,
-                "importers": list(end.standing.importers) if end.ending is Ending.DELETED else [],
-                "brokenLinks": list(end.standing.links) if end.ending is Ending.DELETED else [],
+                "holdsData": end.component.holds_data and end.ending is Ending.DELETED,
+                "importers": list(end.component.importers) if end.ending is Ending.DELETED else [],
+                "brokenLinks": list(end.component.links) if end.ending is Ending.DELETED else [],
             }
             for end in endings
         ],

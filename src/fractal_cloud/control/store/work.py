@@ -33,7 +33,7 @@ class _Beside:
     """What the agent must know of components beside their own rows, by uid."""
 
     held_by: Mapping[str, list[str]]
-    lodgers: Mapping[str, list[str]]
+    hosted: Mapping[str, list[str]]
     left_inside: Mapping[str, list[str]]
     open_writes: Mapping[str, list[Json]]
     links: Mapping[str, Links]
@@ -89,7 +89,7 @@ def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
         **work_component(record, row.readoption, row.deployed_at),
         "inRecovery": row.in_recovery,
         "heldBy": beside.held_by.get(record.uid, []),
-        "lodgers": beside.lodgers.get(record.uid, []),
+        "lodgers": beside.hosted.get(record.uid, []),
         "leftInside": beside.left_inside.get(record.uid, []),
         "openWrites": beside.open_writes.get(record.uid, []),
         "linksIn": linked.inbound,
@@ -195,17 +195,17 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
 
 def _beside(tx: Tx, keys: Iterable[str], linked: Mapping[str, Links]) -> _Beside:
     held_by: dict[str, list[str]] = defaultdict(list)
-    lodgers: dict[str, list[str]] = defaultdict(list)
+    hosted: dict[str, list[str]] = defaultdict(list)
     open_writes: dict[str, list[Json]] = defaultdict(list)
     for some in chunks(keys):
         for row in tx.connection.execute(_dependents_elsewhere(some)):
             held_by[row.uid].append(row.component_id)
             host = host_of(row.realm_name)
             if host is not None and host.component_id == row.host_id:
-                lodgers[row.uid].append(row.component_id)
+                hosted[row.uid].append(row.component_id)
         for row in tx.connection.execute(_open_writes(some)):
             open_writes[row.uid].append(_journal_entry(row))
-    return _Beside(held_by, lodgers, _left_inside(tx, keys), open_writes, linked)
+    return _Beside(held_by, hosted, _left_inside(tx, keys), open_writes, linked)
 
 
 def _left_inside(tx: Tx, keys: Iterable[str]) -> dict[str, list[str]]:
