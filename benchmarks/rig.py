@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.stock import REGION, Declared, Lot
-from fractal_cloud.agent.cycle import Cycle, CycleContext, CycleResult
+from fractal_cloud.agent.cycle import Cycle, CycleResult
+from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.reading import Reader

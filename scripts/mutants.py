@@ -43,7 +43,6 @@ SLOWEST_TEST: Final = 0.5
 SAMPLE_SIZE: Final = 100
 SAMPLE_SEED: Final = 20261118
 KILLED: Final = frozenset({"killed", "timeout", "segfault"})
-CYCLE: Final = "fractal_cloud.agent.cycle.xǁCycleǁ{}__mutmut_*"
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ CENTRE: Final = Part(
         f"{PACKAGE}/control/auth/*.py",
         f"{PACKAGE}/agent/writing.py",
         f"{PACKAGE}/agent/deadline.py",
-        f"{PACKAGE}/agent/cycle.py",
+        *(f"{PACKAGE}/agent/{name}.py" for name in ("cycle_state", "observing", "waves", "outcomes", "conclusions")),
     ),
     left_out=(f"{PACKAGE}/rules/words.py",),
     tests=(
@@ -91,12 +90,15 @@ CENTRE: Final = Part(
         "tests/declaring/test_order.py",
     ),
     only={
-        "fractal_cloud.agent.cycle": tuple(
-            CYCLE.format(method)
-            for method in (
-                *("_may_write", "_may_try", "_without_rivals", "_confirm_gone", "_read_by_id", "_id_to_confirm"),
-                *("_may_be_its_own_rival", "_count_absent_reads", "_hold_families", "_is_too_early"),
-            )
+        f"fractal_cloud.agent.{module}": tuple(
+            f"fractal_cloud.agent.{module}.xǁ{name}ǁ{method}__mutmut_*" for method in methods
+        )
+        for module, name, methods in (
+            ("cycle_state", "CycleState", ("may_write",)),
+            ("observing", "Observer", ("count_absent_reads", "_read_by_id")),
+            ("waves", "Waves", ("_may_try", "_without_rivals", "_confirm_gone")),
+            ("outcomes", "Outcomes", ("_may_be_its_own_rival",)),
+            ("conclusions", "Conclusions", ("_hold_families", "_is_too_early")),
         )
     },
     options=(
@@ -109,7 +111,7 @@ SAMPLE: Final = Part(
     name="sample",
     files=(
         *(f"{PACKAGE}/control/store/{name}.py" for name in ("scopes", "claims", "agents", "reports")),
-        *(f"{PACKAGE}/agent/{name}.py" for name in ("cycle", "main")),
+        *(f"{PACKAGE}/agent/{name}.py" for name in ("cycle", "waves", "outcomes", "leases", "main")),
     ),
     tests=("tests/direct", "tests/store"),  # those of whole worlds would notice more, and take an hour
     options=("-p", "no:randomly", "-k", "not postgresql"),  # which notices what SQLite notices, and takes as long again

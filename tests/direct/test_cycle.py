@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from fractal_cloud.agent.client import LeaseLost
-from fractal_cloud.agent.cycle import Cycle, CycleContext
+from fractal_cloud.agent.cycle import Cycle
+from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.link_reconciler import Phase
 from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.scope import AbsentReads
@@ -105,7 +106,7 @@ def test_a_scope_is_written_to_only_while_it_is_ours_and_the_agent_may(
     stage: Stage, allowed: bool, lost: bool, expected: bool
 ) -> None:
     stage.allowed, stage.held.is_lost = allowed, lost
-    assert stage.cycle._may_write() is expected
+    assert stage.cycle._state.may_write() is expected
 
 
 # --- what is tried
@@ -117,13 +118,13 @@ def test_a_step_is_tried_once_in_a_cycle_and_not_while_it_is_held_back(stage: St
     stage.add(tracked)
     cycle = stage.cycle
     step = Step(Verb.UPDATE, "drift")
-    assert cycle._may_try(tracked, step)
-    assert not cycle._may_try(tracked, None)
-    cycle._taken.add((tracked.uid, "update:[]"))
-    assert not cycle._may_try(tracked, step)
-    assert cycle._may_try(tracked, Step(Verb.FINISH, "handshake")), "another step is another matter"
+    assert cycle._waves._may_try(tracked, step)
+    assert not cycle._waves._may_try(tracked, None)
+    cycle._waves._attempted.add((tracked.uid, "update:[]"))
+    assert not cycle._waves._may_try(tracked, step)
+    assert cycle._waves._may_try(tracked, Step(Verb.FINISH, "handshake")), "another step is another matter"
     other = component(uid="u2")
-    assert cycle._may_try(other, step), "and so is another component"
+    assert cycle._waves._may_try(other, step), "and so is another component"
 
 
 @pytest.mark.rule("S21")
@@ -134,7 +135,7 @@ def test_a_refused_write_waits_until_its_next_try_is_due(stage: Stage, verb: str
     refusal = Refusal(verb=verb, message="no", since=NOW, until=NOW + timedelta(seconds=60 * until))
     tracked = component(memory(refusal=refusal))
     stage.add(tracked)
-    assert stage.cycle._may_try(tracked, Step(Verb.UPDATE, "drift")) is expected
+    assert stage.cycle._waves._may_try(tracked, Step(Verb.UPDATE, "drift")) is expected
 
 
 @pytest.mark.rule("L10")
@@ -150,11 +151,11 @@ def test_a_deletion_waits_for_what_links_made_and_nothing_else_does(
         return True
 
     monkeypatch.setattr(stage.cycle._links, "holds_deletion", holds)
-    assert not stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
+    assert not stage.cycle._waves._may_try(tracked, Step(Verb.DELETE, "delete"))
     assert asked == [(tracked, stage.cycle._evaluator.judge(tracked))]
-    assert stage.cycle._may_try(tracked, Step(Verb.UPDATE, "drift"))
+    assert stage.cycle._waves._may_try(tracked, Step(Verb.UPDATE, "drift"))
     monkeypatch.setattr(stage.cycle._links, "holds_deletion", lambda *_: False)
-    assert stage.cycle._may_try(tracked, Step(Verb.DELETE, "delete"))
+    assert stage.cycle._waves._may_try(tracked, Step(Verb.DELETE, "delete"))
 
 
 # --- rivals
@@ -171,22 +172,22 @@ def test_of_several_that_would_create_one_resource_the_first_deployed_does(stage
     late, early, alone = _declared("a", ME, 2), _declared("b", OTHER, 1), _declared("c", ME, 0, "other")
     third = _declared("d", "ls-c", 3)
     cycle = stage.cycle
-    assert cycle._without_rivals([late, early, alone, third]) == [alone, early]
+    assert cycle._waves._without_rivals([late, early, alone, third]) == [alone, early]
     assert cycle._evaluator.rivals == {"a": OTHER, "d": OTHER}
 
 
 @pytest.mark.rule("O2")
 def test_of_two_deployed_at_the_same_moment_the_name_decides(stage: Stage) -> None:
     one, two = _declared("a", OTHER, 1), _declared("b", ME, 1)
-    assert stage.cycle._without_rivals([one, two]) == [two]
+    assert stage.cycle._waves._without_rivals([one, two]) == [two]
     assert stage.cycle._evaluator.rivals == {"a": ME}
 
 
 @pytest.mark.rule("O2", "S17")
 def test_who_tried_already_in_this_cycle_does_not_try_again_and_still_is_the_rival(stage: Stage) -> None:
     one, two = _declared("a", ME, 1), _declared("b", OTHER, 2)
-    stage.cycle._tried.add("a")
-    assert stage.cycle._without_rivals([one, two]) == []
+    stage.cycle._waves._created.add("a")
+    assert stage.cycle._waves._without_rivals([one, two]) == []
     assert stage.cycle._evaluator.rivals == {"b": ME}
 
 
@@ -207,7 +208,7 @@ def test_a_name_may_be_taken_by_the_own_try_before_whose_answer_was_lost(
     offer: type[ItemOffer], error: Any, remembered: Any, expected: bool
 ) -> None:
     stage = Stage(offer())
-    assert stage.cycle._may_be_its_own_rival(component(remembered), error) is expected
+    assert stage.cycle._outcomes._may_be_its_own_rival(component(remembered), error) is expected
     stage.pool.shutdown()
 
 
@@ -223,18 +224,18 @@ def _vanished(stage: Stage, remembered: Any = None, **more: Any) -> Any:
 @pytest.mark.rule("S19")
 def test_what_vanished_is_read_by_its_id_before_it_is_created_again(stage: Stage) -> None:
     tracked = _vanished(stage)
-    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.cycle._waves._confirm_gone([tracked]) == {"u1"}
     assert stage.shelf.calls == [("read", "id-1", frozenset())]
     assert stage.traces["u1"].trace is Trace.GONE
-    assert not stage.cycle._found_out
-    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert not stage.cycle._waves.has_findings
+    assert stage.cycle._waves._confirm_gone([tracked]) == {"u1"}
     assert len(stage.shelf.calls) == 1, "once in a cycle"
 
 
 @pytest.mark.rule("S19")
 def test_what_never_had_an_id_is_created_without_a_read(stage: Stage) -> None:
     tracked = _vanished(stage, memory(Stance.NONE, resource_id=None))
-    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.cycle._waves._confirm_gone([tracked]) == {"u1"}
     assert stage.shelf.calls == []
 
 
@@ -243,9 +244,9 @@ def test_what_never_had_an_id_is_created_without_a_read(stage: Stage) -> None:
 def test_what_is_found_elsewhere_is_not_created_again(stage: Stage, more: dict[str, Any]) -> None:
     tracked = _vanished(stage)
     stage.shelf.items["id-1"] = found = item(MINE, **more)
-    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.cycle._waves._confirm_gone([tracked]) == set()
     assert stage.traces["u1"] == View(trace=Trace.ELSEWHERE, elsewhere=found)
-    assert stage.cycle._found_out
+    assert stage.cycle._waves.has_findings
 
 
 @pytest.mark.rule("S19", "S0")
@@ -257,18 +258,18 @@ def test_what_cannot_be_read_by_its_id_is_not_created_again(stage: Stage) -> Non
         raise error
 
     stage.shelf.before["read"] = fail
-    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.cycle._waves._confirm_gone([tracked]) == set()
     assert stage.traces["u1"] == View(error=error)
-    assert stage.cycle._found_out
+    assert stage.cycle._waves.has_findings
 
 
 @pytest.mark.rule("S15", "S19")
 def test_what_the_list_did_not_show_but_its_id_does_is_there(stage: Stage) -> None:
     tracked = _vanished(stage)
     stage.shelf.items["id-1"] = found = item(MINE)
-    assert stage.cycle._confirm_gone([tracked]) == set()
+    assert stage.cycle._waves._confirm_gone([tracked]) == set()
     assert stage.cycle._evaluator.view(tracked) == View(sighting=found)
-    assert stage.cycle._found_out
+    assert stage.cycle._waves.has_findings
 
 
 @pytest.mark.rule("S19")
@@ -280,17 +281,17 @@ def test_each_is_confirmed_by_itself_and_what_was_found_out_stays_so(stage: Stag
     )
     stage.add(there)
     stage.shelf.items["id-2"] = Sighting(KIND, "other", "id-2", protocol=MINE)
-    assert stage.cycle._confirm_gone([gone, there]) == {"u1"}
-    assert stage.cycle._found_out
-    assert stage.cycle._confirm_gone([gone]) == {"u1"}
-    assert stage.cycle._found_out
+    assert stage.cycle._waves._confirm_gone([gone, there]) == {"u1"}
+    assert stage.cycle._waves.has_findings
+    assert stage.cycle._waves._confirm_gone([gone]) == {"u1"}
+    assert stage.cycle._waves.has_findings
 
 
 @pytest.mark.rule("S17")
 def test_an_open_creation_that_bears_a_mark_is_looked_for_by_it(stage: Stage) -> None:
     stage.offer.predicted = {"i1": "id-marked"}  # type: ignore[misc]
     tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
-    assert stage.cycle._confirm_gone([tracked]) == {"u1"}
+    assert stage.cycle._waves._confirm_gone([tracked]) == {"u1"}
     assert stage.shelf.calls == [("read", "id-marked", frozenset())]
 
 
@@ -302,14 +303,14 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
     tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
     other = component(memory(Stance.NONE, resource_id=None), uid="u2")
     stage.add(other)
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     stage.stopwatch += 7.0
-    stage.begin()._count_absent_reads()
+    stage.begin()._observer.count_absent_reads()
     counted = stage.held.observed.absent_reads
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=7))}
     stage.cycle._evaluator.snapshot.put(item(MINE))
     stage.cycle._evaluator.refresh(NOW)
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     assert counted == {}
     assert tracked.memory.intent is not None
 
@@ -317,10 +318,10 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
 @pytest.mark.rule("S17", "S0")
 def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage: Stage) -> None:
     _vanished(stage, memory(intent=intent(), resource_id=None))
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
     stage.cycle._evaluator.refresh(NOW)
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     assert stage.held.observed.absent_reads == {}
 
 
@@ -331,16 +332,16 @@ GIVEN_UP = JournalEntry(id="e1", uid="u1", generation=3, verb="update", reason="
 def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not_where_they_fail(stage: Stage) -> None:
     tracked = _vanished(stage, open_writes=(GIVEN_UP,))
     stage.add(component(uid="u2", open_writes=(GIVEN_UP.model_copy(update={"outcome": "done"}),)))
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     stage.cycle._evaluator.snapshot.put(item(MINE))
     stage.cycle._evaluator.refresh(NOW)
     stage.stopwatch += 5.0
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     counted = stage.held.observed.reads_since
     assert {uid: (reads.count, reads.span) for uid, reads in counted.items()} == {"u1": (2, timedelta(seconds=5))}
     stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
     stage.cycle._evaluator.refresh(NOW)
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     assert counted[tracked.uid].count == 2
 
 
@@ -352,8 +353,8 @@ def test_what_nobody_foresaw_in_a_direct_read_is_unreadable(stage: Stage, monkey
     def fail(_: Any) -> Any:
         raise fault
 
-    monkeypatch.setattr(stage.cycle, "_offer", fail)
-    found = stage.cycle._read_by_id(tracked)
+    monkeypatch.setattr(stage.cycle._state, "offer_of", fail)
+    found = stage.cycle._observer._read_by_id(tracked)
     assert isinstance(found, Unreadable)
     assert found.message == describe_unexpected(fault)
 
@@ -368,7 +369,7 @@ class Denying(ItemOffer):
 def test_where_not_found_may_mean_not_authorised_every_absence_is_counted() -> None:
     stage = Stage(Denying())
     _vanished(stage)
-    stage.cycle._count_absent_reads()
+    stage.cycle._observer.count_absent_reads()
     assert stage.held.observed.absent_reads["u1"].count == 1
     stage.pool.shutdown()
 
@@ -463,7 +464,7 @@ def test_what_is_left_stays_until_what_it_depends_on_is_done_with_in_the_same_re
     web = component(uid="web", component_id="web", deleting=True, dependencies=("net",))
     stage.add(net, web)
     waiting = Judgement("S12", Status.DELETING, Stance.MANAGED, "deleting", in_progress=True)
-    hold = stage.cycle._hold_families
+    hold = stage.cycle._conclusions._hold_families
     held = replace(DELETED, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
     assert hold({"web": DELETED, "net": waiting}) == {"web": held, "net": waiting}
     assert hold({"web": DELETED, "net": DELETED}) == {"web": DELETED, "net": DELETED}
@@ -484,7 +485,7 @@ def test_nobody_ends_in_a_report_in_which_its_dependents_do_not(stage: Stage) ->
     waiting = Judgement("S12", Status.DELETING, Stance.MANAGED, "deleting", in_progress=True)
     gone = replace(DELETED, left=False)
     held = replace(gone, status=Status.DELETING, finished=False, carried_out=False, in_progress=True)
-    hold = stage.cycle._hold_families
+    hold = stage.cycle._conclusions._hold_families
     assert hold({"net": gone, "web": gone, "disk": waiting}) == {"net": held, "web": held, "disk": waiting}
     assert hold({"net": gone, "web": gone, "disk": gone}) == {"net": gone, "web": gone, "disk": gone}
     left = hold({"net": DELETED, "web": DELETED, "disk": waiting})["web"]
@@ -505,7 +506,7 @@ def test_what_is_left_waits_for_nothing_that_is_not_its_own_dependency_being_del
     web = component(uid="web", component_id="web", deleting=True, dependencies=("net",))
     stage.add(net, web)
     waiting = Judgement("S12", Status.DELETING, Stance.MANAGED, "deleting", in_progress=True)
-    assert stage.cycle._hold_families({"web": DELETED, "net": waiting})["web"] == DELETED
+    assert stage.cycle._conclusions._hold_families({"web": DELETED, "net": waiting})["web"] == DELETED
 
 
 # --- nothing is being written any more when a cycle is over
@@ -547,7 +548,7 @@ def test_a_cycle_that_ends_early_waits_for_the_writes_that_are_under_way(
     cycle = stage.begin()
     judgements = cycle._judge(many)
     with pytest.raises(LeaseLost):
-        cycle._write(many, judgements)
+        cycle._waves.write(many, judgements)
     assert done, "what was under way had ended when the cycle did"
     assert "web-2" not in done, "and what was not published was never begun"
 
@@ -569,6 +570,6 @@ def test_a_creation_whose_name_its_own_lost_try_took_keeps_its_intent(stage: Sta
             raise error
 
         stage.shelf.before["create"] = fail
-        outcomes = cycle._write([tracked], cycle._judge([tracked]))
-        cycle._apply_outcomes(outcomes)
+        outcomes = cycle._waves.write([tracked], cycle._judge([tracked]))
+        cycle._outcomes.apply(outcomes)
         assert (tracked.memory.intent is not None) is kept, (attempts, error)

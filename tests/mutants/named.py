@@ -106,14 +106,14 @@ NAMED: Final = (
     ),
     Named(
         "one's own earlier creation is taken for a rival",
-        f"{AGENT}/cycle.py",
+        f"{AGENT}/outcomes.py",
         "if outcome.had_no_effect and not self._may_be_its_own_rival(tracked, error):",
         "if outcome.had_no_effect:",
         ("tests/direct/test_cycle.py::test_a_creation_whose_name_its_own_lost_try_took_keeps_its_intent",),
     ),
     Named(
         "what is left is not held back",
-        f"{AGENT}/cycle.py",
+        f"{AGENT}/conclusions.py",
         "family += [other for other in self._evaluator.dependencies_here(tracked) if other.deleting]",
         "family += []",
         (
@@ -125,7 +125,7 @@ NAMED: Final = (
     ),
     Named(
         "open writes are not awaited",
-        f"{AGENT}/cycle.py",
+        f"{AGENT}/waves.py",
         "            wait(futures)  # whatever failed here",
         "            # whatever failed here",
         ("tests/direct/test_cycle.py::test_a_cycle_that_ends_early_waits_for_the_writes_that_are_under_way",),

@@ -19,7 +19,8 @@ import structlog
 from fractal_cloud.agent.backoff import CONTROL_PLANE
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.clock import Clock
-from fractal_cloud.agent.cycle import Cycle, CycleContext, CycleResult
+from fractal_cloud.agent.cycle import Cycle, CycleResult
+from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.deadline import moment
 from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.gc_freeze import Heap

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fractal_cloud.agent.cycle import Cycle, CycleContext
+from fractal_cloud.agent.cycle import Cycle
+from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
