@@ -7,7 +7,7 @@
     DELETE /_sandbox/<cloud>/calls     forget the calls so far
     GET  /_sandbox/<cloud>/monitor     violations and lost races
     GET  /_sandbox/<cloud>/owned       every resource that carries an owner tag
-    POST /_sandbox/<cloud>/reset       remove all resources, calls, judgements and knobs
+    POST /_sandbox/<cloud>/reset       remove all resources, calls, findings and knobs
     POST /_sandbox/reset               the same for every cloud
     GET  /_sandbox/certificate         what a client must trust that speaks TLS to the sandbox (answered by the server)
 

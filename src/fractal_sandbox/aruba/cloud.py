@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from urllib.parse import parse_qs
 from uuid import uuid4
 
-from fractal_sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, forms, networks, servers, storage
+from fractal_sandbox.aruba import CLIENTS, SECRETS, TOKEN_PATH, clusters, common, networks, servers, storage
 from fractal_sandbox.aruba.collection import PROJECT, existing
 from fractal_sandbox.calls import Actor
 from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
@@ -14,7 +14,7 @@ from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, Res
 __all__ = ["PROJECTS", "ArubaCloud"]
 
 # What there is from the start, by name: ids are plain, so that examples can name them.
-PROJECTS: Final = {"team": "66f0aaaaaaaaaaaaaaaaaa01", "strict": forms.STRICT}
+PROJECTS: Final = {"team": "66f0aaaaaaaaaaaaaaaaaa01", "strict": common.STRICT}
 _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 _TOKENS: Final[dict[str, Actor]] = {f"sandbox-token-of-the-{actor}": actor for actor in _ACTORS}
 _SECONDS: Final = 3600
@@ -70,18 +70,18 @@ class ArubaCloud(RestCloud):
                 draft.put(kind.name, *_given(project, path, kind))
 
     def page_of(self, request: Request) -> int:
-        return forms.page_number(request, self.knobs)
+        return common.page_number(request, self.knobs)
 
     def _projects(self, request: Request, draft: Draft) -> Reply:
         found = [body for _, body in draft.everything(PROJECT.name)]
-        return forms.page(request, self.knobs, found, _project, lambda _: None)
+        return common.page(request, self.knobs, found, _project, lambda _: None)
 
 
 def _given(project: str, path: str, kind: Kind) -> tuple[str, Body]:
     """A key pair or an elastic address that stands from the start, under an id that examples can name."""
     given = f"{kind.name}-of-{project[-2:]}"
     uri = f"/projects/{project}/providers/{path}/{given}"
-    body = {"id": given, "uri": uri, "name": "given", "scope": project, "location": forms.LOCATION, "project": project}
+    body = {"id": given, "uri": uri, "name": "given", "scope": project, "location": common.LOCATION, "project": project}
     return given, {**body, "tags": [], "state": "Active", "properties": {}}
 
 

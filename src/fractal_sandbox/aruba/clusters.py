@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from fractal_sandbox.aruba import forms
+from fractal_sandbox.aruba import common
 from fractal_sandbox.aruba.collection import Collection, existing, find_by_uri
 from fractal_sandbox.aruba.networks import CLUSTER, SUBNET, VPC
 from fractal_sandbox.calls import Actor
@@ -28,7 +28,7 @@ def _make(draft: Draft, body: Body) -> Body:
     given = body["properties"]
     missing = [name for name in _NEEDED if not given.get(name)]
     if missing:
-        raise forms.invalid(missing[0], "is required")
+        raise common.invalid(missing[0], "is required")
     find_by_uri(draft, VPC, given.get("vpc"), "Vpc")
     find_by_uri(draft, SUBNET, given.get("subnet"), "Subnet")
     _check_version(given)
@@ -41,9 +41,9 @@ def _accepted(given: Body) -> Body:
     """The properties of a request; what a pool leaves out is off, and answers' spellings are refused."""
     for name in ("nodecidr", "podcidr", "nodesPool"):
         if name in given:
-            raise forms.invalid(name, "is not a property of requests")
+            raise common.invalid(name, "is not a property of requests")
     if not isinstance(given.get("podCidr", ""), str):
-        raise forms.invalid("PodCidr", "must be text")
+        raise common.invalid("PodCidr", "must be text")
     pools = [_accepted_pool(one) for one in given.get("nodePools") or ()]
     return {**given, **({"nodePools": pools} if "nodePools" in given else {})}
 
@@ -51,13 +51,13 @@ def _accepted(given: Body) -> Body:
 def _accepted_pool(given: Body) -> Body:
     unknown = sorted(set(given) - _POOL_FIELDS)
     if unknown:
-        raise forms.invalid(f"NodePools.{unknown[0]}", "is not a property of a pool")
+        raise common.invalid(f"NodePools.{unknown[0]}", "is not a property of a pool")
     for name in ("name", "instance", "dataCenter"):
         if not isinstance(given.get(name), str):
-            raise forms.invalid(f"NodePools.{name}", "must be text")
+            raise common.invalid(f"NodePools.{name}", "must be text")
     pool = {"autoscaling": False, "minCount": None, "maxCount": None, **given}
     if pool["autoscaling"] and (pool["minCount"] is None or pool["maxCount"] is None):
-        raise forms.invalid("NodePools.minCount", "is required with autoscaling")
+        raise common.invalid("NodePools.minCount", "is required with autoscaling")
     return pool
 
 
@@ -93,9 +93,9 @@ def download(request: Request, draft: Draft) -> Reply:
     """The kubeconfig of a cluster."""
     body = existing(draft, CLUSTER.name, request.words["id"])
     if body["uri"] != request.path.removesuffix("/download"):
-        raise forms.not_found()
+        raise common.not_found()
     if draft.phase(CLUSTER.name, body["id"]) == "creating":
-        raise forms.in_use("The cluster is not ready.")
+        raise common.in_use("The cluster is not ready.")
     server = address(urlsplit(request.base).netloc, body["id"])
     content = kubeconfig(body["name"], server, {"token": _token(body, request.actor)})
     return Reply(200, {"name": "kubeconfig.yaml", "content": content})
@@ -103,16 +103,16 @@ def download(request: Request, draft: Draft) -> Reply:
 
 def _check_version(properties: Body) -> None:
     if properties["kubernetesVersion"].get("value") not in VERSIONS:
-        raise forms.invalid("KubernetesVersion", f"must be one of {', '.join(VERSIONS)}")
+        raise common.invalid("KubernetesVersion", f"must be one of {', '.join(VERSIONS)}")
 
 
 def _change(before: Body, after: Body) -> None:
     _check_version(after)
     versions = [VERSIONS.index(one["kubernetesVersion"]["value"]) for one in (before, after)]
     if versions[1] < versions[0]:
-        raise forms.invalid("KubernetesVersion", "cannot be lowered")
+        raise common.invalid("KubernetesVersion", "cannot be lowered")
     if before["ha"] and not after["ha"]:
-        raise forms.invalid("Ha", "cannot be switched off")
+        raise common.invalid("Ha", "cannot be switched off")
 
 
 COLLECTIONS: Final = (

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from fractal_sandbox.aruba import forms
+from fractal_sandbox.aruba import common
 from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
 __all__ = ["PROJECT", "Collection", "existing", "find_by_uri"]
 
-PROJECT: Final = forms.plain("project", unmonitored="there from the start: no call here writes one")
+PROJECT: Final = common.plain("project", unmonitored="there from the start: no call here writes one")
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
 Change: TypeAlias = Callable[[Body, Body], None]
@@ -27,7 +27,7 @@ def existing(draft: Draft, kind: str, resource_id: str, what: str = "resource") 
     """A resource that a request refers to; raises where there is none."""
     found = draft.peek(kind, resource_id)
     if found is None:
-        raise forms.not_found(what)
+        raise common.not_found(what)
     return found
 
 
@@ -36,7 +36,7 @@ def find_by_uri(draft: Draft, kind: Kind, given: Any, named: str) -> Body:
     uri = given.get("uri") if isinstance(given, dict) else None
     found = draft.peek(kind.name, str(uri).rpartition("/")[2])
     if found is None or found["uri"] != uri:
-        raise forms.invalid(named, f"{uri!r} was not found")
+        raise common.invalid(named, f"{uri!r} was not found")
     return found
 
 
@@ -118,13 +118,13 @@ class Collection:
         if self.parent is not None:
             parent = existing(draft, self.parent.name, request.words["parent"], self.parent.name)
             if not request.path.startswith(f"{parent['uri']}/"):
-                raise forms.not_found()
+                raise common.not_found()
         return request.path if "id" not in request.words else request.path.rpartition("/")[0]
 
     def _list(self, request: Request, draft: Draft, knobs: Knobs) -> Reply:
         below = f"{self._inside(request, draft)}/"
         found = [body for _, body in draft.all(self.kind.name) if body["uri"].startswith(below)]
-        return forms.page(
+        return common.page(
             request,
             knobs,
             found,
@@ -136,27 +136,27 @@ class Collection:
         self._inside(request, draft)
         body = draft.find(self.kind.name, request.words["id"])
         if body is None or body["uri"] != request.path:
-            raise forms.not_found()
+            raise common.not_found()
         return Reply(200, self.shown(draft, body))
 
     def _create(self, request: Request, draft: Draft) -> Reply:
         below = self._inside(request, draft)
         given, metadata = _read(request)
-        project, resource_id = request.words["project"], forms.new_id()
+        project, resource_id = request.words["project"], common.new_id()
         parent = request.words.get("parent", "")
         if parent and self.parent is not None and draft.phase(self.parent.name, parent) is not None:
-            raise forms.in_use(f"The {self.parent.name} is not ready.")
-        tags = forms.checked_tags(project, metadata.get("tags"))
+            raise common.in_use(f"The {self.parent.name} is not ready.")
+        tags = common.checked_tags(project, metadata.get("tags"))
         location = _location(metadata)
         body = {
             "id": resource_id,
             "uri": f"{below}/{resource_id}",
-            "name": forms.checked_name(metadata.get("name")),
+            "name": common.checked_name(metadata.get("name")),
             "scope": parent or f"{project}/{location}",
             "location": location,
             "project": project,
             "tags": tags,
-            forms.OWNERS: forms.known_owners(request, tags, {}),
+            common.OWNERS: common.known_owners(request, tags, {}),
             "state": self.rests,
             "properties": self.accepted(given.get("properties") or {}),
         }
@@ -169,20 +169,20 @@ class Collection:
         body = existing(draft, self.kind.name, request.words["id"])
         phase = draft.phase(self.kind.name, body["id"])
         if phase is not None:
-            raise forms.in_use(f"The resource is {self.kind.in_phase(body, phase)['state']}.")
+            raise common.in_use(f"The resource is {self.kind.in_phase(body, phase)['state']}.")
         return body
 
     def _update(self, request: Request, draft: Draft) -> Reply:
         body = self.writable(request, draft)
         given, metadata = _read(request)
         if _location(metadata) != body["location"]:
-            raise forms.invalid("Location", "cannot be changed")
-        tags = forms.checked_tags(body["project"], metadata.get("tags"))
+            raise common.invalid("Location", "cannot be changed")
+        tags = common.checked_tags(body["project"], metadata.get("tags"))
         after = {
             **body,
-            "name": forms.checked_name(metadata.get("name")),
+            "name": common.checked_name(metadata.get("name")),
             "tags": tags,
-            forms.OWNERS: forms.known_owners(request, tags, body[forms.OWNERS]),
+            common.OWNERS: common.known_owners(request, tags, body[common.OWNERS]),
             "properties": self._changed(body["properties"], given.get("properties") or {}),
         }
         return Reply(self.put_status, self.shown(draft, draft.put(self.kind.name, body["id"], after)))
@@ -193,7 +193,7 @@ class Collection:
             if name == "linkedResources" or before.get(name) == value:
                 continue
             if name not in self.changed:
-                raise forms.invalid(name, "cannot be changed")
+                raise common.invalid(name, "cannot be changed")
             after[name] = value
         self.change(before, after)
         return after
@@ -201,7 +201,7 @@ class Collection:
     def _delete(self, request: Request, draft: Draft) -> Reply:
         body = self.writable(request, draft)
         if self.linked(draft, body):
-            raise forms.in_use(f"The {self.kind.name} is in use by linked resources.")
+            raise common.in_use(f"The {self.kind.name} is in use by linked resources.")
         self.gone(draft, body, request.query)
         draft.remove(self.kind.name, body["id"])
         return Reply(202)
@@ -210,12 +210,12 @@ class Collection:
 def _read(request: Request) -> tuple[Body, Body]:
     given = request.json()
     if not isinstance(given, dict) or not isinstance(given.get("metadata"), dict):
-        raise forms.invalid("Metadata", "is required")
+        raise common.invalid("Metadata", "is required")
     return given, given["metadata"]
 
 
 def _location(metadata: Body) -> str:
     found = metadata.get("location")
     if not isinstance(found, dict) or not found.get("value"):
-        raise forms.invalid("Location", "is required")
+        raise common.invalid("Location", "is required")
     return str(found["value"])

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from fractal_sandbox.aruba import forms
+from fractal_sandbox.aruba import common
 from fractal_sandbox.aruba.collection import Collection
 from fractal_sandbox.rest import Body, Draft
 
 __all__ = ["ADDRESS", "CLUSTER", "COLLECTIONS", "GROUP", "RULE", "SERVER", "SUBNET", "VPC"]
 
-VPC: Final = forms.kind("vpc")
-SUBNET: Final = forms.kind("subnet")
-GROUP: Final = forms.kind("security-group")
-RULE: Final = forms.plain(
+VPC: Final = common.kind("vpc")
+SUBNET: Final = common.kind("subnet")
+GROUP: Final = common.kind("security-group")
+RULE: Final = common.plain(
     "security-rule", speakers=lambda before, after: [(GROUP.name, (before or after or {})["scope"])]
 )
-CLUSTER: Final = forms.kind("kaas")
-SERVER: Final = forms.kind("cloud-server")
-ADDRESS: Final = forms.plain("elastic-ip", tags=forms.monitored_tags, offered=False)
+CLUSTER: Final = common.kind("kaas")
+SERVER: Final = common.kind("cloud-server")
+ADDRESS: Final = common.plain("elastic-ip", tags=common.monitored_tags, offered=False)
 
 
 def _inside(draft: Draft, body: Body, *kinds: str) -> list[str]:
@@ -47,7 +47,7 @@ def _make_vpc(draft: Draft, body: Body) -> Body:
 def _make_subnet(draft: Draft, body: Body) -> Body:
     given = body["properties"]
     if given.get("type") not in ("Basic", "Advanced"):
-        raise forms.invalid("Type", "must be Basic or Advanced")
+        raise common.invalid("Type", "must be Basic or Advanced")
     taken = [
         IPv4Network(one["properties"]["network"]["address"])
         for _, one in draft.everything(SUBNET.name)
@@ -60,9 +60,9 @@ def _make_subnet(draft: Draft, body: Body) -> Body:
     try:
         block = IPv4Network((given.get("network") or {}).get("address"))
     except ValueError as error:
-        raise forms.invalid("Network.Address", "is no block") from error
+        raise common.invalid("Network.Address", "is no block") from error
     if any(block.overlaps(other) for other in taken):
-        raise forms.invalid("Network.Address", "overlaps another subnet")
+        raise common.invalid("Network.Address", "overlaps another subnet")
     dhcp = given.get("dhcp") or {"enabled": False}
     return {"type": "Advanced", "default": False, "network": {"address": str(block)}, "dhcp": dhcp}
 
@@ -71,9 +71,9 @@ def _make_rule(draft: Draft, body: Body) -> Body:
     given = body["properties"]
     twins = [one for _, one in draft.everything(RULE.name) if one["scope"] == body["scope"]]
     if any(one["properties"] == given for one in twins):
-        raise forms.invalid("Rule", "is there already")
+        raise common.invalid("Rule", "is there already")
     if given.get("direction") not in ("Ingress", "Egress") or not (given.get("target") or {}).get("value"):
-        raise forms.invalid("Rule", "needs a direction and a target")
+        raise common.invalid("Rule", "needs a direction and a target")
     return dict(given)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fractal_sandbox.aruba import forms
+from fractal_sandbox.aruba import common
 from fractal_sandbox.aruba.collection import Collection, find_by_uri
 from fractal_sandbox.aruba.networks import ADDRESS, GROUP, SERVER, SUBNET, VPC
 from fractal_sandbox.aruba.storage import DISK, attached
@@ -19,7 +19,7 @@ from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 
 __all__ = ["COLLECTIONS", "KEY", "PRESENT_FROM_THE_START"]
 
-KEY: Final = forms.plain("key-pair", tags=forms.monitored_tags, offered=False)
+KEY: Final = common.plain("key-pair", tags=common.monitored_tags, offered=False)
 CREATED_BY: Final = "1.1"
 FLAVORS: Final[Mapping[str, tuple[int, int]]] = {"CSO2A4": (2, 4), "CSO4A8": (4, 8)}
 PRESENT_FROM_THE_START: Final = {
@@ -42,20 +42,20 @@ def _free_disk(draft: Draft, given: Any, named: str) -> str:
     disk = find_by_uri(draft, DISK, given, named)
     users = [one for _, one in draft.everything(SERVER.name) if disk["uri"] in attached(one)]
     if users:
-        raise forms.in_use(f"{named} in use.")
+        raise common.in_use(f"{named} in use.")
     return str(disk["uri"])
 
 
 def _make(draft: Draft, body: Body) -> Body:
     given = body["properties"]
     if given.get("flavorName") not in FLAVORS:
-        raise forms.invalid("FlavorName", f"must be one of {', '.join(FLAVORS)}")
+        raise common.invalid("FlavorName", f"must be one of {', '.join(FLAVORS)}")
     if not given.get("dataCenter"):
-        raise forms.invalid("DataCenter", "is required")
+        raise common.invalid("DataCenter", "is required")
     vpc = find_by_uri(draft, VPC, given.get("vpc"), "Vpc")
     volume = _free_disk(draft, given.get("bootVolume"), "BootVolume")
     if not (draft.peek(DISK.name, volume.rpartition("/")[2]) or {})["properties"]["bootable"]:
-        raise forms.invalid("BootVolume", "is not bootable")
+        raise common.invalid("BootVolume", "is not bootable")
     key = given.get("keyPair")
     if key is not None:
         find_by_uri(draft, KEY, key, "KeyPair")
@@ -83,7 +83,7 @@ def _power(state: str) -> Act:
     def act(draft: Draft, body: Body, given: Body) -> None:
         del draft, given
         if body["power"] == state:
-            raise forms.in_use(f"The cloud server is {state} already.")
+            raise common.in_use(f"The cloud server is {state} already.")
         body["power"] = body["state"] = state
 
     return act
@@ -100,7 +100,7 @@ def _associate(name: str, kind: Kind, added: str, removed: str) -> Act:
         here = body["properties"][name]
         unknown = [uri for uri in going if uri not in here]
         if unknown:
-            raise forms.invalid(removed, f"{unknown[0]!r} is not associated")
+            raise common.invalid(removed, f"{unknown[0]!r} is not associated")
         body["properties"][name] = [
             uri for uri in [*here, *(one for one in coming if one not in here)] if uri not in going
         ]
@@ -156,7 +156,7 @@ class _Servers(Collection):
 
     def _create(self, request: Request, draft: Draft) -> Reply:
         if request.query.get("api-version") != CREATED_BY:
-            raise forms.invalid("api-version", f"must be {CREATED_BY}")
+            raise common.invalid("api-version", f"must be {CREATED_BY}")
         return super()._create(request, draft)
 
     def _acting(self, act: Act) -> Callable[[Request, Draft], Reply]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fractal_sandbox.aruba import forms
+from fractal_sandbox.aruba import common
 from fractal_sandbox.aruba.collection import Collection, find_by_uri
 from fractal_sandbox.aruba.networks import SERVER
 from fractal_sandbox.rest import Body, Draft
 
 __all__ = ["COLLECTIONS", "DISK", "SNAPSHOT", "attached"]
 
-DISK: Final = forms.kind("block-storage")
-SNAPSHOT: Final = forms.plain("snapshot", tags=forms.monitored_tags, offered=False)
+DISK: Final = common.kind("block-storage")
+SNAPSHOT: Final = common.plain("snapshot", tags=common.monitored_tags, offered=False)
 _PERIODS: Final = ("Hour", "Month", "Year")
 
 
@@ -21,17 +21,17 @@ def _make_disk(draft: Draft, body: Body) -> Body:
     del draft
     given = body["properties"]
     if not isinstance(given.get("sizeGb"), int) or given["sizeGb"] < 1:
-        raise forms.invalid("SizeGb", "must be at least 1")
+        raise common.invalid("SizeGb", "must be at least 1")
     if given.get("type") not in ("Standard", "Performance"):
-        raise forms.invalid("Type", "must be Standard or Performance")
+        raise common.invalid("Type", "must be Standard or Performance")
     if given.get("billingPeriod") not in _PERIODS:
-        raise forms.invalid("BillingPeriod", f"must be one of {', '.join(_PERIODS)}")
+        raise common.invalid("BillingPeriod", f"must be one of {', '.join(_PERIODS)}")
     return {"bootable": False, "dataCenter": None, "image": None, **given}
 
 
 def _never_shrinks(before: Body, after: Body) -> None:
     if after["sizeGb"] < before["sizeGb"]:
-        raise forms.invalid("SizeGb", "cannot be reduced")
+        raise common.invalid("SizeGb", "cannot be reduced")
 
 
 def _make_snapshot(draft: Draft, body: Body) -> Body:

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from fractal_sandbox.azure import GROUP, LOCATION, SUBSCRIPTION, identity
-from fractal_sandbox.azure.across import GROUPS, Across
 from fractal_sandbox.azure.arm import PAGE, Arm, show
 from fractal_sandbox.azure.compute import COMPUTE_KINDS, switch
 from fractal_sandbox.azure.kinds import ArmKind, the_kind
@@ -22,6 +21,7 @@ from fractal_sandbox.azure.services import (
     put_child,
     user_credential,
 )
+from fractal_sandbox.azure.tags_and_groups import GROUPS, Across
 from fractal_sandbox.calls import Actor
 from fractal_sandbox.rest import ANY, Draft, Refused, Reply, Request, RestCloud, Route
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 from fractal_sandbox.calls import Actor
 from fractal_sandbox.gcp import NUMBERS, TOKENS
 from fractal_sandbox.gcp.common import OPERATION, Service, good, stated
-from fractal_sandbox.gcp.compute import Compute
+from fractal_sandbox.gcp.compute_operations import Compute
 from fractal_sandbox.gcp.container import CLUSTER, Container
 from fractal_sandbox.gcp.identities import ACCOUNT, HMAC_KEY, IAM_POLICY, Identities
 from fractal_sandbox.gcp.instances import DISK, INSTANCE, Instances

@@ -18,7 +18,7 @@ from fractal_sandbox.gcp.common import (
     precondition_failed,
     taken,
 )
-from fractal_sandbox.gcp.compute import begun, operation_by_request, shown_operation, target_path
+from fractal_sandbox.gcp.compute_operations import begun, operation_by_request, shown_operation, target_path
 from fractal_sandbox.gcp.instance_bodies import made_of, shown
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 

@@ -7,7 +7,7 @@ from functools import partial
 from ipaddress import IPv4Network
 
 from fractal_sandbox.gcp.common import Service, fingerprint, good, new_number, not_found, now, taken
-from fractal_sandbox.gcp.compute import begun, target_path
+from fractal_sandbox.gcp.compute_operations import begun, target_path
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request, Route
 
 __all__ = ["FIREWALL", "NETWORK", "REGIONS", "SUBNETWORK", "Networks"]

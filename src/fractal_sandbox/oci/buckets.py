@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from fractal_sandbox.fault_injection import Knobs
-from fractal_sandbox.oci import USERS, forms
+from fractal_sandbox.oci import USERS, common
 from fractal_sandbox.oci.core import COMPARTMENT, existing
 from fractal_sandbox.rest import Body, Draft, Kind, Place, Refused, Reply, Request, Route
 
@@ -16,12 +16,12 @@ NAMESPACE: Final = "frsandbox"
 BUCKET: Final = Kind(
     "bucket",
     lambda body: Place(body["name"], body["namespace"]),
-    forms.monitored_tags,
-    passing=frozenset({forms.VERSION}),
+    common.monitored_tags,
+    passing=frozenset({common.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
     replaces_tags=True,
 )
-OBJECT: Final = forms.plain("object")  # data: never the agent's to write (O15)
+OBJECT: Final = common.plain("object")  # data: never the agent's to write (O15)
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
     "publicAccessType": ("NoPublicAccess", "ObjectRead", "ObjectReadWithoutList"),
     "storageTier": ("Standard", "Archive"),
@@ -46,17 +46,17 @@ def _missing(name: str) -> Refused:
 
 
 def _given(request: Request, *fields: str) -> Body:
-    given = forms.check_fields(request.json(), (*_FREE, *_CHOICES, *fields))
+    given = common.check_fields(request.json(), (*_FREE, *_CHOICES, *fields))
     for name, choices in _CHOICES.items():
         if name in given and given[name] not in choices:
-            raise forms.invalid(f"{name} is {given[name]!r}, and may be {choices}")
+            raise common.invalid(f"{name} is {given[name]!r}, and may be {choices}")
     if "freeformTags" in given:
-        given["freeformTags"] = forms.tagged(given["freeformTags"])
+        given["freeformTags"] = common.tagged(given["freeformTags"])
     return given
 
 
 def _seen(body: Body) -> Body:
-    return {**body, "etag": forms.etag_of(body)}
+    return {**body, "etag": common.etag_of(body)}
 
 
 def _create(request: Request, draft: Draft) -> Reply:
@@ -67,7 +67,7 @@ def _create(request: Request, draft: Draft) -> Reply:
     if not name:
         raise Refused(400, "InvalidBucketName", "The bucket name is missing.")
     if given.get("versioning") == "Suspended":
-        raise forms.invalid("versioning of a new bucket is Enabled or Disabled")
+        raise common.invalid("versioning of a new bucket is Enabled or Disabled")
     if draft.peek(BUCKET.name, name) is not None:
         taken = f"Either the bucket '{name}' in namespace '{NAMESPACE}' already exists or you are not authorized"
         raise Refused(409, "BucketAlreadyExists", f"{taken} to create it")
@@ -75,7 +75,7 @@ def _create(request: Request, draft: Draft) -> Reply:
         **{setting: choices[0] for setting, choices in _CHOICES.items()},
         "namespace": NAMESPACE,
         "createdBy": USERS[request.actor],
-        "timeCreated": forms.now(),
+        "timeCreated": common.now(),
         "id": f"ocid1.bucket.oc1..{uuid4().hex}",
         "freeformTags": {},
         "definedTags": {},
@@ -85,7 +85,7 @@ def _create(request: Request, draft: Draft) -> Reply:
         "replicationEnabled": False,
         **given,
     }
-    return forms.answer(_seen(draft.put(BUCKET.name, name, forms.bumped(body))))
+    return common.answer(_seen(draft.put(BUCKET.name, name, common.bumped(body))))
 
 
 def _get(request: Request, draft: Draft) -> Reply:
@@ -93,7 +93,7 @@ def _get(request: Request, draft: Draft) -> Reply:
     body = draft.find(BUCKET.name, request.words["id"])
     if body is None:
         raise _missing(request.words["id"])
-    return forms.answer(_seen(body))
+    return common.answer(_seen(body))
 
 
 def _writable(request: Request, draft: Draft) -> Body:
@@ -101,7 +101,7 @@ def _writable(request: Request, draft: Draft) -> Body:
     body = draft.peek(BUCKET.name, request.words["id"])
     if body is None:
         raise _missing(request.words["id"])
-    forms.check_etag(request, draft, body, "IfMatchFailed")
+    common.check_etag(request, draft, body, "IfMatchFailed")
     return body
 
 
@@ -109,12 +109,12 @@ def _update(request: Request, draft: Draft) -> Reply:
     body = _writable(request, draft)
     given = _given(request, "namespace")
     if "storageTier" in given or given.get("name", body["name"]) != body["name"]:
-        raise forms.invalid("storageTier cannot be changed, and the sandbox renames no buckets")
+        raise common.invalid("storageTier cannot be changed, and the sandbox renames no buckets")
     if given.get("versioning") == "Disabled" and body["versioning"] != "Disabled":
-        raise forms.invalid("versioning that was enabled can only be suspended")
+        raise common.invalid("versioning that was enabled can only be suspended")
     if given.get("kmsKeyId") == "":
         given["kmsKeyId"] = None
-    return forms.answer(_seen(draft.put(BUCKET.name, body["name"], forms.bumped({**body, **given}))))
+    return common.answer(_seen(draft.put(BUCKET.name, body["name"], common.bumped({**body, **given}))))
 
 
 def _delete(request: Request, draft: Draft) -> Reply:
@@ -130,7 +130,7 @@ def _put_object(request: Request, draft: Draft) -> Reply:
     name, key = request.words["id"], request.words["object"]
     if draft.peek(BUCKET.name, name) is None:
         raise _missing(name)
-    draft.put(OBJECT.name, f"{name}/{key}", {"bucket": name, "name": key, "size": len(request.body), forms.VERSION: 1})
+    draft.put(OBJECT.name, f"{name}/{key}", {"bucket": name, "name": key, "size": len(request.body), common.VERSION: 1})
     return Reply(200, None, (("etag", uuid4().hex),))
 
 
@@ -155,7 +155,7 @@ def routes(knobs: Knobs) -> list[Route]:
         fitting = [_seen(body) for _, body in draft.all(BUCKET.name) if body["compartmentId"] == compartment]
         # Without tags in it, a list shows the agent nothing to decide by.
         show = (lambda one: draft.shows(BUCKET.name, one["name"])) if with_tags else None
-        return forms.page(request, knobs, [{name: one[name] for name in names} for one in fitting], show)
+        return common.page(request, knobs, [{name: one[name] for name in names} for one in fitting], show)
 
     def objects(request: Request, draft: Draft) -> Reply:
         _check(request)

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from uuid import uuid4
 
 from fractal_sandbox.calls import Actor
-from fractal_sandbox.oci import REGION, TENANCY, buckets, compat, forms, identities, instances, networks
+from fractal_sandbox.oci import REGION, TENANCY, buckets, common, identities, instances, networks, storage_as_s3
 from fractal_sandbox.oci.core import BASE, COMPARTMENT, TOKEN, existing
 from fractal_sandbox.oci.signatures import signer_of
 from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, RestCloud, Route
@@ -70,12 +70,12 @@ class OciCloud(RestCloud):
             *instances.routes(self.knobs),
             *buckets.routes(self.knobs),
             *identities.routes(self.knobs, self.domain),
-            *compat.routes(),
+            *storage_as_s3.routes(),
             Route("POST", "/20180409/resources", "search", "searchResources", self._search, read="a search"),
         ]
 
     def actor_of(self, request: Request) -> Actor:
-        if request.path.startswith(f"{compat.PATH}/"):
+        if request.path.startswith(f"{storage_as_s3.PATH}/"):
             return "person"  # what runs somewhere, with a key that is checked there
         return signer_of(request.method, request.target, request.headers, request.body)
 
@@ -92,15 +92,15 @@ class OciCloud(RestCloud):
                 "id": compartment,
                 "name": name or "sandbox",
                 "description": name or "the tenancy",
-                "timeCreated": forms.now(),
+                "timeCreated": common.now(),
                 "compartmentId": COMPARTMENTS[above] if path else None,
                 "lifecycleState": "ACTIVE",
-                forms.VERSION: 1,
+                common.VERSION: 1,
             }
             draft.put(COMPARTMENT.name, compartment, body)
 
     def page_of(self, request: Request) -> int:
-        return forms.page_number(request)
+        return common.page_number(request)
 
     def region_of(self, request: Request) -> str:
         del request
@@ -113,21 +113,21 @@ class OciCloud(RestCloud):
         above = request.query.get("compartmentId", "")
         existing(draft, COMPARTMENT.name, above)
         whole = request.query.get("compartmentIdInSubtree") == "true"
-        every = [forms.shown(body) for _, body in draft.everything(COMPARTMENT.name)]
+        every = [common.shown(body) for _, body in draft.everything(COMPARTMENT.name)]
         below = [one for one in every if one["compartmentId"] and (whole or one["compartmentId"] == above)]
-        return forms.page(request, self.knobs, below)
+        return common.page(request, self.knobs, below)
 
     def _search(self, request: Request, draft: Draft) -> Reply:
         """Resources by their free-form tags, across types; a clause may fit one tag and another clause another one."""
-        given = forms.check_fields(request.json(), ("type", "query", "matchingContextType"))
+        given = common.check_fields(request.json(), ("type", "query", "matchingContextType"))
         asked = _QUERY.fullmatch(str(given.get("query", "")))
         if given.get("type") != "Structured" or asked is None:
-            raise forms.invalid(f"the query {given.get('query')!r} cannot be understood here")
+            raise common.invalid(f"the query {given.get('query')!r} cannot be understood here")
         types = [word.strip().lower() for word in asked["types"].split(",")]
         clauses = [_CLAUSE.fullmatch(part) for part in re.split(r"&&", asked["where"])] if asked["where"] else []
         wanted = [(clause[1].lower(), clause[2]) for clause in clauses if clause is not None]
         if len(wanted) < len(clauses):
-            raise forms.invalid(f"the clauses of {given.get('query')!r} cannot be understood here")
+            raise common.invalid(f"the clauses of {given.get('query')!r} cannot be understood here")
         found = [
             _summary(noun, body, body[name])
             for word, (kind, noun, name) in _SEARCHED.items()
@@ -135,7 +135,7 @@ class OciCloud(RestCloud):
             for _, body in draft.everything(kind.name)
             if all(_fits(body, part, value) for part, value in wanted)
         ]
-        page = forms.page(request, self.knobs, found)
+        page = common.page(request, self.knobs, found)
         return Reply(200, {"items": page.content}, page.headers)
 
 
@@ -154,7 +154,7 @@ def _summary(noun: str, body: Body, name: str) -> Body:
 
 
 def _compartment(request: Request, draft: Draft) -> Reply:
-    return forms.answer(existing(draft, COMPARTMENT.name, request.words["id"]))
+    return common.answer(existing(draft, COMPARTMENT.name, request.words["id"]))
 
 
 def _domains(request: Request, draft: Draft) -> Reply:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from fractal_sandbox.fault_injection import Knobs
-from fractal_sandbox.oci import forms
+from fractal_sandbox.oci import common
 from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, Route
 
 __all__ = ["COMPARTMENT", "TOKEN", "Collection", "existing"]
 
 BASE: Final = "/20160918"
-TOKEN: Final = forms.unmonitored("retry-token", "what OCI remembers of a call's retry token")
-COMPARTMENT: Final = forms.unmonitored("compartment", "there from the start: no call here writes one")
+TOKEN: Final = common.unmonitored("retry-token", "what OCI remembers of a call's retry token")
+COMPARTMENT: Final = common.unmonitored("compartment", "there from the start: no call here writes one")
 
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Change: TypeAlias = Callable[[Draft, Body, Body], Body]
@@ -30,7 +30,7 @@ def existing(draft: Draft, kind: str, resource_id: Any, what: str = "resource") 
     """A resource that a request refers to; raises where there is none."""
     found = draft.peek(kind, resource_id) if isinstance(resource_id, str) else None
     if found is None:
-        raise forms.not_found(what)
+        raise common.not_found(what)
     return found
 
 
@@ -91,10 +91,10 @@ class Collection:
         every = [body for _, body in draft.all(self.kind.name)]
         every += self.also(draft, {body["id"] for body in every})
         fitting = [body for body in every if all(body.get(name) == value for name, value in wanted.items())]
-        return forms.page(
+        return common.page(
             request,
             knobs,
-            [forms.shown(body) for body in fitting],
+            [common.shown(body) for body in fitting],
             lambda body: draft.shows(self.kind.name, body["id"]),
         )
 
@@ -104,11 +104,11 @@ class Collection:
         if body is None:
             body = next((one for one in self.also(draft, set()) if one["id"] == resource_id), None)
         if body is None:
-            raise forms.not_found()
-        return forms.answer(body)
+            raise common.not_found()
+        return common.answer(body)
 
     def _create(self, request: Request, draft: Draft) -> Reply:
-        given = forms.check_fields(request.json(), ("compartmentId", *_COMMON, *self.made))
+        given = common.check_fields(request.json(), ("compartmentId", *_COMMON, *self.made))
         token = request.headers.get("opc-retry-token")
         said = json.dumps(given, sort_keys=True)
         before = draft.peek(TOKEN.name, token) if token else None
@@ -116,18 +116,18 @@ class Collection:
             return self._again(draft, before, said)
         existing(draft, COMPARTMENT.name, given.get("compartmentId"))
         body = {
-            "id": forms.new_id(self.word),
-            "timeCreated": forms.now(),
+            "id": common.new_id(self.word),
+            "timeCreated": common.now(),
             "lifecycleState": "AVAILABLE",
-            "displayName": f"{self.word}{forms.now()}",
+            "displayName": f"{self.word}{common.now()}",
             "definedTags": {},
             **given,
-            "freeformTags": forms.tagged(given.get("freeformTags")),
+            "freeformTags": common.tagged(given.get("freeformTags")),
         }
-        body = forms.bumped(self.make(draft, body))
+        body = common.bumped(self.make(draft, body))
         if token:
             draft.put(TOKEN.name, token, {"id": body["id"], "said": said})
-        return forms.answer(draft.put(self.kind.name, body["id"], body))
+        return common.answer(draft.put(self.kind.name, body["id"], body))
 
     def _again(self, draft: Draft, before: Body, said: str) -> Reply:
         """A retry token that was used before makes nothing: the answer is what it made then."""
@@ -136,8 +136,8 @@ class Collection:
             message = "The retry token was used before, for something that has been changed since."
             raise Refused(409, "InvalidatedRetryToken", message)
         if before["said"] != said:
-            raise forms.invalid("The retry token was used before, with other arguments.")
-        return forms.answer(found)
+            raise common.invalid("The retry token was used before, with other arguments.")
+        return common.answer(found)
 
     def writable(self, request: Request, draft: Draft) -> Body:
         """Return the resource that a write is about; raises while the cloud is at work on it, or for another etag."""
@@ -147,20 +147,20 @@ class Collection:
         if phase is not None:
             state = self.kind.in_phase(body, phase)["lifecycleState"]
             raise Refused(409, "IncorrectState", f"{resource_id} is {state}: the operation is not allowed now.")
-        forms.check_etag(request, draft, body)
+        common.check_etag(request, draft, body)
         return body
 
     def keep(self, draft: Draft, body: Body) -> Reply:
         """Keep a change."""
-        return forms.answer(draft.put(self.kind.name, body["id"], forms.bumped(body)))
+        return common.answer(draft.put(self.kind.name, body["id"], common.bumped(body)))
 
     def _update(self, request: Request, draft: Draft) -> Reply:
         body = self.writable(request, draft)
-        given = forms.check_fields(request.json(), (*_COMMON, *self.changed))
+        given = common.check_fields(request.json(), (*_COMMON, *self.changed))
         if "freeformTags" in given:
-            given["freeformTags"] = forms.tagged(given["freeformTags"])
-        common = {name: given.pop(name) for name in _COMMON if name in given}
-        return self.keep(draft, {**(self.change(draft, body, given) if given else body), **common})
+            given["freeformTags"] = common.tagged(given["freeformTags"])
+        of_every_kind = {name: given.pop(name) for name in _COMMON if name in given}
+        return self.keep(draft, {**(self.change(draft, body, given) if given else body), **of_every_kind})
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
         body = self.writable(request, draft)

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import uuid4
 
 from fractal_sandbox.fault_injection import Knobs
-from fractal_sandbox.oci import REGION, TENANCY, forms
+from fractal_sandbox.oci import REGION, TENANCY, common
 from fractal_sandbox.oci.core import BASE, COMPARTMENT, existing
 from fractal_sandbox.oci.policies import read_statement
 from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, Route
@@ -17,9 +17,9 @@ from fractal_sandbox.rest import Body, Draft, Kind, Refused, Reply, Request, Rou
 __all__ = ["KINDS", "REGION_KEY", "Domain", "routes"]
 
 REGION_KEY: Final = "FRA"
-USER: Final = forms.marked("user")
-GROUP: Final = forms.marked("group")
-POLICY: Final = forms.marked("policy")
+USER: Final = common.marked("user")
+GROUP: Final = common.marked("group")
+POLICY: Final = common.marked("policy")
 
 
 def _user_and_group(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
@@ -31,8 +31,8 @@ def _user(before: Body | None, after: Body | None) -> list[tuple[str, str]]:
     return [(USER.name, (before or after or {})["userId"])]
 
 
-MEMBERSHIP: Final = forms.plain("membership", speakers=_user_and_group)
-SECRET_KEY: Final = forms.plain("secret-key", speakers=_user)
+MEMBERSHIP: Final = common.plain("membership", speakers=_user_and_group)
+SECRET_KEY: Final = common.plain("secret-key", speakers=_user)
 KINDS: Final = (USER, GROUP, POLICY, MEMBERSHIP, SECRET_KEY)
 MOST_KEYS: Final = 2
 
@@ -63,7 +63,7 @@ class _Named:
             existing(draft, COMPARTMENT.name, compartment)
             named = request.query.get("name")
             every = [body for _, body in draft.all(self.kind.name) if body["compartmentId"] == compartment]
-            return forms.page(request, knobs, [forms.shown(one) for one in every if named in (None, one["name"])])
+            return common.page(request, knobs, [common.shown(one) for one in every if named in (None, one["name"])])
 
         return [
             Route("GET", many, "identity", f"list{self.path.capitalize()}", listing),
@@ -75,42 +75,42 @@ class _Named:
 
     def _create(self, request: Request, draft: Draft) -> Reply:
         fields = ("compartmentId", "name", "description", "freeformTags", "definedTags", *self.fields)
-        given = forms.check_fields(request.json(), fields)
+        given = common.check_fields(request.json(), fields)
         for needed in ("compartmentId", "name", "description"):
             if needed not in given:
-                raise forms.invalid(f"{needed} is missing")
+                raise common.invalid(f"{needed} is missing")
         existing(draft, COMPARTMENT.name, given["compartmentId"])
         if any(one["name"].lower() == given["name"].lower() for _, one in draft.everything(self.kind.name)):
             raise Refused(409, f"{self.noun}AlreadyExists", f"{self.noun} '{given['name']}' already exists.")
         body = {
             "id": f"ocid1.{self.kind.name}.oc1..{uuid4().hex}",
-            "timeCreated": forms.now(),
+            "timeCreated": common.now(),
             "lifecycleState": "ACTIVE",
             "definedTags": {},
             **({"isMfaActivated": False} if self.kind is USER else {}),
             **given,
-            "freeformTags": forms.tagged(given.get("freeformTags")),
+            "freeformTags": common.tagged(given.get("freeformTags")),
         }
         self.check(draft, body)
-        return forms.answer(draft.put(self.kind.name, body["id"], forms.bumped(body)))
+        return common.answer(draft.put(self.kind.name, body["id"], common.bumped(body)))
 
     def _get(self, request: Request, draft: Draft) -> Reply:
         body = draft.find(self.kind.name, request.words["id"])
         if body is None:
-            raise forms.not_found()
-        return forms.answer(body)
+            raise common.not_found()
+        return common.answer(body)
 
     def _update(self, request: Request, draft: Draft) -> Reply:
         body = existing(draft, self.kind.name, request.words["id"])
-        forms.check_etag(request, draft, body)
+        common.check_etag(request, draft, body)
         fields = ("description", "freeformTags", "definedTags", *self.fields)
-        body |= forms.check_fields(request.json(), fields)
+        body |= common.check_fields(request.json(), fields)
         self.check(draft, body)
-        return forms.answer(draft.put(self.kind.name, body["id"], forms.bumped(body)))
+        return common.answer(draft.put(self.kind.name, body["id"], common.bumped(body)))
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
         body = existing(draft, self.kind.name, request.words["id"])
-        forms.check_etag(request, draft, body)
+        common.check_etag(request, draft, body)
         self.gone(draft, body)
         draft.remove(self.kind.name, body["id"])
         return Reply(204)
@@ -119,18 +119,18 @@ class _Named:
 def _in_the_tenancy(draft: Draft, body: Body) -> None:
     del draft
     if body["compartmentId"] != TENANCY:
-        raise forms.invalid("Tenant id is not equal to compartment id")
+        raise common.invalid("Tenant id is not equal to compartment id")
 
 
 def _policy(draft: Draft, body: Body) -> None:
     if not body.get("statements"):
-        raise forms.invalid("statements are missing")
+        raise common.invalid("statements are missing")
     for text in body["statements"]:
         said = read_statement(text)
         if said.group:
             existing(draft, GROUP.name, said.group, "group")
         if said.compartment not in ("", body["compartmentId"]):
-            raise forms.invalid(f"{text!r} is about another compartment than the policy's own")
+            raise common.invalid(f"{text!r} is about another compartment than the policy's own")
 
 
 def _without_members(field: str) -> Callable[[Draft, Body], None]:
@@ -151,32 +151,32 @@ def _just_gone(draft: Draft, body: Body) -> None:
 def _memberships(request: Request, draft: Draft) -> Reply:
     wanted = {name: request.query[name] for name in ("userId", "groupId") if name in request.query}
     if not wanted:
-        raise forms.invalid("userId or groupId must be given")
-    every = [forms.shown(one) for _, one in draft.everything(MEMBERSHIP.name)]
+        raise common.invalid("userId or groupId must be given")
+    every = [common.shown(one) for _, one in draft.everything(MEMBERSHIP.name)]
     return Reply(200, [one for one in every if all(one[name] == value for name, value in wanted.items())])
 
 
 def _join(request: Request, draft: Draft) -> Reply:
-    given = forms.check_fields(request.json(), ("userId", "groupId"))
+    given = common.check_fields(request.json(), ("userId", "groupId"))
     existing(draft, USER.name, given.get("userId"))
     existing(draft, GROUP.name, given.get("groupId"))
     for _, one in draft.everything(MEMBERSHIP.name):
         if all(one[name] == value for name, value in given.items()):
             raise Refused(409, "MembershipAlreadyExists", "The user is already a member of the group.")
-    about = {"compartmentId": TENANCY, "lifecycleState": "ACTIVE", "timeCreated": forms.now()}
-    body = {"id": forms.new_id("groupmembership"), **about, **given}
-    return forms.answer(draft.put(MEMBERSHIP.name, body["id"], forms.bumped(body)))
+    about = {"compartmentId": TENANCY, "lifecycleState": "ACTIVE", "timeCreated": common.now()}
+    body = {"id": common.new_id("groupmembership"), **about, **given}
+    return common.answer(draft.put(MEMBERSHIP.name, body["id"], common.bumped(body)))
 
 
 def _leave(request: Request, draft: Draft) -> Reply:
     body = existing(draft, MEMBERSHIP.name, request.words["id"])
-    forms.check_etag(request, draft, body)
+    common.check_etag(request, draft, body)
     draft.remove(MEMBERSHIP.name, body["id"])
     return Reply(204)
 
 
 def _membership(request: Request, draft: Draft) -> Reply:
-    return forms.answer(existing(draft, MEMBERSHIP.name, request.words["id"]))
+    return common.answer(existing(draft, MEMBERSHIP.name, request.words["id"]))
 
 
 def _of_user(draft: Draft, user: str) -> list[Body]:
@@ -185,7 +185,7 @@ def _of_user(draft: Draft, user: str) -> list[Body]:
 
 
 def _shown_key(body: Body) -> Body:
-    return {name: value for name, value in forms.shown(body).items() if name != "key"}
+    return {name: value for name, value in common.shown(body).items() if name != "key"}
 
 
 def _keys(request: Request, draft: Draft) -> Reply:
@@ -193,7 +193,7 @@ def _keys(request: Request, draft: Draft) -> Reply:
 
 
 def _make_key(request: Request, draft: Draft) -> Reply:
-    given = forms.check_fields(request.json(), ("displayName",))
+    given = common.check_fields(request.json(), ("displayName",))
     user = request.words["user"]
     if len(_of_user(draft, user)) >= MOST_KEYS:
         raise Refused(400, "LimitExceeded", f"A user has at most {MOST_KEYS} customer secret keys.")
@@ -203,16 +203,16 @@ def _make_key(request: Request, draft: Draft) -> Reply:
         "userId": user,
         "displayName": given.get("displayName", ""),
         "lifecycleState": "ACTIVE",
-        "timeCreated": forms.now(),
+        "timeCreated": common.now(),
     }
     # The one answer that holds the secret.
-    return forms.answer(draft.put(SECRET_KEY.name, body["id"], forms.bumped(body)))
+    return common.answer(draft.put(SECRET_KEY.name, body["id"], common.bumped(body)))
 
 
 def _drop_key(request: Request, draft: Draft) -> Reply:
     body = existing(draft, SECRET_KEY.name, request.words["id"])
     if body["userId"] != request.words["user"]:
-        raise forms.not_found()
+        raise common.not_found()
     draft.remove(SECRET_KEY.name, body["id"])
     return Reply(204)
 

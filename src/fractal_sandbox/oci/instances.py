@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fractal_sandbox.fault_injection import Knobs
-from fractal_sandbox.oci import REGION, forms
+from fractal_sandbox.oci import REGION, common
 from fractal_sandbox.oci.core import BASE, Collection, existing
 from fractal_sandbox.oci.networks import SUBNET, VNIC, free_address
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
@@ -39,22 +39,22 @@ def _in_phase(body: Body, phase: Phase) -> Body:
 INSTANCE: Final = Kind(
     "instance",
     lambda body: Place(body["displayName"], body["compartmentId"]),
-    forms.monitored_tags,
+    common.monitored_tags,
     _in_phase,
-    passing=frozenset({forms.VERSION}),
+    passing=frozenset({common.VERSION}),
     tag_fields=frozenset({"freeformTags"}),
     replaces_tags=True,
 )
 # Terminated instances stay listed for half a day.
-REMAINS: Final = forms.unmonitored("terminated-instance", "what OCI still lists of an instance that is gone")
-BOOT_VOLUME: Final = forms.unmonitored("boot-volume", "made and deleted by OCI along with its instance")
-ATTACHMENT: Final = forms.unmonitored("vnic-attachment", "made and deleted by OCI along with its instance")
+REMAINS: Final = common.unmonitored("terminated-instance", "what OCI still lists of an instance that is gone")
+BOOT_VOLUME: Final = common.unmonitored("boot-volume", "made and deleted by OCI along with its instance")
+ATTACHMENT: Final = common.unmonitored("vnic-attachment", "made and deleted by OCI along with its instance")
 
 
 def _size(shape: Any, given: Any) -> Body:
     if shape not in SHAPES:
-        raise forms.invalid(f"shape {shape!r} is not available")
-    config = forms.check_fields(given or {}, ("ocpus", "memoryInGBs", "baselineOcpuUtilization"))
+        raise common.invalid(f"shape {shape!r} is not available")
+    config = common.check_fields(given or {}, ("ocpus", "memoryInGBs", "baselineOcpuUtilization"))
     if not str(shape).endswith(".Flex"):
         ocpus = float(str(shape).rpartition(".")[2])
         return {"ocpus": ocpus, "memoryInGBs": 15.0 * ocpus}
@@ -65,9 +65,9 @@ def _size(shape: Any, given: Any) -> Body:
 def _launch(draft: Draft, body: Body) -> Body:
     source = body.get("sourceDetails") or {"sourceType": "image", "imageId": body.get("imageId")}
     if source.get("sourceType") != "image" or source.get("imageId") not in IMAGES:
-        raise forms.not_found("image")
+        raise common.not_found("image")
     if body.get("availabilityDomain") not in DOMAINS:
-        raise forms.invalid(f"availabilityDomain {body.get('availabilityDomain')!r} is unknown")
+        raise common.invalid(f"availabilityDomain {body.get('availabilityDomain')!r} is unknown")
     wired = body.pop("createVnicDetails", None) or {"subnetId": body.pop("subnetId", None)}
     subnet = existing(draft, SUBNET.name, wired.get("subnetId"), "subnet")
     made = {
@@ -83,7 +83,7 @@ def _launch(draft: Draft, body: Body) -> Body:
         "lifecycleState": "RUNNING",
     }
     _attach(draft, made, subnet, wired)
-    volume = forms.new_id("bootvolume")
+    volume = common.new_id("bootvolume")
     size = made["sourceDetails"]["bootVolumeSizeInGBs"]
     about = {"id": volume, "instanceId": made["id"], "sizeInGBs": size, "lifecycleState": "AVAILABLE"}
     place = {name: made[name] for name in ("compartmentId", "availabilityDomain")}
@@ -94,30 +94,30 @@ def _launch(draft: Draft, body: Body) -> Body:
 def _attach(draft: Draft, instance: Body, subnet: Body, wired: Body) -> None:
     wants_public = wired.get("assignPublicIp", not subnet["prohibitPublicIpOnVnic"])
     if wants_public and subnet["prohibitPublicIpOnVnic"]:
-        raise forms.invalid("assignPublicIp is true, and the subnet prohibits public addresses")
+        raise common.invalid("assignPublicIp is true, and the subnet prohibits public addresses")
     place = {name: instance[name] for name in ("compartmentId", "availabilityDomain")}
     address = free_address(draft, subnet)
     vnic = {
         **place,
-        "id": forms.new_id("vnic"),
-        "timeCreated": forms.now(),
+        "id": common.new_id("vnic"),
+        "timeCreated": common.now(),
         "displayName": instance["displayName"],
         "isPrimary": True,
         "lifecycleState": "AVAILABLE",
         "privateIp": address,
         "publicIp": f"130.61.{address.split('.', 2)[2]}" if wants_public else None,
         "subnetId": subnet["id"],
-        forms.VERSION: 1,
+        common.VERSION: 1,
     }
     attachment = {
         **place,
-        "id": forms.new_id("vnicattachment"),
+        "id": common.new_id("vnicattachment"),
         "instanceId": instance["id"],
         "lifecycleState": "ATTACHED",
-        "timeCreated": forms.now(),
+        "timeCreated": common.now(),
         "subnetId": subnet["id"],
         "vnicId": vnic["id"],
-        forms.VERSION: 1,
+        common.VERSION: 1,
     }
     draft.put(VNIC.name, vnic["id"], vnic)
     draft.put(ATTACHMENT.name, attachment["id"], attachment)
@@ -129,7 +129,7 @@ def _change(draft: Draft, body: Body, given: Body) -> Body:
     if "metadata" in given:
         before, after = body["metadata"], given["metadata"]
         if any(before.get(name) != after.get(name) for name in _RESERVED):
-            raise forms.invalid(f"{' and '.join(_RESERVED)} cannot be changed after launch")
+            raise common.invalid(f"{' and '.join(_RESERVED)} cannot be changed after launch")
     if "shape" in given or "shapeConfig" in given:
         changed["shapeConfig"] = _size(changed["shape"], {**body["shapeConfig"], **(given.get("shapeConfig") or {})})
     return changed
@@ -180,7 +180,7 @@ def _act(request: Request, draft: Draft) -> Reply:
     body = _INSTANCES.writable(request, draft)
     action = request.query.get("action", "")
     if action not in _ACTIONS:
-        raise forms.invalid(f"action {action!r} is unknown")
+        raise common.invalid(f"action {action!r} is unknown")
     needed, after = _ACTIONS[action]
     if body["lifecycleState"] != needed:
         message = f"{action} needs the instance to be {needed}, and it is {body['lifecycleState']}"
@@ -194,17 +194,17 @@ def routes(knobs: Knobs) -> list[Route]:
     def parts(kind: Kind, *filters: str) -> Any:
         def listing(request: Request, draft: Draft) -> Reply:
             names = [name for name in ("compartmentId", *filters) if name in request.query]
-            items = [forms.shown(body) for _, body in draft.everything(kind.name)]
+            items = [common.shown(body) for _, body in draft.everything(kind.name)]
             fitting = [one for one in items if all(one.get(name) == request.query[name] for name in names)]
-            return forms.page(request, knobs, fitting)
+            return common.page(request, knobs, fitting)
 
         return listing
 
     def part(kind: Kind) -> Any:
-        return lambda request, draft: forms.answer(existing(draft, kind.name, request.words["id"]))
+        return lambda request, draft: common.answer(existing(draft, kind.name, request.words["id"]))
 
     def listing_of(items: list[Body]) -> Any:
-        return lambda request, _: forms.page(request, knobs, items)
+        return lambda request, _: common.page(request, knobs, items)
 
     images = [{"id": one, "displayName": one.rpartition("sandbox")[2], "lifecycleState": "AVAILABLE"} for one in IMAGES]
     return [

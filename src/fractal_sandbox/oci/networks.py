@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, ip_network
 from typing import Any, Final
 
 from fractal_sandbox.fault_injection import Knobs
-from fractal_sandbox.oci import forms
+from fractal_sandbox.oci import common
 from fractal_sandbox.oci.core import BASE, Collection, existing
 from fractal_sandbox.rest import Body, Draft, Kind, Phase, Place, Refused, Reply, Request, Route
 
@@ -35,9 +35,9 @@ def _tagged_kind(name: str, scope: str) -> Kind:
     return Kind(
         name,
         lambda body: Place(body["displayName"], body[scope]),
-        forms.monitored_tags,
+        common.monitored_tags,
         _in_phase,
-        passing=frozenset({forms.VERSION}),
+        passing=frozenset({common.VERSION}),
         tag_fields=frozenset({"freeformTags"}),
         replaces_tags=True,
     )
@@ -45,22 +45,22 @@ def _tagged_kind(name: str, scope: str) -> Kind:
 
 VCN: Final = _tagged_kind("vcn", "compartmentId")
 SUBNET: Final = _tagged_kind("subnet", "vcnId")
-GATEWAY: Final = forms.plain("internetgateway")
-VNIC: Final = forms.unmonitored("vnic", "made and deleted by OCI along with its instance")
+GATEWAY: Final = common.plain("internetgateway")
+VNIC: Final = common.unmonitored("vnic", "made and deleted by OCI along with its instance")
 
 
 def part_kind(path: str) -> Kind:
     """What OCI makes and deletes along with a VCN; more of them are people's."""
-    return forms.plain(path, goes_with=lambda body: (str(body["vcnId"]),))
+    return common.plain(path, goes_with=lambda body: (str(body["vcnId"]),))
 
 
 def _block(text: Any, largest: int = 16, smallest: int = 30) -> IPv4Network:
     try:
         block = IPv4Network(text)
     except ValueError:
-        raise forms.invalid(f"cidrBlock {text!r} is not valid") from None
+        raise common.invalid(f"cidrBlock {text!r} is not valid") from None
     if not largest <= block.prefixlen <= smallest:
-        raise forms.invalid(f"cidrBlock {text!r} must be between /{largest} and /{smallest}")
+        raise common.invalid(f"cidrBlock {text!r} must be between /{largest} and /{smallest}")
     return block
 
 
@@ -69,7 +69,7 @@ def _apart(blocks: list[str]) -> list[str]:
     for text in blocks:
         block = _block(text)
         if any(block.overlaps(other) for other in known):
-            raise forms.invalid(f"cidrBlock {text} overlaps with another one of the VCN")
+            raise common.invalid(f"cidrBlock {text} overlaps with another one of the VCN")
         known.append(block)
     if not 0 < len(known) <= MOST_BLOCKS:
         raise Refused(400, "LimitExceeded", f"a VCN has 1 to {MOST_BLOCKS} cidrBlocks")
@@ -81,9 +81,9 @@ def _make_vcn(draft: Draft, body: Body) -> Body:
     blocks = _apart(given)
     ipv6 = ["2603:c020:4000::/56"] if body.pop("isIpv6Enabled", False) else []
     for path, (word, _, field) in PARTS.items():
-        part = {"id": forms.new_id(word), "vcnId": body["id"], "compartmentId": body["compartmentId"]}
+        part = {"id": common.new_id(word), "vcnId": body["id"], "compartmentId": body["compartmentId"]}
         named = {"displayName": f"Default {word} for {body['displayName']}", "lifecycleState": "AVAILABLE"}
-        draft.put(path, part["id"], {**part, **named, "freeformTags": {}, forms.VERSION: 1})
+        draft.put(path, part["id"], {**part, **named, "freeformTags": {}, common.VERSION: 1})
         body[field] = part["id"]
     domain = {"vcnDomainName": f"{body['dnsLabel']}.oraclevcn.com"} if body.get("dnsLabel") else {}
     return {**body, "cidrBlock": blocks[0], "cidrBlocks": blocks, "ipv6CidrBlocks": ipv6, **domain}
@@ -134,10 +134,10 @@ def _make_subnet(draft: Draft, body: Body) -> Body:
 
 def _check_place(draft: Draft, vcn: Body, own_id: str, block: IPv4Network) -> None:
     if not any(block.subnet_of(IPv4Network(outer)) for outer in vcn["cidrBlocks"]):
-        raise forms.invalid(f"The requested CIDR {block} is not within the VCN's CIDRs {vcn['cidrBlocks']}")
+        raise common.invalid(f"The requested CIDR {block} is not within the VCN's CIDRs {vcn['cidrBlocks']}")
     for other in _inside(draft, SUBNET, "vcnId", vcn["id"]):
         if other["id"] != own_id and block.overlaps(ip_network(other["cidrBlock"])):
-            raise forms.invalid(f"The requested CIDR {block} is invalid: subnet {other['id']} overlaps with it")
+            raise common.invalid(f"The requested CIDR {block} is invalid: subnet {other['id']} overlaps with it")
 
 
 def _check_parts(draft: Draft, body: Body) -> None:
@@ -151,11 +151,11 @@ def _change_subnet(draft: Draft, body: Body, given: Body) -> Body:
     if given.get("cidrBlock", body["cidrBlock"]) != body["cidrBlock"]:
         block, before = _block(given["cidrBlock"]), IPv4Network(body["cidrBlock"])
         if block.network_address != before.network_address:
-            raise forms.invalid(f"The new CIDR {block} must have the network address of the old one, {before}")
+            raise common.invalid(f"The new CIDR {block} must have the network address of the old one, {before}")
         _check_place(draft, existing(draft, VCN.name, body["vcnId"]), body["id"], block)
         for vnic in _inside(draft, VNIC, "subnetId", body["id"]):
             if ip_network(vnic["privateIp"]).network_address not in block:
-                raise forms.invalid(f"The new CIDR {block} does not hold {vnic['privateIp']}, which is in use")
+                raise common.invalid(f"The new CIDR {block} does not hold {vnic['privateIp']}, which is in use")
     _check_parts(draft, changed)
     return changed
 
@@ -230,18 +230,18 @@ def _change_blocks(action: str) -> Any:
 
     def handle(request: Request, draft: Draft) -> Reply:
         body = _VCNS.writable(request, draft)
-        given = forms.check_fields(request.json(), ("cidrBlock", "originalCidrBlock", "newCidrBlock"))
+        given = common.check_fields(request.json(), ("cidrBlock", "originalCidrBlock", "newCidrBlock"))
         blocks: list[str] = body["cidrBlocks"]
         leaving = given.get("originalCidrBlock") or (given.get("cidrBlock") if action == "removeCidr" else None)
         coming = given.get("newCidrBlock") or (given.get("cidrBlock") if action == "addCidr" else None)
         if leaving is not None and leaving not in blocks:
-            raise forms.invalid(f"{leaving} is no cidrBlock of the VCN")
+            raise common.invalid(f"{leaving} is no cidrBlock of the VCN")
         blocks = _apart([*(one for one in blocks if one != leaving), *([coming] if coming else [])])
         for subnet in _inside(draft, SUBNET, "vcnId", body["id"]):
             if not any(IPv4Network(subnet["cidrBlock"]).subnet_of(IPv4Network(block)) for block in blocks):
                 raise _in_use("VCN", body, "Subnet", subnet)
         _VCNS.keep(draft, {**body, "cidrBlock": blocks[0], "cidrBlocks": blocks})
-        return Reply(202, None, (("opc-work-request-id", forms.new_id("coreservicesworkrequest")),))
+        return Reply(202, None, (("opc-work-request-id", common.new_id("coreservicesworkrequest")),))
 
     return handle
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from fractal_sandbox.oci import forms
+from fractal_sandbox.oci import common
 
 __all__ = ["Asked", "Statement", "allows", "read_statement"]
 
@@ -72,13 +72,13 @@ def read_statement(text: str) -> Statement:
     """What a statement says; raises where it cannot be understood."""
     found = _HEAD.fullmatch(text)
     if found is None:
-        raise forms.invalid(f"No permissions found in the statement {text!r}.")
+        raise common.invalid(f"No permissions found in the statement {text!r}.")
     condition: Condition = lambda _: True  # noqa: E731
     if found["condition"]:
         tokens = _tokens(found["condition"])
         condition = _condition(tokens)
         if tokens:
-            raise forms.invalid(f"The condition ends before {tokens[0]!r} in {text!r}.")
+            raise common.invalid(f"The condition ends before {tokens[0]!r} in {text!r}.")
     permissions = _permissions(found["verb"].lower(), found["what"].lower())
     return Statement(found["group"] or "", permissions, found["where"] or "", condition)
 
@@ -95,7 +95,7 @@ def _permissions(verb: str, what: str) -> frozenset[str]:
 def _tokens(text: str) -> list[str]:
     found = _TOKEN.findall(text)
     if re.sub(r"\s", "", "".join(found)) != re.sub(r"\s", "", text):
-        raise forms.invalid(f"The condition {text!r} cannot be parsed.")
+        raise common.invalid(f"The condition {text!r} cannot be parsed.")
     return list(found)
 
 
@@ -104,7 +104,7 @@ def _condition(tokens: list[str]) -> Condition:
     if word.lower() in ("all", "any") and tokens[:1] == ["{"]:
         return _several(tokens, all if word.lower() == "all" else any)
     if _next(tokens) != "=":
-        raise forms.invalid(f"{word!r} is compared with nothing.")
+        raise common.invalid(f"{word!r} is compared with nothing.")
     value = _next(tokens).strip("'").lower()  # names are the same whatever their case
     return lambda variables: variables.get(word, "").lower() == value
 
@@ -113,12 +113,12 @@ def _several(tokens: list[str], combine: Callable[[Iterable[bool]], bool]) -> Co
     parts: list[Condition] = []
     while (mark := _next(tokens)) != "}":
         if mark not in ("{", ","):
-            raise forms.invalid(f"The condition has {mark!r} where a comma or a brace is expected.")
+            raise common.invalid(f"The condition has {mark!r} where a comma or a brace is expected.")
         parts.append(_condition(tokens))
     return lambda variables: combine(part(variables) for part in parts)
 
 
 def _next(tokens: list[str]) -> str:
     if not tokens:
-        raise forms.invalid("The condition ends too early.")
+        raise common.invalid("The condition ends too early.")
     return tokens.pop(0)

@@ -1,4 +1,4 @@
-"""A cloud that speaks JSON over HTTP: the order in which every call goes through knobs, judgement, effect and record.
+"""A cloud that speaks JSON over HTTP: the order in which every call goes through knobs, monitor, effect and record.
 
 A vendor's cloud is a subclass that brings its kinds, its routes, its callers and its words of refusal.
 """

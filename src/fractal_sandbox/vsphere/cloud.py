@@ -1,4 +1,4 @@
-"""A vCenter: the simulator behind knobs, judgement and record, made to behave like the real one where it does not.
+"""A vCenter: the simulator behind knobs, monitor and record, made to behave like the real one where it does not.
 
 The simulator is an old one. What it lacks of a vCenter stands here: tags in the create call (from 9.1 on), one name a
 folder, pages, and sizes that do not change while a machine runs.

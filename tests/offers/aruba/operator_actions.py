@@ -130,12 +130,13 @@ Arrange = Callable[[ArubaPerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     path: str
     below: str = ""
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 17
     own: Callable[[str], dict[str, Any]] = lambda _: {}
 
 
@@ -187,9 +188,9 @@ def _boot_volume(name: str) -> dict[str, Any]:
 CASES: dict[type[Component], Case] = {
     ArubaVpc: Case(VPCS, hazards={"somebody else's subnet": ("Deleting", _subnet_of_somebody_else)}),
     ArubaSubnet: Case(VPCS, "subnets", hazards={"a cluster": ("Deleting", _cluster_in_subnet)}),
-    ArubaSecurityGroup: Case(VPCS, "securityGroups"),
-    ArubaKaas: Case(CLUSTERS, only_up=frozenset({"kubernetesVersion", "ha"})),
-    ArubaCloudServer: Case(SERVERS, own=_boot_volume),
+    ArubaSecurityGroup: Case(VPCS, "securityGroups", effects=33),
+    ArubaKaas: Case(CLUSTERS, only_up=frozenset({"kubernetesVersion", "ha"}), effects=23),
+    ArubaCloudServer: Case(SERVERS, own=_boot_volume, effects=25),
     ArubaBlockStorage: Case(
         DISKS,
         only_up=frozenset({"sizeGb"}),
@@ -197,6 +198,7 @@ CASES: dict[type[Component], Case] = {
             "a snapshot": ("Failed", _snapshot),
             "a server that boots from it": ("Failed", _server_that_boots),
         },
+        effects=23,
     ),
 }
 

@@ -36,14 +36,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={
-        "ArubaVpc": 17,
-        "ArubaSubnet": 17,
-        "ArubaSecurityGroup": 33,
-        "ArubaBlockStorage": 23,
-        "ArubaKaas": 23,
-        "ArubaCloudServer": 25,
-    },
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     always=("ArubaSecurityGroup", "ArubaCloudServer"),
     machine="ArubaBlockStorage",
 )

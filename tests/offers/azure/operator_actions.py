@@ -57,11 +57,12 @@ Arrange = Callable[[AzurePerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     is_slow: bool = True
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 18
 
 
 def _lock(person: AzurePerson, found: Found) -> Obstacle:

@@ -34,7 +34,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={kind.__name__: 18 for kind in operator_actions.CASES},
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     always=("AzureNsg",),
     machine="AzureNsg",
     creates="createOrUpdate*",

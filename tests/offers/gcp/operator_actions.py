@@ -145,11 +145,12 @@ Arrange = Callable[[GcpPerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 21
 
 
 def _protected_machine(person: GcpPerson, found: Found) -> Obstacle:
@@ -175,10 +176,10 @@ def _full_bucket(person: GcpPerson, found: Found) -> Obstacle:
 
 
 CASES: dict[type[Component], Case] = {
-    GcpVm: Case(is_slow=True, hazards={"deletion protection": ("Failed", _protected_machine)}),
+    GcpVm: Case(is_slow=True, hazards={"deletion protection": ("Failed", _protected_machine)}, effects=33),
     GcpCloudRun: Case(is_slow=True),
     GcpGcsBucket: Case(hazards={"an object in it": ("Failed", _full_bucket)}),
-    GcpGke: Case(is_slow=True, only_up=frozenset({"version"})),
+    GcpGke: Case(is_slow=True, only_up=frozenset({"version"}), effects=28),
     GcpPostgresDbms: Case(
         is_slow=True,
         only_up=frozenset({"diskSizeGb"}),

@@ -50,7 +50,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={"GcpVm": 33, "GcpCloudRun": 21, "GcpGcsBucket": 21, "GcpGke": 28, "GcpPostgresDbms": 21},
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     always=("GcpCloudRun",),
     machine="GcpVm",
     creates="insert*",

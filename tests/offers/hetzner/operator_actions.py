@@ -73,11 +73,12 @@ Arrange = Callable[[HetznerPerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 23
 
 
 def _protected(plural: str) -> tuple[str, Arrange]:
@@ -119,12 +120,14 @@ CASES: dict[type[Component], Case] = {
     HetznerNetwork: Case(
         only_up=frozenset({"ipRange"}),
         hazards={"a server in it": ("Deleting", _server_in_network), "protection": _protected("networks")},
+        effects=40,
     ),
     HetznerFirewall: Case(hazards={"a server behind it": ("Deleting", _server_behind)}),
     HetznerServer: Case(
         is_slow=True,
         only_up=frozenset({"backups"}),
         hazards={"a volume on it": ("Deleting", _volume_on), "protection": _protected("servers")},
+        effects=35,
     ),
     HetznerVolume: Case(
         is_slow=True,
@@ -133,8 +136,9 @@ CASES: dict[type[Component], Case] = {
             "attached to somebody else's server": ("Failed", _attached_elsewhere),
             "protection": _protected("volumes"),
         },
+        effects=32,
     ),
-    HetznerLoadBalancer: Case(hazards={"protection": _protected("load_balancers")}),
+    HetznerLoadBalancer: Case(hazards={"protection": _protected("load_balancers")}, effects=25),
 }
 
 

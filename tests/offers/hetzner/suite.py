@@ -33,13 +33,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={
-        "HetznerFirewall": 23,
-        "HetznerNetwork": 40,
-        "HetznerServer": 35,
-        "HetznerVolume": 32,
-        "HetznerLoadBalancer": 25,
-    },
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     always=("HetznerFirewall",),
     machine="HetznerNetwork",
     refusals={

@@ -95,12 +95,13 @@ Arrange = Callable[[KubernetesPerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     is_slow: bool = False
     only_up: frozenset[str] = frozenset()
     more_parents: tuple[Declaration, ...] = ()
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 20
 
 
 def _pod_with_claim(person: KubernetesPerson, found: Found) -> Obstacle:
@@ -125,7 +126,10 @@ CASES: dict[type[Component], Case] = {
     KubernetesService: Case(),
     KubernetesNetworkPolicy: Case(),
     KubernetesPersistentVolumeClaim: Case(
-        is_slow=True, only_up=frozenset({"storage"}), hazards={"a pod that uses it": ("Failed", _pod_with_claim)}
+        is_slow=True,
+        only_up=frozenset({"storage"}),
+        hazards={"a pod that uses it": ("Failed", _pod_with_claim)},
+        effects=16,
     ),
     KubernetesVirtualMachine: Case(is_slow=True, hazards={"a disk of its own": ("Failed", _disk_of_its_own)}),
     Ambassador: Case(),

@@ -40,14 +40,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={
-        "KubernetesWorkload": 20,
-        "KubernetesService": 20,
-        "KubernetesNetworkPolicy": 20,
-        "KubernetesPersistentVolumeClaim": 16,
-        "KubernetesVirtualMachine": 20,
-        "Ambassador": 20,
-    },
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     # One of each way of being: changed freely, and growing only.
     always=("KubernetesWorkload", "KubernetesPersistentVolumeClaim"),
     whole=("KubernetesService", 12),

@@ -82,12 +82,13 @@ Arrange = Callable[[OciPerson, Found], Obstacle]
 
 @dataclass(frozen=True)
 class Case:
-    """What the suite must know of one type beside its example."""
+    """What the suite must know of one type beside its example; ``effects``: how many its life has at least."""
 
     path: str
     name: str = "displayName"
     is_slow: bool = True
     hazards: dict[str, tuple[str, Arrange]] = field(default_factory=dict)
+    effects: int = 23
 
 
 def _subnet_of_somebody_else(person: OciPerson, found: Found) -> Obstacle:
@@ -128,7 +129,7 @@ CASES: dict[type[Component], Case] = {
         },
     ),
     OciSubnet: Case(f"{CORE}/subnets", hazards={"a machine": ("Deleting", _machine_in_subnet)}),
-    OciInstance: Case(f"{CORE}/instances"),
+    OciInstance: Case(f"{CORE}/instances", effects=25),
     OciBucket: Case(BUCKETS, name="name", is_slow=False, hazards={"an object": ("Failed", _object_in_bucket)}),
 }
 

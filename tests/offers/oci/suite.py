@@ -33,7 +33,7 @@ SUITE = Suite(
         for kind, case in operator_actions.CASES.items()
     },
     stage=stage,
-    effects={"OciVcn": 23, "OciSubnet": 23, "OciInstance": 25, "OciBucket": 23},
+    effects={kind.__name__: case.effects for kind, case in operator_actions.CASES.items()},
     always=("OciVcn",),
     machine="OciVcn",
     refusals={**REFUSALS, "hidden": {"status": 404, "code": "NotAuthorizedOrNotFound"}},

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.aruba.calls import Item, address
-from fractal_cloud.offers.aruba.kinds import DataCenter, Location
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.tags import glass
+from fractal_cloud.offers.aruba.value_types import DataCenter, Location
 from fractal_cloud.offers.offer import Wanted
 
 

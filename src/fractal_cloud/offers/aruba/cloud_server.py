@@ -16,10 +16,10 @@ from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
 from fractal_cloud.offers.aruba.calls import Aruba, Item, address
-from fractal_cloud.offers.aruba.kinds import DataCenter
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
+from fractal_cloud.offers.aruba.value_types import DataCenter
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.offers.frozen_tags import FrozenTagsOffer
 from fractal_cloud.offers.offer import Wanted

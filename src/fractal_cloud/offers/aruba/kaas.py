@@ -14,10 +14,10 @@ from pydantic import Field, field_serializer, model_validator
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.aruba.calls import Item, address
-from fractal_cloud.offers.aruba.kinds import Block, DataCenter, Part
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.tags import entry, glass
+from fractal_cloud.offers.aruba.value_types import Block, DataCenter, Part
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.offers.offer import Wanted
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from fractal_cloud.offers.aruba.calls import Item
-from fractal_cloud.offers.aruba.kinds import Part
 from fractal_cloud.offers.aruba.resources import GONE
+from fractal_cloud.offers.aruba.value_types import Part
 
 DYING: Final = ("Deleting", GONE)
 

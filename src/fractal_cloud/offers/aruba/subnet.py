@@ -9,9 +9,9 @@ from pydantic import model_validator
 
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.offers.aruba.calls import Item, address
-from fractal_cloud.offers.aruba.kinds import Block
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.tags import glass
+from fractal_cloud.offers.aruba.value_types import Block
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
 from fractal_cloud.offers.offer import Wanted
 

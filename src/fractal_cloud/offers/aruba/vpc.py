@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.offers.aruba.calls import Item, address
-from fractal_cloud.offers.aruba.kinds import Location
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.tags import glass
+from fractal_cloud.offers.aruba.value_types import Location
 from fractal_cloud.offers.offer import Wanted
 
 

@@ -15,10 +15,10 @@ from fractal_cloud.model.errors import Conflict, Overtaken
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, bucket_name
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import glass, labels_of, one_way, same
+from fractal_cloud.offers.gcp.value_types import GcpComponent, bucket_name
 from fractal_cloud.offers.offer import Wanted
 
 StorageClass = Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]

@@ -16,9 +16,9 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
 

@@ -10,9 +10,9 @@ from pydantic import field_validator
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Network, path_of, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Network, path_of, resource_name
 
 
 class GcpFirewall(GcpComponent):

@@ -17,11 +17,11 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import MANAGED_BY, ProtocolTags
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.offer import Wanted
 
 LogComponent = Literal["SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]

@@ -10,8 +10,8 @@ from pydantic import field_validator
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, path_of, resource_name
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
+from fractal_cloud.offers.gcp.value_types import GcpComponent, path_of, resource_name
 
 
 class GcpVpc(GcpComponent):

@@ -16,10 +16,10 @@ from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Region, resource_name
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, one_way, same
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Region, resource_name
 from fractal_cloud.offers.offer import Wanted
 
 _PATCH: Final = "gcloud beta sql instances patch {instanceName} --project={project}"

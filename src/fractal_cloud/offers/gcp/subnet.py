@@ -10,10 +10,10 @@ from pydantic import field_validator
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import GcpComponent, Network, Region, path_of, resource_name
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
 from fractal_cloud.offers.gcp.tags import same
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Network, Region, path_of, resource_name
 
 
 class GcpSubnet(GcpComponent):

@@ -19,10 +19,10 @@ from fractal_cloud.model.errors import Protected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.kinds import ACT_AS, GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, attempt, change
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
 from fractal_cloud.offers.link_types import WorkloadSource

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fractal_cloud.offers.gcp.kinds import last_of, path_of
 from fractal_cloud.offers.gcp.tags import same
+from fractal_cloud.offers.gcp.value_types import last_of, path_of
 
 Part = Mapping[str, Any]
 STARTUP_SCRIPT: Final = "startup-script"

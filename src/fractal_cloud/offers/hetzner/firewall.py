@@ -11,9 +11,9 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.kinds import AnyNetwork, Part, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.hetzner.value_types import AnyNetwork, Part, flattened, sent
 from fractal_cloud.offers.offer import Wanted
 
 MOST_RULES = 50

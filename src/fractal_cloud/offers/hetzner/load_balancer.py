@@ -11,7 +11,6 @@ from fractal_cloud.model.component import Component, Reference, References, para
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner import targets
 from fractal_cloud.offers.hetzner.cloud import Item
-from fractal_cloud.offers.hetzner.kinds import PROTECTION, Location, Zone, flattened
 from fractal_cloud.offers.hetzner.network import HetznerNetwork
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, protection
 from fractal_cloud.offers.hetzner.server import HetznerServer
@@ -22,6 +21,7 @@ from fractal_cloud.offers.hetzner.services import (
     to_request,
 )
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.hetzner.value_types import PROTECTION, Location, Zone, flattened
 from fractal_cloud.offers.offer import Wanted
 
 

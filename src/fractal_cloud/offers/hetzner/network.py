@@ -15,9 +15,9 @@ from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.kinds import PROTECTION, Address, Block, Part, Zone, flattened, sent
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.hetzner.value_types import PROTECTION, Address, Block, Part, Zone, flattened, sent
 from fractal_cloud.offers.offer import Recognition, Wanted
 
 Entry = Mapping[str, Any]

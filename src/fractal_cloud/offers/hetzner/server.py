@@ -16,10 +16,10 @@ from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewall
-from fractal_cloud.offers.hetzner.kinds import Location, host_name, ids
 from fractal_cloud.offers.hetzner.network import HetznerNetwork
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.hetzner.value_types import Location, host_name, ids
 from fractal_cloud.offers.offer import Wanted
 
 # The vendor's state: our run state, and whether Hetzner is at work.

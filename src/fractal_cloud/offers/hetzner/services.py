@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fractal_cloud.offers.hetzner.kinds import Part, Port, snake
+from fractal_cloud.offers.hetzner.value_types import Part, Port, snake
 
 Service = dict[str, Any]
 

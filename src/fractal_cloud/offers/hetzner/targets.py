@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fractal_cloud.model.errors import Conflict
-from fractal_cloud.offers.hetzner.kinds import ids
+from fractal_cloud.offers.hetzner.value_types import ids
 
 # Parameter, type of the target, and the key of its value there.
 _KINDS: Final = (("servers", "server", "id"), ("labelSelectors", "label_selector", "selector"), ("ips", "ip", "ip"))

@@ -12,10 +12,10 @@ from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.kinds import PROTECTION, Location
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.server import HetznerServer
 from fractal_cloud.offers.hetzner.tags import glass
+from fractal_cloud.offers.hetzner.value_types import PROTECTION, Location
 from fractal_cloud.offers.offer import Wanted
 
 

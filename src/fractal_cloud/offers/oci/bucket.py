@@ -17,8 +17,8 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import OciComponent, OciOffer, name_of
-from fractal_cloud.offers.oci.kinds import Region, bucket_name
 from fractal_cloud.offers.oci.tags import WARNING, glass, protocol_of, rewritten, warning
+from fractal_cloud.offers.oci.value_types import Region, bucket_name
 from fractal_cloud.offers.offer import Query, Wanted
 
 _SETTINGS = ("publicAccessType", "storageTier", "versioning", "objectEventsEnabled", "autoTiering", "kmsKeyId")

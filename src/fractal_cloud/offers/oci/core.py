@@ -12,8 +12,8 @@ from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
-from fractal_cloud.offers.oci.kinds import Compartment, Region
 from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten, warning
+from fractal_cloud.offers.oci.value_types import Compartment, Region
 from fractal_cloud.offers.offer import C, Offer, Query, Recognition, Wanted
 
 STATES: Mapping[str, Condition] = {

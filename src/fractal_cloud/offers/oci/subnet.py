@@ -13,8 +13,8 @@ from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.oci.calls import Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
-from fractal_cloud.offers.oci.kinds import Block, DnsLabel
 from fractal_cloud.offers.oci.tags import WARNING, glass
+from fractal_cloud.offers.oci.value_types import Block, DnsLabel
 from fractal_cloud.offers.oci.vcn import OciVcn
 from fractal_cloud.offers.offer import Wanted
 

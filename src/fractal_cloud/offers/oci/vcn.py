@@ -9,8 +9,8 @@ from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
 from fractal_cloud.offers.oci.core import CoreOffer, OciComponent
-from fractal_cloud.offers.oci.kinds import Block, DnsLabel, Region
 from fractal_cloud.offers.oci.tags import WARNING, glass
+from fractal_cloud.offers.oci.value_types import Block, DnsLabel, Region
 from fractal_cloud.offers.offer import Wanted
 
 MOST_BLOCKS = 5

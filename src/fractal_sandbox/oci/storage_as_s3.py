@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from xml.sax.saxutils import escape
 
-from fractal_sandbox.oci import REGION, forms, identities
+from fractal_sandbox.oci import REGION, common, identities
 from fractal_sandbox.oci.buckets import BUCKET, OBJECT
 from fractal_sandbox.oci.core import COMPARTMENT
 from fractal_sandbox.oci.policies import Asked, allows, read_statement
@@ -96,7 +96,7 @@ def _get(request: Request, draft: Draft) -> Reply:
 def _put(request: Request, draft: Draft) -> Reply:
     bucket, name = request.words["bucket"], request.words["object"]
     body = {"bucket": bucket, "name": name, "size": len(request.body), "content": request.body.decode("latin-1")}
-    draft.put(OBJECT.name, f"{bucket}/{name}", {**body, forms.VERSION: 1})
+    draft.put(OBJECT.name, f"{bucket}/{name}", {**body, common.VERSION: 1})
     return Reply(200)
 
 
