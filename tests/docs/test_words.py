@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.words import Place, places
+from scripts.words import ROOT, Place, places
 
 # Folders and files without a private word. One that gets there is added, and never leaves the list.
 CLEAN = [
@@ -25,7 +25,10 @@ CLEAN = [
     "src/fractal_cloud/custom_workloads",
     "src/fractal_cloud/network_and_compute",
     "src/fractal_cloud/storage",
-    "src/fractal_sandbox/aws",
+    *(f"src/fractal_cloud/offers/{name}" for name in ("aruba", "azure", "gcp", "hetzner")),
+    *(f"src/fractal_cloud/offers/{name}" for name in ("kubernetes", "oci", "postgres", "vsphere")),
+    *(f"src/fractal_cloud/offers/{path.name}" for path in sorted((ROOT / "src/fractal_cloud/offers").glob("*.py"))),
+    "src/fractal_sandbox",
     "tests/benchmarks",
     "tests/cli",
     "tests/clusters",
@@ -35,7 +38,11 @@ CLEAN = [
     "tests/glass",
     "tests/linking",
     "tests/links",
+    *(f"tests/offers/{name}" for name in ("aruba", "azure", "gcp", "hetzner")),
+    *(f"tests/offers/{name}" for name in ("kubernetes", "oci", "postgres", "vsphere")),
+    *(f"tests/offers/{path.name}" for path in sorted((ROOT / "tests/offers").glob("*.py"))),
     "tests/realms",
+    "tests/sandbox",
     "tests/sharing",
     *(f"tests/{path.name}" for path in sorted(Path(__file__).parents[1].glob("*.py"))),
 ]

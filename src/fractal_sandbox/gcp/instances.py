@@ -127,9 +127,9 @@ class Instances(Service):
         if body is None:
             raise not_found(target_path(request))
         api = f"{request.base}/compute/v1"
-        told = {key: value for key, value in body.items() if key != "project"}
+        shown_disk = {key: value for key, value in body.items() if key != "project"}
         return good(
-            {**told, "selfLink": f"{api}/{target_path(request)}", "sourceImage": f"{api}/{body['sourceImage']}"}
+            {**shown_disk, "selfLink": f"{api}/{target_path(request)}", "sourceImage": f"{api}/{body['sourceImage']}"}
         )
 
     # --- making and removing

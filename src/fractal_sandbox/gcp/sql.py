@@ -158,8 +158,8 @@ class Sql(Service):
     def _backups(self, request: Request, draft: Draft) -> Reply:
         project = request.words["project"]
         found, more = self.page(request, draft, "backup", lambda body: bool(body["project"] == project), 500)
-        told = [{key: value for key, value in body.items() if key != "project"} for _, body in found]
-        return good({"backups": told, **more})
+        backups = [{key: value for key, value in body.items() if key != "project"} for _, body in found]
+        return good({"backups": backups, **more})
 
 
 def _operation_form(request: Request, operation: Body) -> dict[str, Any]:
