@@ -61,7 +61,7 @@ def absorb(
         return
     changes, left = _changes(declared.document, drifted, offers)
     before = path.read_text(encoding="utf-8")
-    after, made, more = _edited(path, before, live_system, changes)
+    after, made, more = _edit_text(path, before, live_system, changes)
     for line in [*left, *more]:
         warn(line)
     if not made:
@@ -128,23 +128,23 @@ def _properties(offer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _in_order(declared: list[Any], actual: list[Any]) -> list[Any]:
     """A list whose order means nothing, in the order it was declared in; what is new comes last."""
-    left = [_without_nothing(one) for one in actual]
+    left = [_without_unset(one) for one in actual]
     kept = []
     for one in declared:
-        if _without_nothing(one) in left:
-            left.remove(_without_nothing(one))
+        if _without_unset(one) in left:
+            left.remove(_without_unset(one))
             kept.append(one)
     return [*kept, *left]
 
 
-def _without_nothing(value: Any) -> Any:
+def _without_unset(value: Any) -> Any:
     """A value without the parts that are not set."""
     if isinstance(value, Mapping):
-        return {key: _without_nothing(one) for key, one in value.items() if one is not None}
+        return {key: _without_unset(one) for key, one in value.items() if one is not None}
     return value
 
 
-def _edited(path: Path, text: str, live_system: str, changes: list[_Change]) -> tuple[str, list[_Change], list[str]]:
+def _edit_text(path: Path, text: str, live_system: str, changes: list[_Change]) -> tuple[str, list[_Change], list[str]]:
     """The text with every change that can be made without guessing, which those are, and the others in words."""
     from fractal_cloud.cli.absorbing.editing import Editor
     from fractal_cloud.cli.absorbing.nodes import ByHand
@@ -190,11 +190,13 @@ def _check(path: Path, after: str, document: Mapping[str, Any], changes: list[_C
             file.write(after)
         [found] = load(str(trial), [str(document["id"])])
     except CommandError as error:
-        raise _unsure(path, error.cause) from None
+        raise _left_as_it_is(path, error.cause) from None
     finally:
         trial.unlink(missing_ok=True)
     if _plain(found.document) != _plain(wanted):
-        raise _unsure(path, "the changed file would declare more than these changes (a value is used twice, it seems)")
+        raise _left_as_it_is(
+            path, "the changed file would declare more than these changes (a value is used twice, it seems)"
+        )
 
 
 def _plain(document: Any) -> Any:
@@ -204,7 +206,7 @@ def _plain(document: Any) -> Any:
     return [_plain(one) for one in document] if isinstance(document, list) else document
 
 
-def _unsure(path: Path, cause: str) -> CommandError:
+def _left_as_it_is(path: Path, cause: str) -> CommandError:
     return CommandError(
         f"{path} is left as it is: {cause}", advice="Change it by hand: `fractal drift` shows what differs."
     )

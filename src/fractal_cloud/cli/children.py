@@ -83,7 +83,7 @@ class Children:
             code = child.process.poll()
             if code is not None:
                 raise CommandError(
-                    f"the {child.name} ended unexpectedly with {_ending(code)}; its last lines:",
+                    f"the {child.name} ended unexpectedly with {_exit_text(code)}; its last lines:",
                     details=child.last_lines() or ["(nothing)"],
                     advice=f"All of its output is in {child.log}.",
                 )
@@ -119,5 +119,5 @@ class Children:
         os.close(self._read_end)
 
 
-def _ending(code: int) -> str:
+def _exit_text(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

@@ -48,16 +48,16 @@ def glass(
     if reason:
         body["reason"] = reason
     if until:
-        body["until"] = _moment(until)
+        body["until"] = _point_in_time(until)
     with connect(url, token) as control:
         if break_it or readopt:
             answer = control.post(path, body)
-            _show_asked(component, answer, output, broken=break_it)
+            _show_request_made(component, answer, output, broken=break_it)
         else:
             _show_commands(control.get(path), output)
 
 
-def _moment(text: str) -> str:
+def _point_in_time(text: str) -> str:
     """A point in time as the API takes it; one without a zone is this machine's."""
     span = re.fullmatch(r"(\d{1,4})([mhdw])", text)
     if span:
@@ -72,20 +72,20 @@ def _moment(text: str) -> str:
         ) from None
 
 
-def _show_asked(component: str, answer: Any, output: Output, *, broken: bool) -> None:
+def _show_request_made(component: str, answer: Any, output: Output, *, broken: bool) -> None:
     from fractal_cloud.cli.output import emit, say
 
     if output is not Output.TABLE:
         emit(answer, output)
     elif component in answer.get("tagsFrozen", ()):
-        _show_remembered(component, broken=broken)
+        _show_frozen_tags_request(component, broken=broken)
     elif broken:
         say(f"{component}: asked for; the agent now removes managed-by, and then reads it and changes nothing.")
     else:
         say(f"{component}: asked for; the agent now takes it back and makes it as declared.")
 
 
-def _show_remembered(component: str, *, broken: bool) -> None:
+def _show_frozen_tags_request(component: str, *, broken: bool) -> None:
     from fractal_cloud.cli.output import say
 
     if broken:

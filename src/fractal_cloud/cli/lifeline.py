@@ -19,10 +19,10 @@ def hold_lifeline() -> None:
     """End this process when the one that started it is gone, if that one gave it a lifeline."""
     given = os.environ.pop(VARIABLE, "")
     if given.isdigit():
-        threading.Thread(target=_end_with, args=(int(given),), name="lifeline", daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(int(given),), name="lifeline", daemon=True).start()
 
 
-def _end_with(end: int) -> None:
+def _end_with_parent(end: int) -> None:
     try:
         os.read(end, 1)
     except OSError:

@@ -67,7 +67,8 @@ def _show_live_system(found: Mapping[str, Any]) -> None:
     from fractal_cloud.cli.output import status as coloured
 
     rows = [
-        (one["componentId"], _short(one["type"]), coloured(one["status"]), _news(one)) for one in found["components"]
+        (one["componentId"], _short(one["type"]), coloured(one["status"]), _message_and_drift(one))
+        for one in found["components"]
     ]
     title = f"{found['id']}: {found.get('status', '')}"
     console().print(table(("component", "type", "status", "message"), rows, title))
@@ -77,7 +78,7 @@ def _short(kind: str) -> str:
     return kind.rpartition(".")[2]
 
 
-def _news(component: Mapping[str, Any]) -> str:
+def _message_and_drift(component: Mapping[str, Any]) -> str:
     lines = [str(component["message"])] if component.get("message") else []
     lines += [f"{name}: declared {declared}, actual {actual}" for name, declared, actual in _drift(component)]
     return "\n".join(lines)
@@ -168,7 +169,7 @@ def events(
 
 
 def _row(event: Mapping[str, Any]) -> tuple[object, ...]:
-    return _when(event), _kind(event), event.get("by") or "", _what(event)
+    return _time_text(event), _kind(event), event.get("by") or "", _event_text(event)
 
 
 def _kind(event: Mapping[str, Any]) -> Text:
@@ -177,18 +178,18 @@ def _kind(event: Mapping[str, Any]) -> Text:
     return plain(event.get("kind", ""), STYLES.get(str(event.get("after")), ""))
 
 
-def _when(event: Mapping[str, Any]) -> str:
+def _time_text(event: Mapping[str, Any]) -> str:
     return str(event.get("at", ""))[:19].replace("T", " ")
 
 
-def _what(event: Mapping[str, Any]) -> str:
+def _event_text(event: Mapping[str, Any]) -> str:
     where = event.get("componentId") or event.get("liveSystemId") or ""
-    change = f" {event['before']} → {event['after']}" if _is_word(event, "before") and _is_word(event, "after") else ""
+    change = f" {event['before']} → {event['after']}" if _is_text(event, "before") and _is_text(event, "after") else ""
     message = f": {event['message']}" if event.get("message") else ""
     return f"{where}{change}{message}"
 
 
-def _is_word(event: Mapping[str, Any], key: str) -> bool:
+def _is_text(event: Mapping[str, Any], key: str) -> bool:
     return isinstance(event.get(key), str)
 
 
@@ -202,7 +203,7 @@ def _print_event(event: Mapping[str, Any], output: Output) -> None:
         emit(event, output)
     else:
         say(
-            f"{_when(event)}  {event.get('kind', '')}  {_what(event)}"
+            f"{_time_text(event)}  {event.get('kind', '')}  {_event_text(event)}"
             + (f"  by {event['by']}" if event.get("by") else "")
         )
     sys.stdout.flush()

@@ -84,9 +84,9 @@ def _show(found: Mapping[str, Any], output: Output) -> None:
     if not found["inRecovery"]:
         say("Nothing waits to be confirmed.")
         return
-    say(f"In recovery since {_when(found['since'])}: {found['reason']} ({found['by']}).")
+    say(f"In recovery since {_time_text(found['since'])}: {found['reason']} ({found['by']}).")
     rows = [
-        (one["id"], "being deleted" if one["deleting"] else "", one["generation"], _when(one["deployedAt"]))
+        (one["id"], "being deleted" if one["deleting"] else "", one["generation"], _time_text(one["deployedAt"]))
         for one in found["liveSystems"]
     ]
     if rows:
@@ -97,7 +97,7 @@ def _show(found: Mapping[str, Any], output: Output) -> None:
         say(f"{len(found['tokens'])} agents' tokens wait, and are refused: fractal restored confirm-tokens")
 
 
-def _when(at: object) -> str:
+def _time_text(at: object) -> str:
     return str(at or "")[:19].replace("T", " ")
 
 
@@ -133,7 +133,7 @@ def confirm_tokens(yes: Yes = False, url: Url = DEFAULT_URL, token: Token = "") 
         if not waiting:
             say("No agent's token waits.")
             return
-        rows = [(one["name"], ", ".join(one["providers"]) or "all", _when(one["createdAt"])) for one in waiting]
+        rows = [(one["name"], ", ".join(one["providers"]) or "all", _time_text(one["createdAt"])) for one in waiting]
         console().print(table(("name", "providers", "created"), rows, "Agents' tokens of the backup"))
         say("One that was revoked since the backup is valid in it again: `fractal token revoke NAME` first.")
         if not yes:

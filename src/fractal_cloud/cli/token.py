@@ -58,11 +58,11 @@ def every(output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, token: To
     if output is not Output.TABLE:
         emit(found, output)
         return
-    rows = [(one.get("id"), one.get("role"), one.get("name"), _when(one)) for one in found]
+    rows = [(one.get("id"), one.get("role"), one.get("name"), _created_text(one)) for one in found]
     console().print(table(("id", "role", "name", "created"), rows))
 
 
-def _when(one: Mapping[str, Any]) -> str:
+def _created_text(one: Mapping[str, Any]) -> str:
     return str(one.get("createdAt") or "")[:19].replace("T", " ")
 
 

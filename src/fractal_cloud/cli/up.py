@@ -103,7 +103,7 @@ def up(
         with Children(plan.data_dir) as children:
             _start(plan, children)
             mutation_id = _deploy_sample(plan) if plan.sample else None
-            _greet(plan)
+            _print_addresses(plan)
             if mutation_id is not None:
                 _await_sample(plan, children, mutation_id)
             children.watch()
@@ -257,7 +257,7 @@ def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
     typer.echo(f"The LiveSystem {_SAMPLE!r} is deployed: {summary}.")
 
 
-def _greet(plan: _Plan) -> None:
+def _print_addresses(plan: _Plan) -> None:
     """Print where everything is, and what to try next."""
     program = _program()
     port = "" if plan.sandbox_port == DEFAULT_SANDBOX_PORT else f" --sandbox-port {plan.sandbox_port}"

@@ -87,7 +87,7 @@ def wait(control: ControlPlane, awaited: Sequence[Awaited], timeout: float) -> l
     else:
         with Live(console=out, auto_refresh=False) as live:
             found = _follow(control, awaited, timeout, Tables(live))
-    _judge(found, timeout)
+    _print_outcome(found, timeout)
     return found
 
 
@@ -109,7 +109,8 @@ def _follow(control: ControlPlane, awaited: Sequence[Awaited], timeout: float, p
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
 
 
-def _judge(mutations: Sequence[Mutation], timeout: float) -> None:
+def _print_outcome(mutations: Sequence[Mutation], timeout: float) -> None:
+    """Print what was left as it is, and what still waits; raises where a mutation did not complete."""
     for mutation in mutations:
         for name in mutation.get("heldByOverride") or []:
             console().print(plain(f"{name} is in manual override: it was left as it is", "yellow"), soft_wrap=True)
@@ -119,13 +120,13 @@ def _judge(mutations: Sequence[Mutation], timeout: float) -> None:
     if not bad:
         return
     raise CommandError(
-        "; ".join(_ended(mutation, timeout) for mutation in bad),
-        details=[line for mutation in bad for line in _complaints(mutation)],
+        "; ".join(_failure_text(mutation, timeout) for mutation in bad),
+        details=[line for mutation in bad for line in _failure_reasons(mutation)],
         advice="The agents go on trying; `fractal status LS` shows where they stand.",
     )
 
 
-def _ended(mutation: Mutation, timeout: float) -> str:
+def _failure_text(mutation: Mutation, timeout: float) -> str:
     name = mutation.get("liveSystemId")
     if mutation["status"] == "InProgress":
         return f"{name}: not settled within {timeout:g} s"
@@ -134,7 +135,7 @@ def _ended(mutation: Mutation, timeout: float) -> str:
     return f"{name}: {mutation['status']}"
 
 
-def _complaints(mutation: Mutation) -> list[str]:
+def _failure_reasons(mutation: Mutation) -> list[str]:
     """Why a mutation failed, as the control plane says it; else a line for each component that is still on its way."""
     if mutation["status"] == "Failed" and mutation.get("reasons"):
         return [str(reason) for reason in mutation["reasons"]]

@@ -88,12 +88,12 @@ class _Drafting:
             raise _Unfit("it has no name to find it by; give it one, and discover again")
         if self._many[_identity(seen)] > 1:
             raise _Unfit(f"several are named {name!r}; rename all but one, and discover again")
-        notes = [*_about(seen, self.draft.live_system_id), *([seen.unread] if seen.unread else [])]
+        notes = [*_ownership_notes(seen, self.draft.live_system_id), *([seen.unread] if seen.unread else [])]
         parameters = self._parameters(seen, notes)
         component_id = self._free_id(seen)
         if component_id != name:
             parameters = {"name": name, **parameters}
-        self._drop_faulty(seen, component_id, parameters, notes)
+        self._drop_invalid(seen, component_id, parameters, notes)
         self._ids.add(component_id)
         references = [name for name in seen.offer.facts().references() if name in parameters]
         return Drafted(component_id, seen, parameters, references, notes)
@@ -111,17 +111,17 @@ class _Drafting:
                 found[name] = value
                 continue
             try:
-                found[name] = self._referred(value, *references[name])
+                found[name] = self._component_ids(value, *references[name])
             except _Unfit as reason:
                 if name in required:
                     raise
                 notes.append(f"{name} is left out: {reason}")
         return found
 
-    def _referred(self, value: Any, target: str, output: str) -> Any:
+    def _component_ids(self, value: Any, target: str, output: str) -> Any:
         """The ids of the components that stand for the cloud's own ids; they come along, asked for or not."""
         if isinstance(value, (list, tuple)):
-            return [self._referred(one, target, output) for one in value]
+            return [self._component_ids(one, target, output) for one in value]
         found = self._by_output.get((target, output, str(value)))
         kind = target.rpartition(".")[2]
         if found is None:
@@ -145,7 +145,7 @@ class _Drafting:
                 return made
             number += 1
 
-    def _drop_faulty(self, seen: Seen, component_id: str, parameters: dict[str, Any], notes: list[str]) -> None:
+    def _drop_invalid(self, seen: Seen, component_id: str, parameters: dict[str, Any], notes: list[str]) -> None:
         """Leave out what the type would refuse; raises where it cannot be left out."""
         facts = seen.offer.facts()
         required = {"name", *facts.parameter_schema.get("required", ())}
@@ -174,7 +174,7 @@ def _order(seen: Sequence[Seen]) -> Any:
     return lambda one: (types.index(one.offer.type), one.place, one.sighting.name, one.sighting.resource_id)
 
 
-def _about(seen: Seen, live_system_id: str) -> list[str]:
+def _ownership_notes(seen: Seen, live_system_id: str) -> list[str]:
     """Which resource it is, and whose."""
     tags = seen.sighting.protocol
     notes = [seen.sighting.resource_id] if seen.sighting.resource_id != seen.sighting.name else []

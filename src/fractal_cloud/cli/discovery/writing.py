@@ -75,7 +75,7 @@ def to_yaml(draft: Draft) -> str:
 
 def to_python(draft: Draft) -> str:
     """The draft as a Python declaration: a name for each component, and one for the LiveSystem."""
-    makers = {one.seen.offer.type: _maker(one) for one in draft.components}
+    makers = {one.seen.offer.type: _constructor(one) for one in draft.components}
     names = _names(draft, {name for module, name, _ in makers.values()} | {"LiveSystem", "live_system"})
     parts = [_comments(_header(draft)), "\n", _imports(list(makers.values())), "\n"]
     for one in draft.components:
@@ -88,7 +88,7 @@ def to_python(draft: Draft) -> str:
     return "".join(parts)
 
 
-def _maker(one: Drafted) -> tuple[str, str, str]:
+def _constructor(one: Drafted) -> tuple[str, str, str]:
     """What to import (module, name) and what to call for a component: the SDK's short name, else the class itself."""
     component = one.seen.offer.component
     category = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", component.type.partition(".")[0]).lower()
