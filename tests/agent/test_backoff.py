@@ -105,7 +105,7 @@ def test_what_is_denied_is_tried_after_one_cycle_then_two_then_four_and_the_mess
 
 
 @pytest.mark.rule("S21")
-def test_an_agent_that_takes_over_does_not_begin_again_at_once(world: World, clock: ManualClock) -> None:
+def test_a_successor_does_not_begin_again_at_once(world: World, clock: ManualClock) -> None:
     world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
     world.deploy("ls-a", vpc())
     world.agent.run_once()
@@ -188,9 +188,9 @@ def test_a_failed_write_of_a_handshake_shows_failed_with_the_reason_and_the_tag_
     refused = world.sandbox.aws.knobs.fail(operation="ModifyVpcAttribute", times=None, **DENIED)
     world.person.hand_back(vpc_id)
     _wake(world, clock, 3)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "UnauthorizedOperation" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "UnauthorizedOperation" in shown["message"]
     assert world.person.tags(vpc_id)["fractal-cloud"] == "reconcile"
     assert _tries(world, "ModifyVpcAttribute") == 1
     world.sandbox.aws.knobs.remove(refused)
@@ -223,7 +223,7 @@ def test_a_denied_write_to_what_lost_managed_by_meanwhile_is_an_override(
 
 
 @pytest.mark.rule("S21", "G10")
-def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(world: World, clock: ManualClock) -> None:
+def test_a_force_push_whose_tag_is_beyond_the_limit_says_that_it_is_used_up(world: World, clock: ManualClock) -> None:
     world.deploy("ls-a", vpc())
     world.agent.run_once()
     vpc_id = str(world.output("ls-a", "net", "vpcId"))
@@ -235,12 +235,12 @@ def test_a_force_push_that_finds_no_room_for_its_tag_says_that_it_is_used_up(wor
         world.person.tag(vpc_id, one_more="x")
     assert world.force_push("ls-a", "net").status_code == 202
     _wake(world, clock, 3)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "ManualOverride", "hands are off, as before"
-    assert told["message"].startswith("Force Push failed and is used up")
-    assert "TagLimitExceeded" in told["message"]
-    assert "ask again" in told["message"]
-    assert "it is tried again" not in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "ManualOverride", "in manual override, as before"
+    assert shown["message"].startswith("Force Push failed and is used up")
+    assert "TagLimitExceeded" in shown["message"]
+    assert "ask again" in shown["message"]
+    assert "it is tried again" not in shown["message"]
     (event,) = [e for e in world.events("ls-a") if e["kind"] == "ForcePushRefused"]
     assert "TagLimitExceeded" in event["message"]
     world.person.untag(vpc_id, "note-0", "note-1")
@@ -257,7 +257,7 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.mark.rule("S21")
 @pytest.mark.parametrize(
-    ("kind", "pauses"),
+    ("kind", "delays"),
     [
         (Denied, [180, 360, 720, 1440, 2880, 3600, 3600]),
         (Invalid, [180, 360, 720, 1440, 2880, 3600, 3600]),
@@ -268,19 +268,24 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
         (Throttled, [1, 2, 4, 8, 16, 32, 60, 60]),
     ],
 )
-def test_every_error_has_its_pauses(kind: type[CloudError], pauses: list[float]) -> None:
-    law = after_error(kind("no"), _CYCLE)
-    assert [law.delay(n).total_seconds() for n in range(1, len(pauses) + 1)] == pauses
-    assert law.delay(10_000) == timedelta(seconds=pauses[-1])
+def test_every_error_has_its_backoff(kind: type[CloudError], delays: list[float]) -> None:
+    backoff = after_error(kind("no"), _CYCLE)
+    assert [backoff.delay(n).total_seconds() for n in range(1, len(delays) + 1)] == delays
+    assert backoff.delay(10_000) == timedelta(seconds=delays[-1])
 
 
 @pytest.mark.rule("S21")
 @given(cycle=st.floats(0.01, 100_000), times=st.integers(1, 5_000), kind=st.sampled_from([Denied, Conflict, Transient]))
-def test_no_pause_is_shorter_than_the_one_before_or_longer_than_its_bound(
+def test_no_delay_is_shorter_than_the_one_before_or_longer_than_its_bound(
     cycle: float, times: int, kind: type[CloudError]
 ) -> None:
-    law = after_error(kind("no"), timedelta(seconds=cycle))
-    assert timedelta() < law.delay(times) <= law.delay(times + 1) <= max(timedelta(seconds=cycle), timedelta(hours=1))
+    backoff = after_error(kind("no"), timedelta(seconds=cycle))
+    assert (
+        timedelta()
+        < backoff.delay(times)
+        <= backoff.delay(times + 1)
+        <= max(timedelta(seconds=cycle), timedelta(hours=1))
+    )
 
 
 @pytest.mark.rule("S21")
@@ -293,9 +298,9 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting() -> None:
 
 @pytest.mark.rule("S21")
 @given(cycle=st.floats(0.01, 1_000_000), times=st.integers(1, 100))
-def test_no_try_is_due_before_its_pause_is_over(cycle: float, times: int) -> None:
-    law = refused(timedelta(seconds=cycle))
-    assert not is_due(law.next_try(_NOW, times), _NOW, timedelta(seconds=cycle))
+def test_no_try_is_due_before_its_delay_is_over(cycle: float, times: int) -> None:
+    backoff = refused(timedelta(seconds=cycle))
+    assert not is_due(backoff.next_try(_NOW, times), _NOW, timedelta(seconds=cycle))
 
 
 @pytest.mark.rule("S21")

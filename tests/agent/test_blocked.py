@@ -72,8 +72,8 @@ def test_two_settled_cycles_are_counted_from_the_first_refusal(reason: str, afte
     held, component = _held(), _component()
     for seconds in range(0, int(after.total_seconds()), 7):
         _tried(held, component, Conflict("in use by subnet-1"), NOW + timedelta(seconds=seconds))
-    told = _tried(held, component, Conflict("in use by subnet-1"), NOW + after)
-    assert (told.stuck, told.status) == (stuck, Status.DELETING), reason
+    shown = _tried(held, component, Conflict("in use by subnet-1"), NOW + after)
+    assert (shown.stuck, shown.status) == (stuck, Status.DELETING), reason
 
 
 @pytest.mark.parametrize("error", [Throttled("later"), Transient("no answer"), Overtaken("somebody was faster")])

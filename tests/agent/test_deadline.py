@@ -108,7 +108,7 @@ def test_the_lease_counts_from_before_the_heartbeat_was_sent(world: World, monke
 
 
 def test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again(world: World) -> None:
-    """Somebody took it over and gave it back: its work did not change, so the claim tells none of it, and no cycle
+    """Somebody took it over and gave it back: its work did not change, so the claim returns none of it, and no cycle
     saw the loss.
     """
     world.deploy("ls-a", vpc())

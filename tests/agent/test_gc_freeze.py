@@ -17,7 +17,7 @@ def taken_back() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_is_held_is_set_aside_once_and_again_when_it_has_grown() -> None:
+def test_what_is_held_is_frozen_once_and_again_when_it_has_grown() -> None:
     heap = Heap()
     assert heap.freeze(0)
     assert gc.get_freeze_count() > 0
@@ -27,7 +27,7 @@ def test_what_is_held_is_set_aside_once_and_again_when_it_has_grown() -> None:
     assert heap.freeze(126)
 
 
-def test_rings_that_were_set_aside_and_let_go_are_found_at_the_next_time() -> None:
+def test_reference_cycles_that_were_frozen_and_dropped_are_collected_the_next_time() -> None:
     class Ring:
         def __init__(self) -> None:
             self.itself = self

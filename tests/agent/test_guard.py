@@ -17,7 +17,7 @@ class Write:
 
     operation: str
     prepare: Callable[[World, str], None]
-    take_over: Callable[[World, str], None]
+    stop: Callable[[World, str], None]
 
 
 def _remove_tag(world: World, vpc_id: str) -> None:
@@ -80,7 +80,7 @@ def _taken_over_before(world: World, operation: str, vpc_id: str, write: Write) 
     """Somebody acts right before the next such call of the agent about this VPC."""
 
     def act(_: object) -> None:
-        write.take_over(world, vpc_id)
+        write.stop(world, vpc_id)
 
     world.sandbox.aws.knobs.before_call(act, times=1, actor="agent", operation=operation, resource=vpc_id)
 
@@ -91,7 +91,7 @@ def _kinds(world: World) -> list[str]:
 
 @pytest.mark.rule("S16", "G1")
 @pytest.mark.parametrize("name", WRITES)
-def test_who_takes_over_before_the_last_read_always_wins(world: World, name: str) -> None:
+def test_a_takeover_before_the_last_read_always_wins(world: World, name: str) -> None:
     write = WRITES[name]
     vpc_id = _owned(world)
     write.prepare(world, vpc_id)
@@ -162,10 +162,10 @@ def test_taking_the_reconcile_tag_back_aborts_a_handover(world: World) -> None:
     world.cycle()
     world.person.hand_back(vpc_id)
 
-    def take_back(_: object) -> None:
+    def revoke(_: object) -> None:
         world.person.untag(vpc_id, "fractal-cloud")
 
-    world.sandbox.aws.knobs.before_call(take_back, times=1, actor="agent", operation="DescribeVpcs", resource=vpc_id)
+    world.sandbox.aws.knobs.before_call(revoke, times=1, actor="agent", operation="DescribeVpcs", resource=vpc_id)
     world.settle()
     assert world.status("ls-a", "net") == "ManualOverride"
     assert not has_dns(world, vpc_id)

@@ -27,13 +27,13 @@ def many(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class Listening(ControlPlane):
-    """The way to the control plane: how many intents each report told, and how many calls had been made by then."""
+    """The way to the control plane: how many intents each report had, and how many calls had been made by then."""
 
     def __init__(self, plane: ControlPlane, world: World, at_most: int = 100) -> None:
         self.__dict__ = plane.__dict__
         self.world = world
         self.left = at_most
-        self.told: list[int] = []
+        self.intents: list[int] = []
         self.made: list[int] = []
 
     def report(self, report: Report) -> Reported:
@@ -43,7 +43,7 @@ class Listening(ControlPlane):
         self.left -= 1
         self.made.append(_created(self.world))
         answer = super().report(report)
-        self.told.append(sum(entry.outcome is None for scope in report.scopes for entry in scope.journal))
+        self.intents.append(sum(entry.outcome is None for scope in report.scopes for entry in scope.journal))
         return answer
 
 
@@ -61,8 +61,8 @@ def test_no_creation_is_called_for_before_its_intent_is_published(many: World) -
 
     many.start_agent(listening)
     many.cycle()
-    assert heard[0].told[:3] == [2, 8, 2]
-    assert all(made <= sum(heard[0].told[:number]) for number, made in enumerate(heard[0].made))
+    assert heard[0].intents[:3] == [2, 8, 2]
+    assert all(made <= sum(heard[0].intents[:number]) for number, made in enumerate(heard[0].made))
     many.settle()
     assert _created(many) == COUNT
     many.assert_safe()

@@ -29,11 +29,11 @@ def test_what_was_renamed_is_not_gone_and_gets_no_second_beside_it(world: World)
     vpc_id = _owned(world)
     world.person.tag(vpc_id, Name="renamed")
     world.cycle(3)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "'renamed'" in told["message"]
-    assert "'net'" in told["message"]
-    assert vpc_id in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "'renamed'" in shown["message"]
+    assert "'net'" in shown["message"]
+    assert vpc_id in shown["message"]
     assert not vpcs(world)
     world.person.tag(vpc_id, Name="net")
     world.settle()
@@ -48,9 +48,9 @@ def test_what_was_renamed_and_lost_its_owner_is_still_known_by_its_id(world: Wor
     world.person.tag(vpc_id, Name="renamed")
     world.person.untag(vpc_id, "fractal-cloud-owner")
     world.cycle(3)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert f"name is 'renamed' on {vpc_id} and 'net' in the declaration" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert f"name is 'renamed' on {vpc_id} and 'net' in the declaration" in shown["message"]
     assert not vpcs(world)
 
 
@@ -82,11 +82,11 @@ def test_after_the_memory_is_lost_a_renamed_resource_still_keeps_its_place(world
     world.open_control_plane("after.db")
     world.deploy("ls-a", vpc())
     world.cycle(3)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert vpc_id in told["message"]
-    assert "'renamed'" in told["message"]
-    assert "remove its fractal-cloud-owner tag" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert vpc_id in shown["message"]
+    assert "'renamed'" in shown["message"]
+    assert "remove its fractal-cloud-owner tag" in shown["message"]
     assert not vpcs(world)
     world.person.untag(vpc_id, "fractal-cloud-owner")
     world.settle()
@@ -153,10 +153,10 @@ def test_a_denied_write_is_not_hammered_and_starts_again_on_a_new_declaration(wo
     world.sandbox.aws.knobs.fail(operation="CreateVpc", times=None, **DENIED)
     world.deploy("ls-a", vpc())
     world.cycle(8)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "UnauthorizedOperation" in told["message"]
-    assert told["observedGeneration"] == 0
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "UnauthorizedOperation" in shown["message"]
+    assert shown["observedGeneration"] == 0
     tried = world.sandbox.aws.calls.count(operation="CreateVpc")
     assert 1 < tried <= 5, "each pause is twice as long as the one before"
     world.deploy("ls-a", vpc())
@@ -215,16 +215,16 @@ def test_a_deploy_before_the_first_agent_waits_and_completes_once_it_comes(world
 
 
 @pytest.mark.rule("G9", "S2", "S4")
-def test_only_a_deploy_after_its_loss_was_told_creates_what_was_in_override(world: World) -> None:
+def test_only_a_deploy_after_its_loss_was_reported_creates_what_was_in_override(world: World) -> None:
     vpc_id = _owned(world)
     world.person.break_glass(vpc_id)
     world.cycle()
     world.person.ec2.delete_vpc(VpcId=vpc_id)
     world.deploy("ls-a", vpc())
     world.settle()
-    told = world.component("ls-a", "net")
-    assert told["status"] == "ManualOverride", "whoever deployed could not know yet"
-    assert "the resource is gone" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "ManualOverride", "whoever deployed could not know yet"
+    assert "the resource is gone" in shown["message"]
     assert not vpcs(world)
     world.deploy("ls-a", vpc())
     world.settle()
@@ -238,8 +238,8 @@ def test_observed_generation_waits_for_the_outcome(world: World) -> None:
     world.sandbox.aws.knobs.fail(operation="DescribeVpcs", times=1, **DENIED)
     world.deploy("ls-a", vpc(enableDnsHostnames=True))
     world.cycle()
-    told = world.component("ls-a", "net")
-    assert (told["generation"], told["observedGeneration"]) == (2, 1), "not on what cannot be read"
+    shown = world.component("ls-a", "net")
+    assert (shown["generation"], shown["observedGeneration"]) == (2, 1), "not on what cannot be read"
     world.sandbox.aws.knobs.fail(operation="ModifyVpcAttribute", times=1, **DENIED)
     world.cycle()
     assert world.component("ls-a", "net")["observedGeneration"] == 1, "not on a failed write"
@@ -253,9 +253,9 @@ def test_what_cannot_be_changed_in_place_fails_while_the_rest_is_reconciled(worl
     vpc_id = _owned(world, enableDnsHostnames=False)
     world.deploy("ls-a", vpc(cidrBlock="10.99.0.0/16", enableDnsHostnames=True))
     world.settle()
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert 'cidrBlock is "10.0.0.0/16" and cannot become "10.99.0.0/16" in place' in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert 'cidrBlock is "10.0.0.0/16" and cannot become "10.99.0.0/16" in place' in shown["message"]
     assert has_dns(world, vpc_id)
 
 

@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[Callable[[World, str], None], str]] = {
 
 @pytest.mark.rule("G10", "S14", "S6", "T7")
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_force_push_is_refused_when_the_agent_looks(world: World, why: str) -> None:
+def test_a_force_push_is_refused_when_the_agent_reads(world: World, why: str) -> None:
     act, words = REFUSED[why]
     vpc_id = _in_override(world)
     assert world.force_push("ls-a", "net").status_code == 202
@@ -227,18 +227,18 @@ def test_a_date_that_passes_raises_one_event_and_never_re_adopts(world: World) -
     assert len(overdue) == 1
     assert world.status("ls-a", "net") == "ManualOverride"
     assert "managed-by" not in world.person.tags(vpc_id)
-    told = _override(world)
-    assert told["reason"] == "an hour at most"
-    assert datetime.fromisoformat(told["until"]) == until
-    assert told["by"]
-    assert told["since"]
+    shown = _override(world)
+    assert shown["reason"] == "an hour at most"
+    assert datetime.fromisoformat(shown["until"]) == until
+    assert shown["by"]
+    assert shown["since"]
 
 
 @pytest.mark.rule("G13", "G1")
 def test_an_override_found_on_the_cloud_says_that_nobody_is_known(world: World) -> None:
     _in_override(world)
-    told = _override(world)
-    assert told["since"]
-    assert (told["by"], told["reason"], told["until"]) == (None, None, None)
+    shown = _override(world)
+    assert shown["since"]
+    assert (shown["by"], shown["reason"], shown["until"]) == (None, None, None)
     broken = [event for event in world.events("ls-a") if event["kind"] == "GlassBroken"]
     assert [event["by"] for event in broken] == ["unknown"]

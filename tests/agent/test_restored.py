@@ -128,8 +128,8 @@ def test_what_was_deployed_again_is_not_deleted_by_a_backup_taken_during_its_del
 
 
 @pytest.mark.rule("C9", "C2")
-def test_what_no_agent_remembers_only_the_command_can_tell(world: World) -> None:
-    """An agent that forgot, or was never here, tells nothing; whoever restores says so, before it registers."""
+def test_what_no_agent_remembers_only_the_command_can_say(world: World) -> None:
+    """An agent that forgot, or was never here, says nothing; whoever restores says so, before it registers."""
     vpc_id = _override_that_only_memory_knows(world)
     world.restore()
     world.restart_agent()

@@ -140,7 +140,7 @@ class _InFlight:
 
 
 @pytest.mark.rule("S23")
-def test_no_more_calls_are_under_way_than_the_agent_was_told(
+def test_no_more_calls_are_under_way_than_the_settings_allow(
     session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make_world(session_sandbox, tmp_path, monkeypatch, concurrency=3) as world:
@@ -190,8 +190,8 @@ def test_the_report_of_a_stale_holder_is_refused_as_a_whole_and_it_writes_nothin
     world.sandbox.aws.knobs.before_call(lose_the_scope, times=1, actor="agent", operation="DescribeVpcs")
     world.cycle()
     assert not world.sandbox.aws.calls.count(actor="agent", writes_only=True), "its intent was refused"
-    told = world.component("ls-a", "net")
-    assert (told["observedGeneration"], told["resourceId"]) == (0, None)
+    shown = world.component("ls-a", "net")
+    assert (shown["observedGeneration"], shown["resourceId"]) == (0, None)
     successor.run_once()
     successor.close()
     assert world.status("ls-a", "net") == "Active"
@@ -223,7 +223,7 @@ def test_an_agent_does_not_start_with_a_type_that_contradicts_itself(world: Worl
 
 
 @pytest.mark.rule("L16")
-def test_a_refused_registration_is_told_with_every_fault(world: World) -> None:
+def test_a_refused_registration_is_logged_with_every_error(world: World) -> None:
     plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
     schema = {"type": "object", "properties": {"size": {"type": "big"}}}
     facts = TypeFacts(type="Test.Net", provider="test", title="Net", parameter_schema=schema)

@@ -64,11 +64,11 @@ def _corrections(world: World) -> int:
 def test_a_script_that_sets_a_value_back_is_given_up_after_three_corrections(world: World, clock: ManualClock) -> None:
     vpc_id = _owned(world)
     _fight(world, clock, vpc_id)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "enableDnsHostnames was set back" in told["message"]
-    assert "somebody or something outside Fractal Cloud" in told["message"]
-    assert "or break the glass" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "enableDnsHostnames was set back" in shown["message"]
+    assert "somebody or something outside Fractal Cloud" in shown["message"]
+    assert "or break the glass" in shown["message"]
     assert _corrections(world) <= 3
     before = _corrections(world)
     world.restart_agent()
@@ -85,9 +85,9 @@ def test_it_ends_when_the_value_has_stood_for_ten_cycles(world: World, clock: Ma
     _fight(world, clock, vpc_id)
     world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
     _cycles(world, clock, 9)
-    told = world.component("ls-a", "net")
-    assert told["status"] == "Failed"
-    assert "it has been as declared since" in told["message"]
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "Failed"
+    assert "it has been as declared since" in shown["message"]
     _cycles(world, clock, 2)
     assert world.status("ls-a", "net") == "Active"
     _script(world, vpc_id)

@@ -37,12 +37,12 @@ def bucket(world: World) -> World:
 
 
 @pytest.mark.rule("S23", "S0")
-def test_a_swept_parameter_that_cannot_be_read_is_told_once_and_until_it_can(bucket: World) -> None:
+def test_a_swept_parameter_that_cannot_be_read_is_reported_once_and_until_it_can(bucket: World) -> None:
     before = _shown(bucket)
     rule = bucket.sandbox.aws.knobs.fail(**DENIED)
     first, *later = [bucket.cycle()[0].changes for _ in range(4)]
     shown = _shown(bucket)
-    assert (first, later) == (1, [0, 0, 0]), "told once, not in every cycle"
+    assert (first, later) == (1, [0, 0, 0]), "reported once, not in every cycle"
     assert shown["message"].startswith(f"{before['message']}; {NOTE}")
     assert "AccessDenied" in shown["message"]
     assert shown["message"].endswith(SEEN)
@@ -54,7 +54,7 @@ def test_a_swept_parameter_that_cannot_be_read_is_told_once_and_until_it_can(buc
 
 
 @pytest.mark.rule("S23", "G3")
-def test_in_override_too_it_is_told_and_the_drift_last_seen_stays(bucket: World) -> None:
+def test_in_override_too_it_is_reported_and_the_drift_last_seen_stays(bucket: World) -> None:
     s3 = bucket.person.client("s3")
     s3.delete_bucket_tagging(Bucket="log-bucket")
     s3.put_bucket_versioning(Bucket="log-bucket", VersioningConfiguration={"Status": "Suspended"})

@@ -1,4 +1,4 @@
-"""What is told word for word is not parsed again, who is not concerned is not judged again, and nothing is missed."""
+"""An unchanged page is not parsed again, who is not affected is not judged again, and nothing is missed."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_write_is_guarded_by_a_read_of_its_own_whatever_is_known(world: World)
 
 
 @pytest.mark.rule("G3")
-def test_a_new_declaration_is_judged_also_where_the_cloud_tells_nothing_new(world: World) -> None:
+def test_a_new_declaration_is_judged_also_where_the_cloud_reports_nothing_new(world: World) -> None:
     ids = at_rest(world)
     world.person.break_glass(ids[NAMES[0]])
     world.settle()

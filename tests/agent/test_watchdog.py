@@ -55,7 +55,7 @@ class Scene:
         def go() -> None:
             try:
                 asked.set_result(self.watchdog.call(key, run, **more))
-            except BaseException as error:  # noqa: BLE001  # it is looked at by the test
+            except BaseException as error:  # noqa: BLE001  # the test checks it
                 asked.set_exception(error)
 
         threading.Thread(target=go, daemon=True).start()
@@ -162,10 +162,10 @@ def test_a_call_may_have_a_shorter_limit_of_its_own_and_no_longer_one(scene: Sce
         long.result(LONG)
 
 
-def test_a_crew_runs_as_many_at_once_as_it_has_threads_and_tells_what_they_raise() -> None:
+def test_a_pool_runs_as_many_at_once_as_it_has_threads_and_raises_what_they_raise() -> None:
     crew = DaemonPool(3, "crew")
-    together = threading.Barrier(3)
-    assert sorted(crew.map(lambda one: (together.wait(LONG), one)[1], range(3))) == [0, 1, 2]
+    barrier = threading.Barrier(3)
+    assert sorted(crew.map(lambda one: (barrier.wait(LONG), one)[1], range(3))) == [0, 1, 2]
     with pytest.raises(KeyError):
         crew.submit(lambda: NOTHING["absent"]).result(LONG)
     assert list(crew.map(str, range(50))) == [str(one) for one in range(50)]

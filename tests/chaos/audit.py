@@ -25,7 +25,7 @@ What is legal by itself: a dead holder's lease (7, it is never less than 7 s), a
 window is never less than 10 s), PostgreSQL's clock that was a minute ahead (60), back-off after trouble (8), one cycle
 of notice (S12a). They can follow each other."""
 AT_LATEST: Final = 600.0
-"""Seconds, where nobody looks at all."""
+"""Seconds, where nobody reads at all."""
 MANAGED_BY, OURS = "managed-by", "fractal-cloud"
 VERBS: Final = {
     **dict.fromkeys(("CreateVpc", "CreateSubnet", "CreateSecurityGroup"), "create"),
@@ -45,7 +45,7 @@ def _expect(is_so: object, what: str) -> None:
 
 @dataclass
 class Auditor:
-    """Looks at everything after every fault, and remembers how far it has read."""
+    """Reads everything after every fault, and remembers how far it has read."""
 
     stage: Stage
     people: People
@@ -57,7 +57,7 @@ class Auditor:
     shown: dict[str, dict[str, dict[str, Any]] | None] = field(default_factory=dict)
 
     def audit(self) -> None:
-        """Wait for rest, then look at everything that may never have happened."""
+        """Wait for rest, then read everything that may never have happened."""
         self._wait_for_rest()
         self._check_monitor()
         self._check_resources()
@@ -69,7 +69,7 @@ class Auditor:
 
     def _wait_for_rest(self) -> None:
         deadline = time.monotonic() + AT_LATEST
-        began = self.stage.looks()
+        began = self.stage.reads_by_region()
         while True:
             try:
                 writes = len(self.stage.writes())
@@ -87,8 +87,8 @@ class Auditor:
         self.cycles.append(self._cycles(began))
 
     def _cycles(self, began: Counter[str]) -> int:
-        """How often the agents have looked at a region since then, at most."""
-        return max((self.stage.looks() - began).values(), default=0)
+        """How often the agents have read a region since then, at most."""
+        return max((self.stage.reads_by_region() - began).values(), default=0)
 
     def _expect_rest(self) -> None:
         """The cheap questions first: it is asked again and again."""
@@ -104,7 +104,7 @@ class Auditor:
         _expect(not opened, f"intents without an outcome: {opened}")
         asked = self.stage.rows("SELECT live_system_id, component_id FROM components WHERE request::text <> 'null'")
         _expect(not asked, f"requests not carried out: {asked}")
-        self.cloud = self.people.look()
+        self.cloud = self.people.read()
         for owner in self.people.owners.values():
             if owner.is_deleted:
                 self._expect_gone(owner)
@@ -209,9 +209,9 @@ class Auditor:
             'SELECT id, live_system_id, component_id, reason, verb, outcome, request_ids, "count" AS many FROM journal'
         )
         new = [row for row in rows for _ in range(row.many - self.journalled.get(row.id, 0))]
-        told = Counter(_about(row) for row in new if row.outcome != "abandoned")
-        missing = made - told
-        assert not missing, f"SAFETY: written, and not in the journal: {missing}; there: {told}"
+        entries = Counter(_about(row) for row in new if row.outcome != "abandoned")
+        missing = made - entries
+        assert not missing, f"SAFETY: written, and not in the journal: {missing}; there: {entries}"
         answered = Counter(_about(row) for row in new if row.request_ids)
         unseen = answered - made
         assert not unseen, f"SAFETY: answered by the cloud, which has not seen it: {unseen}"
@@ -236,9 +236,9 @@ class Auditor:
                     del self.statuses[about]
         for owner in self.people.owners.values():
             for name, item in (self.shown[owner.id] or {}).items():
-                told = self.statuses.get((owner.id, name), item["status"])
-                assert told == item["status"], (
-                    f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {told}"
+                last = self.statuses.get((owner.id, name), item["status"])
+                assert last == item["status"], (
+                    f"SAFETY: {owner.id}/{name} is {item['status']}, and events end at {last}"
                 )
 
 

@@ -42,7 +42,7 @@ class Kind(ABC):
         """Its declaration."""
 
     @abstractmethod
-    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+    def find(self, ec2: Any, name: str) -> dict[str, Seen]:
         """The resources of that name by id."""
 
     @abstractmethod
@@ -66,13 +66,13 @@ class Net(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return vpc(id, name=self.name(region), region=region, enableDnsHostnames=value)
 
-    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+    def find(self, ec2: Any, name: str) -> dict[str, Seen]:
         found = ec2.describe_vpcs(Filters=_named(name))["Vpcs"]
         return {item["VpcId"]: Seen(_tags(item), self.read(ec2, item["VpcId"])) for item in found}
 
     def read(self, ec2: Any, resource: str) -> bool:
-        told = ec2.describe_vpc_attribute(VpcId=resource, Attribute="enableDnsHostnames")
-        return bool(told["EnableDnsHostnames"]["Value"])
+        answer = ec2.describe_vpc_attribute(VpcId=resource, Attribute="enableDnsHostnames")
+        return bool(answer["EnableDnsHostnames"]["Value"])
 
     def write(self, ec2: Any, resource: str, value: bool) -> None:
         ec2.modify_vpc_attribute(VpcId=resource, EnableDnsHostnames={"Value": value})
@@ -89,7 +89,7 @@ class Web(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return subnet(id, name=self.name(region), mapPublicIpOnLaunch=value)
 
-    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+    def find(self, ec2: Any, name: str) -> dict[str, Seen]:
         found = ec2.describe_subnets(Filters=_named(name))["Subnets"]
         return {item["SubnetId"]: Seen(_tags(item), item["MapPublicIpOnLaunch"]) for item in found}
 
@@ -111,7 +111,7 @@ class Group(Kind):
     def component(self, id: str, region: str, value: bool) -> Declaration:
         return security_group(id, name=self.name(region), ingress=[HTTPS] if value else [])
 
-    def look(self, ec2: Any, name: str) -> dict[str, Seen]:
+    def find(self, ec2: Any, name: str) -> dict[str, Seen]:
         filters = [{"Name": "group-name", "Values": [name]}]
         found = ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
         return {item["GroupId"]: Seen(_tags(item), bool(item["IpPermissions"])) for item in found}

@@ -1,5 +1,5 @@
-"""The closed list of what breaks. A fault is injected, holds for a while, and is mended with all others by
-``Stage.mend``; faults are plain values.
+"""The closed list of what breaks. A fault is injected, holds for a while, and is repaired with all others by
+``Stage.repair``; faults are plain values.
 
 What a cloud loses by itself (its resources) is not in it: the sandbox is paused and cut off, but never killed.
 """
@@ -33,7 +33,7 @@ class Fault(ABC):
 
 @dataclass(frozen=True)
 class Killed(Fault):
-    """SIGKILL; it is started again when it is mended."""
+    """SIGKILL; it is started again when it is repaired."""
 
     kind = "killed"
     program: str
@@ -50,7 +50,7 @@ class Paused(Fault):
     program: str
 
     def inject(self, stage: Stage) -> None:
-        stage.programs[self.program].pause()
+        stage.programs[self.program].suspend()
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class BadWeather(Fault):
 
 
 @dataclass(frozen=True)
-class CloudTrouble(Fault):
+class CloudErrors(Fault):
     """The cloud throttles, fails, loses answers, shows late, or ends a listing early."""
 
     kind = "cloud"
@@ -99,7 +99,7 @@ class CloudTrouble(Fault):
 
 @dataclass(frozen=True)
 class WrongClock(Fault):
-    """A process's wall clock jumps, and jumps back when it is mended."""
+    """A process's wall clock jumps, and jumps back when it is repaired."""
 
     kind = "clock"
     program: str
@@ -153,7 +153,7 @@ def _network(dice: random.Random) -> Fault:
 
 def _cloud(dice: random.Random) -> Fault:
     what = dice.choice(sorted(CLOUD))
-    return CloudTrouble(dice.uniform(1.0, 3.0), what, CLOUD[what])
+    return CloudErrors(dice.uniform(1.0, 3.0), what, CLOUD[what])
 
 
 def _clock(dice: random.Random) -> Fault:
@@ -164,8 +164,8 @@ def _clock(dice: random.Random) -> Fault:
 
 
 Storm: TypeAlias = tuple[Fault, ...]
-"""What happens at once; mended at once too."""
-ORDER: Final = (CloudTrouble, WrongClock, DatabaseRestarted, SessionsCut, BadWeather, Killed, Paused)
+"""What happens at once; repaired at once too."""
+ORDER: Final = (CloudErrors, WrongClock, DatabaseRestarted, SessionsCut, BadWeather, Killed, Paused)
 """In which order a storm begins: whoever must be asked to break is asked first."""
 KINDS: Final[dict[str, Callable[[random.Random], Fault]]] = {
     "killed": _killed,
@@ -195,13 +195,13 @@ def draw(dice: random.Random, count: int) -> list[Storm]:
     while faults:
         storm = [faults.pop()]
         for _ in range(dice.randint(0, 2)):
-            if faults and _go_together(storm, faults[-1]):
+            if faults and _are_compatible(storm, faults[-1]):
                 storm.append(faults.pop())
         storms.append(tuple(sorted(storm, key=lambda fault: ORDER.index(type(fault)))))
     return storms
 
 
-def _go_together(storm: list[Fault], fault: Fault) -> bool:
+def _are_compatible(storm: list[Fault], fault: Fault) -> bool:
     """Whether a fault can be injected beside others: none of its kind, and nothing is asked of what does not answer."""
     if any(type(fault) is type(other) for other in storm):
         return False

@@ -1,8 +1,8 @@
 """The people: they break glass, edit, hand back, push, deploy and delete while everything around them breaks, and
 remember what must come of it.
 
-One deed per LiveSystem and fault, so that what must come of it is certain. They reach the cloud and the product by
-ways of their own; where the product cannot answer, they ask again, as its own answer tells them to.
+One action per LiveSystem and fault, so that what must come of it is certain. They reach the cloud and the product by
+ways of their own; where the product cannot answer, they ask again, as its own answer asks them to.
 """
 
 from __future__ import annotations
@@ -99,20 +99,20 @@ class People:
                 owner.is_deleted = False
                 continue
             thing = owner.things[dice.choice(sorted(owner.things))]
-            deed = dice.choice(self._deeds(thing))
-            self._note(deed, str(thing))
-            getattr(self, f"_do_{deed}")(thing, dice)
+            action = dice.choice(self._actions(thing))
+            self._note(action, str(thing))
+            getattr(self, f"_do_{action}")(thing, dice)
 
     @staticmethod
-    def _deeds(thing: Thing) -> list[str]:
+    def _actions(thing: Thing) -> list[str]:
         always = ["deploy", "deploy", "tag", "delete"]
         if thing.state == "taken":
             return [*always, "edit", "hand_back", "hand_back", "force_push"]
         destroyable = [] if thing.id == "net" else ["destroy"]
-        return [*always, "take", "take", "take", "edit", "edit", "break_glass", *destroyable]
+        return [*always, "override", "override", "override", "edit", "edit", "break_glass", *destroyable]
 
-    def _note(self, deed: str, about: str) -> None:
-        self.history.append(f"{deed} {about}")
+    def _note(self, action: str, about: str) -> None:
+        self.history.append(f"{action} {about}")
 
     # --- with a console
 
@@ -120,19 +120,19 @@ class People:
         """A person's EC2 in the thing's region."""
         return self._persons[thing.region].ec2
 
-    def look(self) -> dict[str, dict[str, Seen]]:
+    def read(self) -> dict[str, dict[str, Seen]]:
         """Everything that is declared here as a console shows it now, by thing and by id: a few calls per region."""
         found: dict[str, dict[str, Seen]] = {}
         for owner in self.owners.values():
             ec2 = self._persons[owner.region].ec2
             for thing in owner.things.values():
-                found[str(thing)] = thing.kind.look(ec2, thing.kind.name(thing.region))
+                found[str(thing)] = thing.kind.find(ec2, thing.kind.name(thing.region))
         return found
 
     def _one(self, thing: Thing) -> str | None:
-        return next(iter(thing.kind.look(self.console(thing), thing.kind.name(thing.region))), None)
+        return next(iter(thing.kind.find(self.console(thing), thing.kind.name(thing.region))), None)
 
-    def _do_take(self, thing: Thing, dice: random.Random) -> None:
+    def _do_override(self, thing: Thing, dice: random.Random) -> None:
         """What an engineer does at 3 a.m.: remove the tag, and mostly change something."""
         found = self._one(thing)
         if found is None:
@@ -208,9 +208,9 @@ class People:
             answer = self._try(method, path, body)
             if answer is not None and answer.status_code in fine:
                 return
-            told = "no answer" if answer is None else f"{answer.status_code}: {answer.text}"
-            assert answer is None or answer.status_code in (*UNSURE, *again), f"{method} {path} is answered {told}"
-            assert time.monotonic() < deadline, f"{method} {path} is not taken within {PATIENCE:g} s: {told}"
+            said = "no answer" if answer is None else f"{answer.status_code}: {answer.text}"
+            assert answer is None or answer.status_code in (*UNSURE, *again), f"{method} {path} is answered {said}"
+            assert time.monotonic() < deadline, f"{method} {path} is not taken within {PATIENCE:g} s: {said}"
             time.sleep(0.2)
 
     def _try(self, method: str, path: str, body: object = None) -> httpx.Response | None:

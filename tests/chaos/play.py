@@ -34,7 +34,7 @@ class Played:
 
 
 def play(stage: Stage, seed: int, storms: Sequence[Storm], until: float | None = None) -> Played:
-    """Let the storms happen, one after the other, and look at everything after each; stop early at a time given."""
+    """Let the storms happen, one after the other, and read everything after each; stop early at a time given."""
     dice = random.Random(f"people-{seed}")
     people = People(stage)
     auditor = Auditor(stage, people)
@@ -53,12 +53,12 @@ def play(stage: Stage, seed: int, storms: Sequence[Storm], until: float | None =
                     fault.inject(stage)
                 acting = busy.submit(people.act, dice)
                 time.sleep(max(fault.hold for fault in storm))
-                stage.mend()
+                stage.repair()
                 acting.result(PATIENCE * 4)
                 auditor.audit()
             except BaseException as error:
-                deeds = "; ".join(people.history[done:])
-                error.add_note(f"storm {number} of seed {seed}: {storm}; people: {deeds}")
+                actions = "; ".join(people.history[done:])
+                error.add_note(f"storm {number} of seed {seed}: {storm}; people: {actions}")
                 error.add_note(f"again: FRACTAL_CHAOS_SEED={seed} pytest tests/chaos")
                 raise
             played.faults.update(fault.kind for fault in storm)

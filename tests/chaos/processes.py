@@ -1,4 +1,4 @@
-"""Programs that can be killed, paused, started again, and told a wrong time.
+"""Programs that can be killed, paused, started again, and given a wrong time.
 
 Every process works in one folder, which is how the keeper knows it. When the pipe to the test is closed, however that
 came about, the keeper ends whatever still works in the folder, paused or not, and removes the folder.
@@ -78,7 +78,7 @@ class Program(ABC):
         wait_until(lambda: not self.is_running, f"{self.name} is dead")
         keeper.forget_clock(self.pid)
 
-    def pause(self) -> None:
+    def suspend(self) -> None:
         """SIGSTOP."""
         self._signal(signal.SIGSTOP)
 
@@ -215,14 +215,14 @@ def _clock_env(clock: Path) -> dict[str, str]:
 
 def _children(pid: int) -> list[int]:
     try:
-        told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return []
-    return [int(child) for child in told.split()]
+    return [int(child) for child in listed.split()]
 
 
 def wait_until(is_so: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    """Look again and again until something is so."""
+    """Poll until something is so."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"

@@ -1,6 +1,6 @@
 """The network between two processes: a TCP proxy that can be slow, lose connections, or swallow everything.
 
-All of them share one thread. What a proxy held back when it is mended is never delivered: a request that arrives long
+All of them share one thread. What a proxy held back when it is repaired is never delivered: a request that arrives long
 after its sender gave up is the network's own kind of SIGSTOP, and is tried as that.
 """
 

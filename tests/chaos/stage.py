@@ -32,7 +32,7 @@ AGENTS: Final = ("agent-1", "agent-2", "agent-3")
 PLANES: Final = ("plane-1", "plane-2")
 POSTGRES: Final = "postgres"
 SANDBOX: Final = "sandbox"
-# With the policy that operators are told to use: whoever removes managed-by wins up to the last instant.
+# With the policy that operators are asked to use: whoever removes managed-by wins up to the last instant.
 USUAL: Final[Mapping[str, Any]] = {"enforceTagCondition": True}
 
 
@@ -129,7 +129,7 @@ class Stage:
             others = "WHERE pid <> pg_backend_pid() AND usename = 'test'"
             connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {others}"))
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Let everything run, every clock be right and every connection be fair."""
         for proxy in self.proxies.values():
             proxy.set(FAIR)
@@ -189,7 +189,7 @@ class Stage:
         found: list[dict[str, Any]] = self._sandbox("GET", "calls?actor=agent&writesOnly=1")["calls"]
         return found
 
-    def looks(self) -> Counter[str]:
+    def reads_by_region(self) -> Counter[str]:
         """How often agents have listed a region's subnets, which every cycle does once, by region."""
         calls = self._sandbox("GET", "calls?actor=agent&operation=DescribeSubnets")["calls"]
         return Counter(call["region"] for call in calls)

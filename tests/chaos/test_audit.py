@@ -1,4 +1,4 @@
-"""The auditor itself: it finds what it is there to find. What it is told here, the stage tells it in a play."""
+"""The auditor itself: it finds what it is there to find. What it is given here, the stage gives it in a play."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OURS = {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-a"}
 CALL = {"liveSystem": "ls-a", "component": "net", "reason": "drift", "operation": "ModifyVpcAttribute"}
 
 
-class Told:
-    """A stage that tells what it is given."""
+class StubStage:
+    """A stage that returns what it is given."""
 
     api = None
 
@@ -56,8 +56,8 @@ def _entry(outcome: str | None, verb: str = "update") -> Any:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def stage() -> StubStage:
+    return StubStage()
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def thing() -> Thing:
 
 
 @pytest.fixture
-def auditor(told: Told, thing: Thing) -> Auditor:
+def auditor(stage: StubStage, thing: Thing) -> Auditor:
     people = SimpleNamespace(owners={"ls-a": Owner("ls-a", "eu-west-1", {"net": thing})})
-    made = Auditor(cast("Stage", told), cast("People", people))
+    made = Auditor(cast("Stage", stage), cast("People", people))
     made.cloud = {"ls-a/net": {"vpc-1": Seen({**OURS, "team": "a"}, value=False)}}
     made.shown = {"ls-a": {"net": {"status": "Active"}}}
     return made
@@ -79,30 +79,32 @@ def _finds(check: Callable[[], None], what: str) -> None:
         check()
 
 
-def test_a_gap_or_a_break_in_the_events_is_found(auditor: Auditor, told: Told) -> None:
-    told.events = [
+def test_a_gap_or_a_break_in_the_events_is_found(auditor: Auditor, stage: StubStage) -> None:
+    stage.events = [
         _event(1, "Instantiating", "Active"),
         _event(2, "Active", "Mutating"),
         _event(3, "Mutating", "Active"),
     ]
     auditor._check_events()
-    told.events = [_event(5, "Active", "Failed")]
+    stage.events = [_event(5, "Active", "Failed")]
     _finds(auditor._check_events, "event 5 follows 3")
-    told.events = [_event(4, "Mutating", "Active")]
+    stage.events = [_event(4, "Mutating", "Active")]
     _finds(auditor._check_events, "begins 'Mutating', not 'Active'")
-    told.events = [_event(5, "Active", "Failed")]
+    stage.events = [_event(5, "Active", "Failed")]
     _finds(auditor._check_events, "is Active, and events end at Failed")
 
 
-def test_a_write_without_an_entry_is_found_and_so_is_an_entry_without_a_write(auditor: Auditor, told: Told) -> None:
-    told.calls, told.journal = [CALL], [_entry("done")]
+def test_a_write_without_an_entry_is_found_and_so_is_an_entry_without_a_write(
+    auditor: Auditor, stage: StubStage
+) -> None:
+    stage.calls, stage.journal = [CALL], [_entry("done")]
     auditor._check_journal()
-    told.calls = [CALL]
+    stage.calls = [CALL]
     _finds(auditor._check_journal, "not in the journal")
-    told.journal = [_entry("abandoned", "create")]
-    told.calls = [{**CALL, "operation": "CreateVpc"}]
+    stage.journal = [_entry("abandoned", "create")]
+    stage.calls = [{**CALL, "operation": "CreateVpc"}]
     _finds(auditor._check_journal, "not in the journal")
-    told.calls, told.journal = [], [_entry("done", "delete")]
+    stage.calls, stage.journal = [], [_entry("done", "delete")]
     _finds(auditor._check_journal, "which has not seen it")
 
 
@@ -116,12 +118,12 @@ def test_what_was_taken_must_be_as_it_was_left(auditor: Auditor, thing: Thing) -
     _finds(auditor._check_resources, "was left as vpc-0")
 
 
-def test_a_twin_a_lost_tag_and_a_finding_are_found(auditor: Auditor, told: Told) -> None:
+def test_a_twin_a_lost_tag_and_a_finding_are_found(auditor: Auditor, stage: StubStage) -> None:
     seen = auditor.cloud["ls-a/net"]
     auditor.cloud["ls-a/net"] = {**seen, "vpc-2": Seen(OURS, value=False)}
     _finds(auditor._check_resources, "is there twice")
     auditor.cloud["ls-a/net"] = {"vpc-1": Seen(OURS, value=False)}
     _finds(auditor._check_resources, "lost")
     auditor._check_monitor()
-    told.found = {"violations": [], "lostRaces": ["S15"]}
+    stage.found = {"violations": [], "lostRaces": ["S15"]}
     _finds(auditor._check_monitor, "S15")

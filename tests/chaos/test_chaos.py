@@ -1,8 +1,8 @@
 """Real processes that break while people break glass: SAFETY and LIVENESS after every single fault.
 
-The short play has every kind of fault once or twice. The long ones draw theirs from a seed; a play that fails tells its
-seed, and ``FRACTAL_CHAOS_SEED=… make soak PYTEST_ARGS=tests/chaos`` plays it again. Processes do not run in lockstep: a
-seed brings back the faults and the deeds, not every interleaving.
+The short play has every kind of fault once or twice. The long ones draw theirs from a seed; a play that fails prints
+its seed, and ``FRACTAL_CHAOS_SEED=… make soak PYTEST_ARGS=tests/chaos`` plays it again. Processes do not run in
+lockstep: a seed brings back the faults and the actions, not every interleaving.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.chaos.faults import (
     CLOUD,
     WEATHER,
     BadWeather,
-    CloudTrouble,
+    CloudErrors,
     Fault,
     Killed,
     Paused,
@@ -51,20 +51,20 @@ FOUND: Final[dict[int, str]] = {}
 def _short() -> list[Fault]:
     faults: list[Fault] = [
         Killed(0.5, "agent-1"),
-        CloudTrouble(1.5, "loses answers having done it", CLOUD["loses answers having done it"]),
+        CloudErrors(1.5, "loses answers having done it", CLOUD["loses answers having done it"]),
         Killed(0.3, POSTGRES),
         BadWeather(1.5, "agent-2→planes", WEATHER["swallowing"]),
         Paused(1.5, "agent-3"),
         SessionsCut(0.3),
         Killed(0.3, "plane-1"),
-        CloudTrouble(1.5, "ends pages early", CLOUD["ends pages early"]),
+        CloudErrors(1.5, "ends pages early", CLOUD["ends pages early"]),
     ]
     return faults if missing() else [*faults, WrongClock(1.5, "agent-2", 3600)]
 
 
 def _seeds() -> list[int]:
-    told = os.environ.get("FRACTAL_CHAOS_SEED")
-    return [int(told)] if told else [*SEEDS, *FOUND]
+    given = os.environ.get("FRACTAL_CHAOS_SEED")
+    return [int(given)] if given else [*SEEDS, *FOUND]
 
 
 @pytest.mark.timeout(900)

@@ -24,7 +24,7 @@ from tests.chaos.processes import Command, Keeper
 keeper = Keeper()
 sleeper = Command("sleeper", keeper.folder, {}, ["sleep", "600"], {})
 sleeper.start()
-sleeper.pause()
+sleeper.suspend()
 print(keeper.folder, flush=True)
 time.sleep(600)
 """

@@ -121,8 +121,8 @@ def component(*given: Any, **more: Any) -> Tracked:
 
 
 @dataclass
-class Room:
-    """One scope with its shelf, and the outlook of a cycle over it."""
+class ShelfScope:
+    """One scope with its shelf, and the evaluator of a cycle over it."""
 
     offer: ItemOffer = field(default_factory=ItemOffer)
     shelf: Shelf = field(default_factory=Shelf)

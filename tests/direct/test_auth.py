@@ -81,7 +81,7 @@ class Shelf:
         with self._engine.begin() as connection:
             connection.execute(insert(table), [row])
 
-    def take_away(self, token_id: str) -> None:
+    def revoke(self, token_id: str) -> None:
         with self._engine.begin() as connection:
             connection.execute(delete(table).where(table.c.id == token_id))
 
@@ -112,7 +112,7 @@ def new_token(
 
 
 def revoke(store: Any, who: Principal) -> None:
-    store.take_away(who.id)
+    store.revoke(who.id)
 
 
 @dataclass
@@ -148,7 +148,7 @@ def test_a_token_that_waits_is_known_to_wait(store: Any) -> None:
     assert Authenticator(store, "admin").verify(secret) == who
 
 
-def test_what_was_looked_up_is_believed_for_some_seconds_and_no_longer(store: Any) -> None:
+def test_a_token_that_was_read_is_believed_for_some_seconds_and_no_longer(store: Any) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     secret, who = new_token(store)
@@ -205,7 +205,7 @@ class Counted:
         monkeypatch.setattr(tokens, "find", counting)
 
 
-def test_all_tokens_in_use_are_looked_up_together_and_what_is_not_used_is_dropped(
+def test_all_tokens_in_use_are_read_in_one_batch_and_what_is_not_used_is_dropped(
     store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
@@ -231,7 +231,7 @@ def test_all_tokens_in_use_are_looked_up_together_and_what_is_not_used_is_droppe
     assert mine.remembered(secrets[2]) is None
 
 
-def test_being_looked_up_with_others_is_no_use_of_a_token(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_being_read_with_others_is_no_use_of_a_token(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     busy, idle = new_token(store)[0], new_token(store)[0]
@@ -246,7 +246,7 @@ def test_being_looked_up_with_others_is_no_use_of_a_token(store: Any, monkeypatc
     assert counted.asked == [{tokens.hashed(busy)}], "the other was not used for so long"
 
 
-def test_who_is_revoked_is_dropped_when_all_are_looked_up(store: Any) -> None:
+def test_who_is_revoked_is_dropped_when_all_are_read(store: Any) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     (one, _), (two, who) = new_token(store), new_token(store)
@@ -320,7 +320,7 @@ def test_the_right_to_ask_for_all_is_given_back_also_where_asking_failed(
     assert mine._renewing.acquire(blocking=False)
 
 
-def test_who_waited_for_somebody_elses_question_takes_its_answer(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waited_for_somebody_elses_query_uses_its_answer(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     mine = Authenticator(store, "admin", clock)
     secret, who = new_token(store)
@@ -431,7 +431,7 @@ def test_the_scheme_is_read_as_http_spells_it(text: bytes) -> None:
         ([bearer(b"Basic x"), bearer(b"Bearer known")], "the Authorization header is missing"),
     ],
 )
-def test_who_is_not_known_is_told_how_to_be(headers: list[tuple[bytes, bytes]], why: str) -> None:
+def test_who_is_not_known_reads_how_to_be(headers: list[tuple[bytes, bytes]], why: str) -> None:
     door = Door()
     assert door.knock(*headers) == 401
     assert door.refused == [(401, f"{why}: {SEND}", "unauthorized", {"headers": {"WWW-Authenticate": "Bearer"}})]
@@ -449,7 +449,7 @@ def test_a_token_of_a_restored_backup_waits_until_it_is_confirmed(monkeypatch: p
     assert door.sent[-1]["body"] == b"out"
 
 
-def test_who_may_not_do_this_is_told_so_by_role() -> None:
+def test_who_may_not_do_this_reads_so_by_role() -> None:
     door = Door()
     assert door.knock(bearer(b"Bearer fresh"), method="DELETE", path="/livesystems/ls-a") == 403
     detail = "a token with the role 'reader' may not do this: use one with another role"

@@ -34,7 +34,7 @@ from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.secret import SealingKey
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.situate import View
-from tests.direct.shelf import KIND, ItemOffer, Room, WindowOffer, component, item
+from tests.direct.shelf import KIND, ItemOffer, ShelfScope, WindowOffer, component, item
 from tests.direct.things import ME, MINE, NOW, OTHER, SCOPE, intent, memory
 
 SETTINGS = AgentSettings(cycle_seconds=30.0, concurrency=1)
@@ -42,8 +42,8 @@ CREATE = Step(Verb.CREATE, "create")
 DELETED = Judgement("S7", Status.DELETED, Stance.MANAGED, "left", carried_out=True, finished=True, left=True)
 
 
-class Stage(Room):
-    """A room with a cycle in it."""
+class Stage(ShelfScope):
+    """A scope with a cycle in it."""
 
     def __init__(self, offer: ItemOffer | None = None) -> None:
         super().__init__(offer or ItemOffer())
@@ -288,7 +288,7 @@ def test_each_is_confirmed_by_itself_and_what_was_found_out_stays_so(stage: Stag
 
 
 @pytest.mark.rule("S17")
-def test_an_open_creation_that_bears_a_mark_is_looked_for_by_it(stage: Stage) -> None:
+def test_an_open_creation_with_a_predicted_id_is_read_by_it(stage: Stage) -> None:
     stage.offer.predicted = {"i1": "id-marked"}  # type: ignore[misc]
     tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
     assert stage.cycle._waves._confirm_gone([tracked]) == {"u1"}
@@ -299,7 +299,7 @@ def test_an_open_creation_that_bears_a_mark_is_looked_for_by_it(stage: Stage) ->
 
 
 @pytest.mark.rule("S17")
-def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: Stage) -> None:
+def test_reads_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: Stage) -> None:
     tracked = _vanished(stage, memory(intent=intent(), resource_id=None))
     other = component(memory(Stance.NONE, resource_id=None), uid="u2")
     stage.add(other)
@@ -316,7 +316,7 @@ def test_looks_without_it_are_counted_by_the_steady_clock_until_it_shows(stage: 
 
 
 @pytest.mark.rule("S17", "S0")
-def test_a_look_that_failed_counts_for_nothing_and_begins_the_window_anew(stage: Stage) -> None:
+def test_a_read_that_failed_counts_for_nothing_and_begins_the_window_anew(stage: Stage) -> None:
     _vanished(stage, memory(intent=intent(), resource_id=None))
     stage.cycle._observer.count_absent_reads()
     stage.cycle._evaluator.snapshot.errors[KIND] = Unreadable("throttled")
@@ -329,7 +329,7 @@ GIVEN_UP = JournalEntry(id="e1", uid="u1", generation=3, verb="update", reason="
 
 
 @pytest.mark.rule("S24", "S17")
-def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not_where_they_fail(stage: Stage) -> None:
+def test_reads_since_a_write_was_given_up_are_counted_whatever_they_show_but_not_where_they_fail(stage: Stage) -> None:
     tracked = _vanished(stage, open_writes=(GIVEN_UP,))
     stage.add(component(uid="u2", open_writes=(GIVEN_UP.model_copy(update={"outcome": "done"}),)))
     stage.cycle._observer.count_absent_reads()
@@ -346,7 +346,7 @@ def test_looks_since_a_write_was_given_up_are_counted_whatever_they_show_but_not
 
 
 @pytest.mark.rule("S19", "S24")
-def test_what_nobody_foresaw_in_a_direct_read_is_unreadable(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_expected_in_a_direct_read_is_unreadable(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     tracked = _vanished(stage)
     fault = RuntimeError("a fault of our own")
 
@@ -389,7 +389,7 @@ def _reads(count: int, seconds: float) -> AbsentReads:
         (_reads(3, 61.0), True),
     ],
 )
-def test_the_window_is_two_looks_and_two_cycles_at_least(windowed: Stage, reads: Any, over: bool) -> None:
+def test_the_window_is_two_reads_and_two_cycles_at_least(windowed: Stage, reads: Any, over: bool) -> None:
     tracked = _vanished(windowed, memory(intent=intent()))
     if reads is not None:
         windowed.held.observed.absent_reads["u1"] = reads
@@ -477,7 +477,7 @@ def test_what_is_left_stays_until_what_it_depends_on_is_done_with_in_the_same_re
 
 @pytest.mark.rule("O18")
 def test_nobody_ends_in_a_report_in_which_its_dependents_do_not(stage: Stage) -> None:
-    """A judgement foresees that the dependents end; an error or a link may hold them back after all."""
+    """A judgement expects that the dependents end; an error or a link may hold them back after all."""
     net = component(uid="net", component_id="net", deleting=True)
     web = component(uid="web", component_id="web", deleting=True, dependencies=("net",))
     disk = component(uid="disk", component_id="disk", deleting=True, dependencies=("web",))

@@ -99,7 +99,7 @@ def test_absent_reads_know_how_far_apart_the_first_and_the_last_were() -> None:
 def test_the_control_planes_time_goes_on_with_the_steady_clock_alone() -> None:
     clocks = Clocks(wall=datetime(2026, 1, 1, tzinfo=UTC).timestamp())
     clock = Clock(clocks)
-    assert clock.now() == datetime(2026, 1, 1, tzinfo=UTC), "until it is told, this machine's own"
+    assert clock.now() == datetime(2026, 1, 1, tzinfo=UTC), "until it is set, this machine's own"
     clock.set(datetime(2030, 1, 1, tzinfo=UTC))
     clocks.steady += 5.0
     clocks.wall -= 1_000.0

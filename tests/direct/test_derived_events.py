@@ -25,7 +25,7 @@ def state(stance: Stance = Stance.MANAGED, status: Status = ACTIVE, **more: Any)
     return Published(stance, status, **{**values, **more})
 
 
-def told(
+def derived(
     before: Published, after: Published, *, deleting: bool = False, linked: tuple[str, ...] = ()
 ) -> list[DerivedEvent]:
     return derive_events(before, after, "ls-a", deleting=deleting, linked=linked)
@@ -41,13 +41,13 @@ def test_nothing_is_known_of_a_component_before_it_is_said() -> None:
 @pytest.mark.rule("C4")
 def test_nothing_happens_where_nothing_changed() -> None:
     for one in (state(), state(drift={"size": SIZE}), state(Stance.OVERRIDE, OVERRIDE), state(status=MISSING)):
-        assert told(one, one) == []
-        assert told(one, one._replace(message="other words")) == []
+        assert derived(one, one) == []
+        assert derived(one, one._replace(message="other words")) == []
 
 
 @pytest.mark.rule("C4")
-def test_a_change_of_status_is_told_with_both_and_the_message() -> None:
-    assert told(state(), state(status=FAILED, message="quota")) == [
+def test_a_change_of_status_is_reported_with_both_and_the_message() -> None:
+    assert derived(state(), state(status=FAILED, message="quota")) == [
         DerivedEvent(EventKind.STATUS_CHANGED, "quota", "Active", "Failed")
     ]
 
@@ -59,13 +59,13 @@ BROKEN = state(Stance.OVERRIDE, OVERRIDE, message="managed-by is absent")
 
 @pytest.mark.rule("C4", "G13")
 @pytest.mark.parametrize("before", [Stance.MANAGED, Stance.NONE])
-def test_a_broken_glass_is_told_with_who_and_why(before: Stance) -> None:
+def test_a_broken_glass_is_reported_with_who_and_why(before: Stance) -> None:
     quiet = state(before, OVERRIDE)
-    assert told(quiet, BROKEN) == [
+    assert derived(quiet, BROKEN) == [
         DerivedEvent(EventKind.GLASS_BROKEN, "managed-by is absent", before.value, "override", "unknown")
     ]
     named = BROKEN._replace(override_by="jo", override_reason="incident 7")
-    assert told(quiet, named) == [DerivedEvent(EventKind.GLASS_BROKEN, "incident 7", before.value, "override", "jo")]
+    assert derived(quiet, named) == [DerivedEvent(EventKind.GLASS_BROKEN, "incident 7", before.value, "override", "jo")]
 
 
 @pytest.mark.rule("C4")
@@ -78,18 +78,22 @@ def test_a_broken_glass_is_told_with_who_and_why(before: Stance) -> None:
         (state(status=OVERRIDE), BROKEN._replace(is_absent=True, owner=None, resource_id=None), "it is gone"),
     ],
 )
-def test_no_glass_is_told_as_broken_that_was_not_broken_now(before: Published, after: Published, reason: str) -> None:
-    kinds = [event.kind for event in told(before, after)]
+def test_no_glass_is_reported_as_broken_that_was_not_broken_now(
+    before: Published, after: Published, reason: str
+) -> None:
+    kinds = [event.kind for event in derived(before, after)]
     assert EventKind.GLASS_BROKEN not in kinds, reason
 
 
 @pytest.mark.rule("C4")
-def test_a_re_adoption_is_told_once_it_is_managed() -> None:
+def test_a_re_adoption_is_reported_once_it_is_managed() -> None:
     after = state(message="in step")
-    assert told(state(Stance.OVERRIDE), after) == [DerivedEvent(EventKind.READOPTED, "in step", "override", "managed")]
+    assert derived(state(Stance.OVERRIDE), after) == [
+        DerivedEvent(EventKind.READOPTED, "in step", "override", "managed")
+    ]
     for before in (Stance.NONE, Stance.IMPORTED, Stance.MANAGED):
-        assert told(state(before), after) == []
-    assert told(state(Stance.OVERRIDE), state(Stance.IMPORTED)) == []
+        assert derived(state(before), after) == []
+    assert derived(state(Stance.OVERRIDE), state(Stance.IMPORTED)) == []
 
 
 # --- owners
@@ -104,25 +108,25 @@ def test_a_re_adoption_is_told_once_it_is_managed() -> None:
         (None, "ls-b", "owner of id-1 was nobody, is 'ls-b'"),
     ],
 )
-def test_ownership_that_moved_is_told_with_both(was: str | None, is_now: str | None, text: str) -> None:
-    events = told(state(owner=was), state(owner=is_now))
+def test_ownership_that_moved_is_reported_with_both(was: str | None, is_now: str | None, text: str) -> None:
+    events = derived(state(owner=was), state(owner=is_now))
     assert events == [DerivedEvent(EventKind.OWNER_CHANGED, text, was, is_now, "unknown")]
 
 
 @pytest.mark.rule("C4")
 def test_another_resource_has_another_owner_and_that_is_no_move() -> None:
-    assert told(state(owner="ls-a"), state(owner="ls-b", resource_id="id-2")) == []
-    assert told(state(owner=None, resource_id=None), state(owner="ls-b", resource_id=None)) == []
+    assert derived(state(owner="ls-a"), state(owner="ls-b", resource_id="id-2")) == []
+    assert derived(state(owner=None, resource_id=None), state(owner="ls-b", resource_id=None)) == []
 
 
 # --- losses
 
 
 @pytest.mark.rule("C4", "O5", "O6")
-def test_what_is_missing_is_told_as_lost_also_to_an_importer() -> None:
+def test_what_is_missing_is_reported_as_lost_also_to_an_importer() -> None:
     before = state(Stance.IMPORTED, Status.EXTERNALLY_MANAGED, owner="ls-b")
     after = state(Stance.IMPORTED, MISSING, owner="ls-b", message="it is gone", is_absent=True)
-    assert told(before, after) == [
+    assert derived(before, after) == [
         DerivedEvent(EventKind.STATUS_CHANGED, "it is gone", "ExternallyManaged", "Missing"),
         DerivedEvent(EventKind.RESOURCE_LOST, "it is gone", "id-1", None, "unknown"),
     ]
@@ -144,15 +148,15 @@ def test_what_is_missing_is_told_as_lost_also_to_an_importer() -> None:
     ],
 )
 def test_only_what_was_there_and_ours_or_missed_is_lost(before: Published, after: Published, lost: bool) -> None:
-    found = [event for event in told(before, after) if event.kind is EventKind.RESOURCE_LOST]
+    found = [event for event in derived(before, after) if event.kind is EventKind.RESOURCE_LOST]
     expected = DerivedEvent(EventKind.RESOURCE_LOST, "as declared", "id-1", None, "unknown")
     assert found == ([expected] if lost else [])
-    assert EventKind.RESOURCE_LOST not in [event.kind for event in told(before, after, deleting=True)]
+    assert EventKind.RESOURCE_LOST not in [event.kind for event in derived(before, after, deleting=True)]
 
 
 @pytest.mark.rule("C4")
 def test_a_loss_without_words_names_what_is_gone() -> None:
-    (event,) = told(state(), state(is_absent=True, message=""))
+    (event,) = derived(state(), state(is_absent=True, message=""))
     assert event == DerivedEvent(EventKind.RESOURCE_LOST, "id-1 is gone", "id-1", None, "unknown")
 
 
@@ -162,10 +166,10 @@ def test_a_loss_without_words_names_what_is_gone() -> None:
 @pytest.mark.rule("C4")
 def test_drift_is_found_and_corrected_with_the_values() -> None:
     both = {"size": SIZE, "team": TEAM}
-    assert told(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size, team", None, both)]
+    assert derived(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size, team", None, both)]
     one = {"size": SIZE}
-    assert told(state(drift=both), state(drift=one)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size", both, one)]
-    assert told(state(drift=both), state()) == [DerivedEvent(EventKind.DRIFT_CORRECTED, "size, team", both, None)]
+    assert derived(state(drift=both), state(drift=one)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size", both, one)]
+    assert derived(state(drift=both), state()) == [DerivedEvent(EventKind.DRIFT_CORRECTED, "size, team", both, None)]
 
 
 @pytest.mark.rule("C4", "O5")
@@ -197,44 +201,44 @@ def test_drift_is_found_and_corrected_with_the_values() -> None:
     ],
 )
 def test_some_differences_are_nobodys_news(before: Published, after: Published, reason: str) -> None:
-    kinds = {event.kind for event in told(before, after)}
+    kinds = {event.kind for event in derived(before, after)}
     assert not kinds & {EventKind.DRIFT_FOUND, EventKind.DRIFT_CORRECTED}, reason
 
 
 @pytest.mark.rule("C4")
 @pytest.mark.parametrize(("before", "after"), [(MUTATING, ACTIVE), (ACTIVE, MUTATING), (INSTANTIATING, ACTIVE)])
 def test_a_difference_found_when_work_begins_or_ends_is_news(before: Status, after: Status) -> None:
-    events = told(state(status=before), state(status=after, drift={"size": SIZE}))
+    events = derived(state(status=before), state(status=after, drift={"size": SIZE}))
     assert events[-1] == DerivedEvent(EventKind.DRIFT_FOUND, "size", None, {"size": SIZE})
 
 
 @pytest.mark.rule("C4")
 def test_what_was_corrected_while_mutating_is_news() -> None:
-    events = told(state(status=MUTATING, drift={"size": SIZE}), state(status=MUTATING))
+    events = derived(state(status=MUTATING, drift={"size": SIZE}), state(status=MUTATING))
     assert events == [DerivedEvent(EventKind.DRIFT_CORRECTED, "size", {"size": SIZE}, None)]
 
 
 @pytest.mark.rule("C4", "L17")
-def test_what_links_set_is_told_apart_from_what_is_declared() -> None:
+def test_what_links_set_is_distinguished_from_what_is_declared() -> None:
     both = {"size": SIZE, "peers": PEERS}
-    assert told(state(), state(drift=both), linked=("peers",)) == [
+    assert derived(state(), state(drift=both), linked=("peers",)) == [
         DerivedEvent(EventKind.DRIFT_FOUND, "size", None, {"size": SIZE}),
         DerivedEvent(EventKind.LINK_CHANGE_FOUND, "peers", None, {"peers": PEERS}),
     ]
-    assert told(state(drift=both), state(), linked=("peers",)) == [
+    assert derived(state(drift=both), state(), linked=("peers",)) == [
         DerivedEvent(EventKind.DRIFT_CORRECTED, "size", {"size": SIZE}, None),
         DerivedEvent(EventKind.LINK_CHANGE_APPLIED, "peers", {"peers": PEERS}, None),
     ]
-    assert told(state(), state(drift={"peers": PEERS}), linked=("peers",)) == [
+    assert derived(state(), state(drift={"peers": PEERS}), linked=("peers",)) == [
         DerivedEvent(EventKind.LINK_CHANGE_FOUND, "peers", None, {"peers": PEERS})
     ]
-    assert told(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "peers, size", None, both)]
+    assert derived(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "peers, size", None, both)]
 
 
 @pytest.mark.rule("C4")
 def test_events_come_in_the_order_in_which_a_reader_wants_them() -> None:
     after = state(Stance.OVERRIDE, OVERRIDE, owner="ls-b", drift={"size": SIZE})
-    assert [event.kind for event in told(state(), after)] == [
+    assert [event.kind for event in derived(state(), after)] == [
         EventKind.STATUS_CHANGED,
         EventKind.GLASS_BROKEN,
         EventKind.OWNER_CHANGED,

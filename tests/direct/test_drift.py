@@ -74,12 +74,12 @@ def drift(declared: dict[str, Any], actual: dict[str, Any], *ignored: str) -> di
 
 
 @pytest.mark.rule("G3", "G15", "S18")
-def test_every_declared_parameter_that_is_known_and_differs_is_told_and_nothing_else() -> None:
+def test_every_declared_parameter_that_is_known_and_differs_is_reported_and_nothing_else() -> None:
     declared = {"name": "a", "region": "r", "net": "n", "cluster": "c", "same": 1, "plain": "x", "unknown": 1, "ign": 1}
     actual = {"name": "b", "region": "s", "net": "m", "cluster": "d", "same": 1, "plain": "y", "ign": 2, "other": 3}
-    told = {"plain": ("x", "y")}
-    assert drift(declared, actual, "ign") == told
-    assert drift(dict(reversed(declared.items())), actual, "ign") == told, "whatever comes before it"
+    expected = {"plain": ("x", "y")}
+    assert drift(declared, actual, "ign") == expected
+    assert drift(dict(reversed(declared.items())), actual, "ign") == expected, "whatever comes before it"
     assert drift({}, actual) == {}
     assert drift(declared, {}) == {}
     assert find_drift(compared(), {"plain": "x"}, {"plain": "y"}) == {"plain": Difference("x", "y")}
@@ -150,7 +150,7 @@ def test_each_parameter_is_compared_as_the_thing_it_is(name: str, declared: Any,
 
 
 @pytest.mark.rule("G3")
-def test_of_a_map_only_the_declared_entries_are_told() -> None:
+def test_of_a_map_only_the_declared_entries_are_reported() -> None:
     assert drift({"parts": {"a": 1, "c": 3}}, {"parts": {"a": 2, "b": 5}}) == {"parts": ({"a": 1, "c": 3}, {"a": 2})}
 
 

@@ -33,7 +33,7 @@ from fractal_cloud.offers.offer import Wanted
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
-from tests.direct.shelf import FrozenOffer, Item, ItemOffer, Room, component, item
+from tests.direct.shelf import FrozenOffer, Item, ItemOffer, ShelfScope, component, item
 from tests.direct.things import HANDSHAKE, ME, MINE, NOW, OTHER, intent, memory, request
 
 FREE = ProtocolTags(owner=ME)
@@ -46,9 +46,9 @@ class Scene:
     """One planned step, over a shelf that shows what was seen when it was planned."""
 
     def __init__(self, tracked: Tracked, seen: Sighting | None, offer: ItemOffer | None = None) -> None:
-        self.room = Room(offer or ItemOffer())
-        self.shelf = self.room.shelf
-        self.room.add(tracked)
+        self.scope = ShelfScope(offer or ItemOffer())
+        self.shelf = self.scope.shelf
+        self.scope.add(tracked)
         self.tracked = tracked
         self.seen = seen
         self.may_write = True
@@ -63,8 +63,8 @@ class Scene:
 
     def carry_out(self, step: Step) -> Outcome:
         planned = Planned(self.tracked, step, "entry-1", self.seen)
-        room = self.room
-        writer = Writer(room.held, room.evaluator, room.facts, lambda: self.may_write, self._unopposed)
+        scope = self.scope
+        writer = Writer(scope.held, scope.evaluator, scope.facts, lambda: self.may_write, self._unopposed)
         return writer.carry_out(planned)
 
     def change(self, call: str = "read", **more: Any) -> None:
@@ -486,14 +486,14 @@ def test_what_was_not_sighted_is_read_by_the_id_that_is_remembered() -> None:
 
 
 def _failure(outcome: Outcome) -> str:
-    """What a component alone fails by, that nobody foresaw; nothing was sent (S24)."""
+    """What a component alone fails by, that nobody expected; nothing was sent (S24)."""
     assert isinstance(outcome.error, Unexpected)
     assert (outcome.written, outcome.had_no_effect) == (False, True)
     return outcome.error.message
 
 
 @pytest.mark.rule("S24")
-def test_what_nobody_foresaw_in_a_write_is_this_components_error_and_may_have_had_an_effect() -> None:
+def test_what_nobody_expected_in_a_write_is_this_components_error_and_may_have_had_an_effect() -> None:
     scene, step = _update()
 
     def fail() -> None:
@@ -548,8 +548,8 @@ def test_in_a_recovery_nothing_is_written_whatever_led_here(verb: Verb) -> None:
 
 def test_a_creation_never_goes_the_way_of_a_change() -> None:
     scene, _ = _update()
-    room = scene.room
-    writer = Writer(room.held, room.evaluator, room.facts, lambda: True, lambda _: True)
+    scope = scene.scope
+    writer = Writer(scope.held, scope.evaluator, scope.facts, lambda: True, lambda _: True)
     with pytest.raises(AssertionError, match=r"^a creation has its own way$"):
         writer._write(scene.tracked, item(MINE), Step(Verb.CREATE, "create"))
 
@@ -558,7 +558,7 @@ def test_a_creation_never_goes_the_way_of_a_change() -> None:
 def test_what_is_written_knows_its_parent_and_what_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(drifting(ignore_drift=frozenset({"policy"})), item(MINE, actual=SIZE_DRIFT))
     monkeypatch.setattr(
-        scene.room.evaluator, "parent_id", lambda tracked: "net-1" if tracked is scene.tracked else None
+        scene.scope.evaluator, "parent_id", lambda tracked: "net-1" if tracked is scene.tracked else None
     )
     scene.carry_out(Step(Verb.UPDATE, "drift"))
     (call,) = scene.shelf.writes

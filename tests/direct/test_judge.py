@@ -1,4 +1,4 @@
-"""From one component and one look at the cloud to exactly what is said and the one next write.
+"""From one component and one read of the cloud to exactly what is said and the one next write.
 
 Expected are whole judgements, written from the protocol; only their sentences are taken from `rules/words.py`.
 """
@@ -296,7 +296,7 @@ def test_a_handshake_is_done_only_after_everything_declared_was_read() -> None:
 
 
 @pytest.mark.rule("S11a", "G7")
-def test_where_the_tag_alone_hands_back_there_is_nothing_to_remove() -> None:
+def test_where_the_tag_alone_returns_it_there_is_nothing_to_remove() -> None:
     component = tracked(memory(OVERRIDE), readoption_by_tag=True)
     done = judge(component, seen(actual={"size": 3}), context(declared={"size": 3}))
     assert done == Judgement("S11a", ACTIVE, MANAGED, words.in_step(), carried_out=True)
@@ -306,7 +306,7 @@ def test_where_the_tag_alone_hands_back_there_is_nothing_to_remove() -> None:
 
 
 @pytest.mark.rule("S9", "G13")
-def test_where_tags_are_frozen_the_memory_of_a_request_hands_back_and_no_tag_is_removed() -> None:
+def test_where_tags_are_frozen_the_memory_of_a_request_returns_it_and_no_tag_is_removed() -> None:
     back = memory(OVERRIDE, override=Override(since=NOW, readopted_by="jo"))
     for tags in (MINE, HANDSHAKE):
         done = judge(tracked(back), seen(tags), context(traits=FROZEN))
@@ -423,7 +423,7 @@ def test_no_tag_is_put_on_what_is_not_surely_the_own_creation_before_its_tags(re
     assert found == Judgement("S7", MANUAL, OVERRIDE, message, carried_out=True)
 
 
-# --- hands off
+# --- in manual override
 
 
 @pytest.mark.rule("S0", "C8")
@@ -475,7 +475,7 @@ def test_what_cannot_be_read_is_not_decided_and_says_whether_a_person_is_needed(
         ("S4a", tracked(), ABSENT, {"traits": TypeTraits(holds_data=True)}, Status.MISSING, MANAGED),
     ],
 )
-def test_hands_off_means_that_the_drift_is_told_and_nothing_is_written(
+def test_in_override_the_drift_is_reported_and_nothing_is_written(
     rule: str, component: Any, view: View, more: Any, status: Status, stance: Stance
 ) -> None:
     surroundings = context(declared={"size": 3}, **more)
@@ -622,8 +622,8 @@ def test_what_is_followed_is_kept_while_it_is_shown_and_when_it_is_handed_back()
         component = tracked(memory(OVERRIDE, setbacks=(own,)), readoption_by_tag=by_tag)
         done = judge(component, seen(tags, actual={"size": 3}), context(declared={"size": 3}))
         assert (done.stance, done.setbacks) == (MANAGED, (own,))
-    hands_off = judge(tracked(memory(OVERRIDE, setbacks=(own,))), seen(), context())
-    assert (hands_off.rule, hands_off.setbacks) == ("S11", ())
+    in_override = judge(tracked(memory(OVERRIDE, setbacks=(own,))), seen(), context())
+    assert (in_override.rule, in_override.setbacks) == ("S11", ())
 
 
 # --- what operators ask for
@@ -634,7 +634,7 @@ PUSH = request()
 
 
 @pytest.mark.rule("G13")
-def test_glass_broken_through_the_product_takes_managed_by_off_first() -> None:
+def test_glass_broken_through_the_product_removes_managed_by_first() -> None:
     component = tracked(request=BREAK)
     step = Step(Verb.UNTAG, "glass", remove=ProtocolTags(managed_by=OURS), request=BREAK)
     assert judge(component, seen(actual={"size": 2}), context(declared={"size": 3})) == Judgement(
@@ -931,7 +931,7 @@ def test_what_is_not_ours_is_only_dropped(component: Any, view: View, more: Any,
         ("S11", going(memory(OVERRIDE)), seen()),
     ],
 )
-def test_hands_off_means_that_it_is_left(rule: str, component: Any, view: View) -> None:
+def test_what_is_in_override_is_left(rule: str, component: Any, view: View) -> None:
     message = words.left(component, view, is_bound=True)
     assert judge(component, view, context()) == ended(rule, message, component.memory.stance, left=True)
 

@@ -11,7 +11,7 @@ from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.model.link import LinkSettings, LinkState, LinkWork
 from fractal_cloud.offers.link import OutboundHandler, OutboundLink, Published
 from fractal_cloud.offers.secret import SealingKey
-from tests.direct.shelf import KIND, Room, component, item
+from tests.direct.shelf import KIND, ShelfScope, component, item
 from tests.direct.things import MINE
 
 
@@ -20,12 +20,12 @@ class Scene:
 
     def __init__(self, verb: Literal["provide", "revoke"], *, silent: bool = False, revokes: bool = True) -> None:
         self.called: list[str] = []
-        self.room = Room()
+        self.scope = ShelfScope()
         self.tracked = component()
-        self.room.add(self.tracked)
+        self.scope.add(self.tracked)
         seen = item(MINE)
-        self.room.shelf.items[seen.resource_id] = seen
-        self.room.evaluator.snapshot = Snapshot(sightings={KIND: {seen.resource_id: seen}})
+        self.scope.shelf.items[seen.resource_id] = seen
+        self.scope.evaluator.snapshot = Snapshot(sightings={KIND: {seen.resource_id: seen}})
         handler = OutboundHandler(self._provide, KIND, "Test.Db", "db", LinkSettings)
         if revokes:
             handler.revokes(self._revoke)
@@ -44,9 +44,11 @@ class Scene:
         self.called.append("revoke")
 
     def carry_out(self) -> Done:
-        room = self.room
-        offers, sealing = {KIND: room.facts}, SealingKey(b"\0" * 32)
-        link_handlers = LinkHandlers(room.held, room.evaluator, offers, sealing, lambda: self.may_write, room.watchdog)
+        scope = self.scope
+        offers, sealing = {KIND: scope.facts}, SealingKey(b"\0" * 32)
+        link_handlers = LinkHandlers(
+            scope.held, scope.evaluator, offers, sealing, lambda: self.may_write, scope.watchdog
+        )
         return link_handlers.carry_out(self.task)
 
     def hold(self) -> None:
@@ -86,9 +88,9 @@ def test_a_half_of_what_is_held_after_it_was_planned_is_not_run(
 @pytest.mark.parametrize("verb", ["provide", "revoke"])
 def test_a_half_of_what_is_held_while_the_guard_reads_is_not_run(verb: Literal["provide", "revoke"]) -> None:
     scene = Scene(verb)
-    scene.room.shelf.before["read"] = scene.hold
+    scene.scope.shelf.before["read"] = scene.hold
     assert scene.carry_out().abandoned
-    assert scene.room.shelf.calls == [("read", "id-1", frozenset())], "the guard has read"
+    assert scene.scope.shelf.calls == [("read", "id-1", frozenset())], "the guard has read"
     assert scene.called == []
 
 

@@ -60,7 +60,7 @@ def states(*waits: str, failed: bool = False, inbound: str = "") -> LinkStates:
 
 
 @pytest.mark.rule("L7")
-def test_a_source_whose_link_cannot_be_carried_out_is_failed_where_it_would_look_well() -> None:
+def test_a_source_whose_link_cannot_be_carried_out_is_failed_where_it_would_seem_well() -> None:
     broken = states("no port", failed=True)
     well = {Status.ACTIVE, Status.MUTATING, Status.INSTANTIATING}
     for status in Status:
@@ -98,10 +98,10 @@ def test_a_message_names_the_links_that_wait(message: str, links: LinkStates, ex
 
 @pytest.mark.rule("C6")
 def test_a_plan_lays_the_links_that_would_stand_beside_those_that_do() -> None:
-    standing = {"kept": {"a": 1}, "changed": {"a": 1, "b": 2, "c": 3}, "gone": {"a": 1}, "bare": {}}
+    current = {"kept": {"a": 1}, "changed": {"a": 1, "b": 2, "c": 3}, "gone": {"a": 1}, "bare": {}}
     declared = {"new": {"p": 80}, "changed": {"a": 1, "b": 5, "d": 4}, "kept": {"a": 1}, "plain": {}}
     waits = {"new": "consent is missing", "gone": "override", "elsewhere": "nobody"}
-    assert list(plan_links(standing, declared, waits)) == [
+    assert list(plan_links(current, declared, waits)) == [
         PlannedLink(
             target="new",
             action=PlannedLinkAction.ADD,
@@ -128,6 +128,6 @@ def test_a_plan_lays_the_links_that_would_stand_beside_those_that_do() -> None:
         ),
         PlannedLink(target="bare", action=PlannedLinkAction.REMOVE, changes={}, waits=""),
     ]
-    assert list(next(plan_links(standing, declared, waits)).changes) == ["p"]
-    (changed,) = [link for link in plan_links(standing, declared, waits) if link.target == "changed"]
+    assert list(next(plan_links(current, declared, waits)).changes) == ["p"]
+    (changed,) = [link for link in plan_links(current, declared, waits) if link.target == "changed"]
     assert list(changed.changes) == ["b", "c", "d"], "sorted by name"

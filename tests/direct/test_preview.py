@@ -1,4 +1,4 @@
-"""What a deletion would do, told beforehand: each reason by itself, and O7's warning to the letter."""
+"""What a deletion would do, said beforehand: each reason by itself, and O7's warning to the letter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ends(*items: Deletable) -> list[tuple[str, Ending, str]]:
     return [(end.component.component_id, end.ending, end.message) for end in preview(ME, items)]
 
 
-def test_a_standing_is_bare_unless_said_otherwise() -> None:
+def test_what_is_deleted_has_no_relations_unless_said_otherwise() -> None:
     bare = Deletable("web", "Test.Thing", Stance.NONE)
     assert bare == Deletable("web", "Test.Thing", Stance.NONE, None, None, False, True, False, False, (), (), ())
 

@@ -94,8 +94,8 @@ def test_what_could_not_be_judged_is_failed_and_all_else_stays() -> None:
     unmonitored = judged(NONE, Status.FAILED, rule="S24", message="its offer failed")
     expected = replace(known, status=Status.FAILED, message="its offer failed; link to 'db': no key")
     assert remember(tracked(known), seen(), unmonitored) == expected
-    hands_off = remember(tracked(known), seen(), replace(unmonitored, status=None))
-    assert hands_off.status is Status.INSTANTIATING
+    unchanged = remember(tracked(known), seen(), replace(unmonitored, status=None))
+    assert unchanged.status is Status.INSTANTIATING
 
 
 @pytest.mark.rule("C9", "S12a")
@@ -200,7 +200,7 @@ def test_the_notice_is_remembered_from_its_publication_and_forgotten_when_it_is_
         (TWO, judged(IMPORTED), True),
     ],
 )
-def test_a_creation_is_open_until_it_is_complete_or_in_other_hands(view: View, judgement: Any, is_open: bool) -> None:
+def test_a_creation_is_open_until_it_is_complete_or_somebody_elses(view: View, judgement: Any, is_open: bool) -> None:
     component = tracked(memory(intent=intent()))
     found = remember(component, view, judgement)
     assert (found.intent == intent()) is is_open
@@ -262,9 +262,11 @@ def test_an_override_is_remembered_as_long_as_it_lasts() -> None:
 
 @pytest.mark.rule("G13")
 def test_who_broke_the_glass_and_why_is_remembered() -> None:
-    told = Override(since=AT_PUBLICATION, by="jo", reason="incident 7", until=NOW)
-    assert override_after(None, judged(OVERRIDE, answer=Answer(BREAK, acts=True))) == told
-    assert override_after(KNOWN, judged(OVERRIDE, answer=Answer(BREAK))) == told.model_copy(update={"since": EARLIER})
+    expected = Override(since=AT_PUBLICATION, by="jo", reason="incident 7", until=NOW)
+    assert override_after(None, judged(OVERRIDE, answer=Answer(BREAK, acts=True))) == expected
+    assert override_after(KNOWN, judged(OVERRIDE, answer=Answer(BREAK))) == expected.model_copy(
+        update={"since": EARLIER}
+    )
     assert override_after(KNOWN, judged(OVERRIDE, answer=Answer(BREAK, refusal="no"))) == KNOWN
     assert override_after(KNOWN, judged(OVERRIDE, answer=Answer(PUSH, acts=True))) == KNOWN
 

@@ -184,5 +184,5 @@ def test_a_request_is_used_up_by_acting_but_broken_glass_only_when_nothing_is_le
     assert given.breaks_glass is (given.request is BREAK)
 
 
-def test_an_answer_says_nothing_unless_told() -> None:
+def test_an_answer_says_nothing_by_default() -> None:
     assert Answer(PUSH) == Answer(PUSH, acts=False, refusal="", by_memory=False)

@@ -53,9 +53,9 @@ def test_the_limits_are_ten_cycles_and_long_enough_for_windows() -> None:
 def test_a_value_that_is_read_back_is_confirmed_and_stays_so() -> None:
     assert read(one(written=NOW - MINUTE)) == (one(since=NOW),)
     assert read(one()) == (one(since=NOW),)
-    standing = one(since=NOW - timedelta(days=9), at=[NOW])
-    (kept,) = read(standing)
-    assert kept is standing
+    current = one(since=NOW - timedelta(days=9), at=[NOW])
+    (kept,) = read(current)
+    assert kept is current
 
 
 @pytest.mark.parametrize(("ago", "is_over"), [(20 * MINUTE, True), (20 * MINUTE - SECOND, False), (timedelta(), False)])

@@ -1,4 +1,4 @@
-"""From a look at the cloud and a memory to a situation: each fact by itself, and every pick there is (S14, O2)."""
+"""From a read of the cloud and a memory to a situation: each fact by itself, and every pick there is (S14, O2)."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_each_fact_of_a_situation_comes_from_where_it_stands(
     assert asdict(found) == asdict(_situation(**expected))
 
 
-def test_drift_is_told_as_it_was_found() -> None:
+def test_drift_is_reported_as_it_was_found() -> None:
     for drifted in (False, True):
         found = situate(tracked(), SEEN, CLAIMS, PLAIN, drifted=drifted, now=NOW, cycle=CYCLE)
         assert found.drifted is drifted
@@ -359,8 +359,8 @@ def test_the_tags_of_what_was_found_elsewhere_say_whose_it_is() -> None:
         (tracked(memory(resource_id="id-1"), bound=Bound(resource_id="id-0")), {}, False, "whatever was seen since"),
         (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {"incarnation": "a"}, True, "the same"),
         (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {"incarnation": "b"}, False, "a later one"),
-        (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {}, True, "only two tell them apart"),
-        (tracked(bound=Bound(resource_id="id-1")), {"incarnation": "b"}, True, "only two tell them apart"),
+        (tracked(bound=Bound(resource_id="id-1", incarnation="a")), {}, True, "only two of them differ"),
+        (tracked(bound=Bound(resource_id="id-1")), {"incarnation": "b"}, True, "only two of them differ"),
         (tracked(memory(intent=intent())), {}, True, "what the own creation makes"),
         (tracked(memory(intent=intent(resource_id="id-1"))), {}, True, "what the own creation made"),
         (tracked(memory(intent=intent(resource_id="id-9"))), {}, False, "not what it made"),

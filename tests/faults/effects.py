@@ -47,7 +47,7 @@ class Effects:
         with self._lock:
             self._at, self._fault = at, fault
             self._is_dead = False
-            self.happened: list[str] = []
+            self.occurred: list[str] = []
 
     def revive(self) -> None:
         """Another agent takes over: it is alive, and the fault has happened already."""
@@ -64,8 +64,8 @@ class Effects:
         with self._lock:
             if self._is_dead:
                 raise Killed
-            number = len(self.happened)
-            self.happened.append(name)
+            number = len(self.occurred)
+            self.occurred.append(name)
             if number != self._at:
                 return None
             self._at = None

@@ -59,18 +59,18 @@ class Life:
             *([Phase("break", self._ask_for_glass, self._is_broken)] if self._frozen else []),
             Phase("re-adopt", self._break_and_hand_back, self._is_as_declared),
             Phase("force push", self._break_and_push, self._is_pushed),
-            Phase("delete", self._take_out, self._is_gone, can_be_left_out=False),
+            Phase("delete", self._remove, self._is_gone, can_be_left_out=False),
         ]
 
     # --- what people do
 
     def bring_parents(self) -> None:
         """Have everything made that it needs."""
-        self._take_out()
+        self._remove()
         self._world.survive()
 
     def let_parents_show(self, world: FaultyWorld) -> None:
-        """Let a look pass that shows what its coming or going changed about its parents, where it does."""
+        """Let a read pass that shows what its coming or going changed about its parents, where it does."""
         if self._example.touches_parents:
             world.cycle()
 
@@ -130,7 +130,7 @@ class Life:
         answer = self._world.force_push(LIVE_SYSTEM, self.id)
         assert answer.status_code == 202, answer.text
 
-    def _take_out(self) -> None:
+    def _remove(self) -> None:
         self._world.deploy(LIVE_SYSTEM, *self._example.parents)
 
     # --- what it must have come to
@@ -214,9 +214,9 @@ def live(
 ) -> Effects:
     """Live one life with a fault at the effect of that number in every phase; its effects.
 
-    ``known``: the effects of an untroubled life, by which it is told which phases can be left out.
+    ``known``: the effects of an untroubled life, which say which phases can be left out.
     """
-    happened: dict[str, list[str]] = {}
+    occurred: dict[str, list[str]] = {}
     for phase in life.phases():
         if at is not None and known is not None and phase.can_be_left_out and at >= len(known[phase.title]):
             continue
@@ -224,7 +224,7 @@ def live(
         world.effects.arm(at, fault)
         try:
             world.survive()
-            happened[phase.title] = list(world.effects.happened)
+            occurred[phase.title] = list(world.effects.occurred)
             world.effects.arm()
             phase.verify()
             world.assert_safe()
@@ -235,10 +235,10 @@ def live(
                 life.let_parents_show(world)
                 world.assert_silent()
         except AssertionError as error:
-            effects = happened.get(phase.title) or world.effects.happened
+            effects = occurred.get(phase.title) or world.effects.occurred
             where = f"{phase.title} of {life.id}, effect {at} of {effects}" if at is not None else phase.title
             raise AssertionError(f"{where}, {fault}: {error}") from error
-    return happened
+    return occurred
 
 
 def strike_all(make: Callable[[int], Life], world: FaultyWorld, faults: Sequence[Fault]) -> Effects:
@@ -258,7 +258,7 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
     """Create and delete a whole LiveSystem, with a fault at every effect, several of which happen side by side."""
 
     def come_and_go(number: int, at: int | None = None, fault: Fault | None = None) -> dict[str, list[str]]:
-        happened: dict[str, list[str]] = {}
+        occurred: dict[str, list[str]] = {}
         live_system = f"ls-{number}"
         for title, act in (
             ("create", lambda: world.deploy(live_system, *example.components)),
@@ -267,16 +267,16 @@ def strike_whole(example: OfferExample, world: FaultyWorld, faults: Sequence[Fau
             act()
             world.effects.arm(at, fault)
             world.survive()
-            happened[title] = list(world.effects.happened)
+            occurred[title] = list(world.effects.occurred)
             world.effects.arm()
             statuses = [(world.find_component(live_system, c["id"]) or {}).get("status") for c in example.components]
             expected = "Active" if title == "create" else None
-            assert set(statuses) == {expected}, f"{title}, effect {at} of {happened[title]}, {fault}: {statuses}"
+            assert set(statuses) == {expected}, f"{title}, effect {at} of {occurred[title]}, {fault}: {statuses}"
             world.assert_safe()
             assert_nothing_is_orphaned(world)
             assert not world.cloud.monitor.lost_races, f"{title}, effect {at}, {fault}"
             assert len(example.operator.find(example.declaration["id"])) == (1 if title == "create" else 0)
-        return happened
+        return occurred
 
     known = come_and_go(0)
     for at in range(max(map(len, known.values()))):

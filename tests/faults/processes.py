@@ -68,7 +68,7 @@ class Gun:
         self._at: int | None = None
         self._fault: Fault | None = None
         self._shoot: Callable[[], None] = lambda: None
-        self.happened: list[str] = []
+        self.occurred: list[str] = []
         self.last = time.monotonic()
         knobs = sandbox.aws.knobs
         knobs.before_call(self._before_write, actor="agent", writes_only=True)
@@ -78,7 +78,7 @@ class Gun:
         """Count from nought again; with a number, kill at that effect."""
         with self._lock:
             self._at, self._fault = at, fault
-            self.happened = []
+            self.occurred = []
             self.last = time.monotonic()
 
     def aim(self, shoot: Callable[[], None]) -> None:
@@ -89,8 +89,8 @@ class Gun:
         """Count one effect; what is to happen at it."""
         with self._lock:
             self.last = time.monotonic()
-            number = len(self.happened)
-            self.happened.append(name)
+            number = len(self.occurred)
+            self.occurred.append(name)
             if number != self._at:
                 return None
             self._at = None
@@ -266,15 +266,15 @@ class KilledWorld(FaultyWorld):
                 self._bury()
             if self.gun.last != since:
                 reads, since = self._reads(), self.gun.last
-            has_looked = self._reads() - reads >= READS
-            if time.monotonic() - since > QUIET and (has_looked or self._has_nothing_to_look_at()):
+            has_read = self._reads() - reads >= READS
+            if time.monotonic() - since > QUIET and (has_read or self._has_nothing_to_read()):
                 return self.kills - before
-        raise AssertionError(f"not quiet after {PATIENCE} s; effects: {self.gun.happened}")
+        raise AssertionError(f"not quiet after {PATIENCE} s; effects: {self.gun.occurred}")
 
     def assert_silent(self) -> None:
         """It was silent for longer than a cycle already."""
 
-    def _has_nothing_to_look_at(self) -> bool:
+    def _has_nothing_to_read(self) -> bool:
         return not self.api.get("/livesystems/ls-a/components").json()["items"]
 
     def _reads(self) -> int:

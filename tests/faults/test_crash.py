@@ -42,7 +42,7 @@ Strike = Callable[[str, Sequence[Fault]], None]
 def strike(
     session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> Callable[[str, Sequence[Fault]], None]:
-    """Have faults happen at every effect of one type's life, and tell how many that were."""
+    """Have faults happen at every effect of one type's life, and print how many that were."""
 
     def run(kind: str, faults: Sequence[Fault]) -> None:
         with faulty_world(session_sandbox, tmp_path, FaultyWorld) as world:

@@ -224,20 +224,20 @@ def _with_item(item: Any) -> Callable[[bytes], bytes]:
 
     def rewrite(body: bytes) -> bytes:
         try:
-            told = json.loads(body)
+            answer = json.loads(body)
         except ValueError:
             return body  # XML has no such things
-        return json.dumps(_replaced(told, item)).encode()
+        return json.dumps(_replaced(answer, item)).encode()
 
     return rewrite
 
 
-def _replaced(told: Any, item: Any) -> Any:
-    if isinstance(told, list):
-        return [item for _ in told]
-    if not isinstance(told, dict):
-        return told
-    return {key: [item for _ in value] if isinstance(value, list) else value for key, value in told.items()}
+def _replaced(answer: Any, item: Any) -> Any:
+    if isinstance(answer, list):
+        return [item for _ in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {key: [item for _ in value] if isinstance(value, list) else value for key, value in answer.items()}
 
 
 def test_every_provider_is_tried(request: pytest.FixtureRequest) -> None:

@@ -1,4 +1,4 @@
-"""One type's trouble stays its own: what raises, hangs or lies in one offer changes nothing for the others (S24)."""
+"""One type's errors stay its own: what raises, hangs or lies in one offer changes nothing for the others (S24)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def fails_at_once(*_: Any) -> Iterator[Any]:
     raise KeyError("SubnetId")
 
 
-def fails_on_the_way(offer: Any, cloud: Any, look: Any) -> Iterator[Any]:
-    yield from list(sightings_of_subnets(offer, cloud, look))[:0]
+def fails_on_the_way(offer: Any, cloud: Any, query: Any) -> Iterator[Any]:
+    yield from list(sightings_of_subnets(offer, cloud, query))[:0]
     raise AttributeError("'NoneType' object has no attribute 'get'")
 
 

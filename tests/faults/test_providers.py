@@ -44,19 +44,19 @@ def _strike(
     suite: Suite,
     name: str,
     faults: Sequence[Fault],
-    tell: Callable[[str, object], None],
+    record: Callable[[str, object], None],
 ) -> None:
     kind = suite.kinds()[name]
     with suite.stage(sandbox, folder, kind) as stage:
         world, offer = stage.world, installed()[kind.type]
         effects = strike_all(lambda number: Life(offer, stage.example, world, number), world, faults)
-    _tell(name, effects, suite.effects[name], tell)
+    _record(name, effects, suite.effects[name], record)
 
 
-def _tell(name: str, effects: Effects, at_least: int, tell: Callable[[str, object], None]) -> None:
+def _record(name: str, effects: Effects, at_least: int, record: Callable[[str, object], None]) -> None:
     points = sum(map(len, effects.values()))
     print(f"{name}: {points} crash points: {effects}")
-    tell("crash points", points)
+    record("crash points", points)
     assert points >= at_least
 
 
@@ -91,7 +91,7 @@ def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
     assert suite.whole is not None
     with suite.stage(session_sandbox, tmp_path, suite.kinds()[kind]) as stage:
         effects = strike_whole(stage.example, stage.world, DEADLY)
-    _tell(f"a whole LiveSystem of {provider}", effects, suite.whole[1], record_property)
+    _record(f"a whole LiveSystem of {provider}", effects, suite.whole[1], record_property)
 
 
 @pytest.mark.soak

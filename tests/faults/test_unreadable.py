@@ -25,11 +25,11 @@ LIVE_SYSTEM = "ls-a"
 KINDS = {kind.__name__: kind for kind in CASES}
 CYCLE = 0.1  # long enough that waiting is mostly sleeping
 HIDDEN, WINDOW = 1.0, 2.5
-# The operations by which each type, and what its name is unique in, is looked for.
+# The operations by which each type, and what its name is unique in, is read.
 VPCS, CLUSTERS = ("ec2:DescribeVpcs",), ("ecs:ListClusters", "ecs:DescribeClusters")
 # By which the account that is really reached is confirmed (S26).
 ACCOUNT = ("sts:GetCallerIdentity",)
-LOOKS = {
+READS = {
     "AwsVpc": (*VPCS, *ACCOUNT),
     "AwsSubnet": ("ec2:DescribeSubnets", *VPCS),
     "AwsSecurityGroup": ("ec2:DescribeSecurityGroups", *VPCS),
@@ -45,14 +45,14 @@ UNPAGED = ("*-sts:*", "*-ecs:Describe*", "*-eks:DescribeCluster", "AwsEcsService
 # Asked about one resource and one parameter at a time (S23): existence and tags do not hang on them.
 SWEPT = ("ec2:Describe*Attribute", "s3:GetBucket*", "s3:GetPublicAccessBlock")
 ELSEWHERE = {"AwsSubnet": {"cidrBlock": "10.0.66.0/24"}}
-LOOKED_FOR = [
+READ_OPERATIONS = [
     pytest.param(kind, operation, id=f"{kind}-{operation}", marks=pytest.mark.xdist_group(f"unreadable {kind}"))
-    for kind, operations in LOOKS.items()
+    for kind, operations in READS.items()
     for operation in operations
 ]
 
 
-class Trouble:
+class Outage:
     """A settled world with one resource under test, and a second one that comes and goes."""
 
     def __init__(self, kind: str, world: FaultyWorld) -> None:
@@ -100,65 +100,65 @@ def _names(value: Any, example: OfferExample) -> bool:
 
 
 @pytest.fixture(scope="module")
-def trouble(
+def outage(
     request: pytest.FixtureRequest, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Trouble]:
+) -> Iterator[Outage]:
     """One attempt per read: how often the SDK tries before it gives up is not what is tested here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cloud, "READ_ATTEMPTS", 1)
         folder = tmp_path_factory.mktemp("unreadable")
         with faulty_world(session_sandbox, folder, FaultyWorld, cycle_seconds=CYCLE) as world:
-            made = Trouble(request.param, world)
+            made = Outage(request.param, world)
             made.deploy()
             world.survive()
             yield made
 
 
-@pytest.mark.parametrize("trouble", list(LOOKS), indirect=True, scope="module")
-def test_every_operation_that_looks_is_known_here(trouble: Trouble, request: pytest.FixtureRequest) -> None:
-    known = {operation for operations in LOOKS.values() for operation in operations}
-    trouble.world.sandbox.aws.calls.clear()
-    trouble.world.cycle()
-    asked = {f"{one.service}:{one.operation}" for one in trouble.world.sandbox.aws.calls.find(actor="agent")}
+@pytest.mark.parametrize("outage", list(READS), indirect=True, scope="module")
+def test_every_operation_that_reads_is_known_here(outage: Outage, request: pytest.FixtureRequest) -> None:
+    known = {operation for operations in READS.values() for operation in operations}
+    outage.world.sandbox.aws.calls.clear()
+    outage.world.cycle()
+    asked = {f"{one.service}:{one.operation}" for one in outage.world.sandbox.aws.calls.find(actor="agent")}
     unknown = [one for one in asked - known if not any(fnmatchcase(one, pattern) for pattern in SWEPT)]
-    assert not unknown, f"{unknown} can fail as well: add them to LOOKS"
+    assert not unknown, f"{unknown} can fail as well: add them to READS"
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.rule("S0", "O10")
-@pytest.mark.parametrize(("trouble", "operation"), LOOKED_FOR, indirect=["trouble"], scope="module")
-def test_what_cannot_be_read_is_left_as_it_is(trouble: Trouble, operation: str) -> None:
+@pytest.mark.parametrize(("outage", "operation"), READ_OPERATIONS, indirect=["outage"], scope="module")
+def test_what_cannot_be_read_is_left_as_it_is(outage: Outage, operation: str) -> None:
     service, _, name = operation.partition(":")
     where: dict[str, Any] = {"service": service, "operation": name, "actor": "agent"}
-    world = trouble.world
+    world = outage.world
     is_twin_wanted = False
     # The twin is there in every second one, so that there is a second page.
     modes = ["denied", "page 2", "throttled", "cut"]
-    if any(fnmatchcase(f"{trouble.kind}-{operation}", pattern) for pattern in UNPAGED):
+    if any(fnmatchcase(f"{outage.kind}-{operation}", pattern) for pattern in UNPAGED):
         modes[1] = "failing"
     if not SOAK:  # two of the four, the others with the next operation
-        half = 2 * (list(LOOKS[trouble.kind]).index(operation) % 2)
+        half = 2 * (list(READS[outage.kind]).index(operation) % 2)
         modes = modes[half : half + 2]
     for mode in modes:
-        trouble.drift()
-        before, written = trouble.shown, len(world.writes())
+        outage.drift()
+        before, written = outage.shown, len(world.writes())
         with Unreadable(world, mode, where):
             is_twin_wanted = not is_twin_wanted
-            trouble.deploy(*([trouble.twin] if is_twin_wanted else []))
+            outage.deploy(*([outage.twin] if is_twin_wanted else []))
             world.cycle()
             world.cycle()
-            after = trouble.shown
+            after = outage.shown
             kept = ("status", "stance", "resourceId", "outputFields")
             assert {key: after[key] for key in kept} == {key: before[key] for key in kept}, f"{mode}: {after}"
             assert "cannot be read" in after["message"], f"{mode}: {after['message']}"
             assert after["observedGeneration"] == before["observedGeneration"], f"{mode}: S22"
             assert len(world.writes()) == written, f"{mode}: {world.writes()[written:]}"
-            assert trouble.count(trouble.twin) == (0 if is_twin_wanted else 1), mode
-            twin = world.find_component(LIVE_SYSTEM, str(trouble.twin["id"]))
+            assert outage.count(outage.twin) == (0 if is_twin_wanted else 1), mode
+            twin = world.find_component(LIVE_SYSTEM, str(outage.twin["id"]))
             assert twin is not None, f"{mode}: the twin was given up unread"
             assert "cannot be read" in twin["message"], f"{mode}: {twin['message']}"
-        trouble.recovers()
-        assert trouble.count(trouble.twin) == (1 if is_twin_wanted else 0), f"after {mode}"
+        outage.recovers()
+        assert outage.count(outage.twin) == (1 if is_twin_wanted else 0), f"after {mode}"
 
 
 class Unreadable:
@@ -193,23 +193,23 @@ class Unreadable:
 @pytest.mark.rule("S17", "S15")
 @pytest.mark.parametrize(
     "is_answer_lost",
-    [pytest.param(True, id="answer lost"), pytest.param(False, id="answer told", marks=pytest.mark.soak)],
+    [pytest.param(True, id="answer lost"), pytest.param(False, id="answer received", marks=pytest.mark.soak)],
 )
-@pytest.mark.parametrize("kind", list(LOOKS))
+@pytest.mark.parametrize("kind", list(READS))
 def test_what_is_created_and_shows_late_is_made_once(
     kind: str, is_answer_lost: bool, session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("late")
     with faulty_world(session_sandbox, folder, FaultyWorld, cycle_seconds=CYCLE, visibility_seconds=WINDOW) as world:
-        trouble = Trouble(kind, world)
-        world.deploy(LIVE_SYSTEM, *trouble.example.parents)
+        outage = Outage(kind, world)
+        world.deploy(LIVE_SYSTEM, *outage.example.parents)
         world.survive()
         world.sandbox.aws.knobs.late_visibility(seconds=HIDDEN)
         world.effects.arm(1, Fault.ANSWER_LOST if is_answer_lost else None)
-        trouble.deploy()
+        outage.deploy()
         world.cycle()
-        assert trouble.shown["status"] == "Instantiating", trouble.shown
-        trouble.recovers()
+        assert outage.shown["status"] == "Instantiating", outage.shown
+        outage.recovers()
         races = world.sandbox.aws.monitor.lost_races
         assert not races, races
 
@@ -220,15 +220,15 @@ def test_a_creation_that_never_arrived_is_tried_again_after_the_window(
 ) -> None:
     folder = tmp_path_factory.mktemp("window")
     with faulty_world(session_sandbox, folder, FaultyWorld, cycle_seconds=CYCLE, visibility_seconds=WINDOW) as world:
-        trouble = Trouble("AwsVpc", world)
+        outage = Outage("AwsVpc", world)
         world.effects.arm(1, Fault.CALL_LOST)
-        trouble.deploy()
+        outage.deploy()
         started = time.monotonic()
         while time.monotonic() < started + WINDOW / 2:
             world.cycle()
             is_too_early = time.monotonic() < started + WINDOW
-            assert not (is_too_early and trouble.count(trouble.subject)), "tried again before it could have shown"
-        trouble.recovers()
+            assert not (is_too_early and outage.count(outage.subject)), "tried again before it could have shown"
+        outage.recovers()
 
 
 @pytest.mark.rule("S17")
@@ -237,10 +237,10 @@ def test_the_window_of_a_lost_creation_does_not_pass_while_the_call_is_under_way
 ) -> None:
     folder = tmp_path_factory.mktemp("slow")
     with faulty_world(session_sandbox, folder, FaultyWorld, cycle_seconds=CYCLE, visibility_seconds=HIDDEN) as world:
-        trouble = Trouble("AwsVpc", world)
+        outage = Outage("AwsVpc", world)
         world.sandbox.aws.knobs.latency(HIDDEN, operation="CreateVpc")
         world.sandbox.aws.knobs.late_visibility(seconds=HIDDEN / 2)
         world.effects.arm(1, Fault.ANSWER_LOST)
-        trouble.deploy()
-        trouble.recovers()
+        outage.deploy()
+        outage.recovers()
         assert world.sandbox.aws.calls.count(operation="CreateVpc") == 1

@@ -54,7 +54,7 @@ class FaultyWorld(World):
                 continue
             if all(result.settled for result in results):
                 return deaths
-        raise AssertionError(f"not settled after {at_most} cycles: {self._said()}; effects: {self.effects.happened}")
+        raise AssertionError(f"not settled after {at_most} cycles: {self._said()}; effects: {self.effects.occurred}")
 
     def _said(self) -> str:
         """What every component says of itself."""

@@ -15,7 +15,7 @@ from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.fault_settings import Hang
 
 CALL_SECONDS = 0.02
-"""How often a watchdog looks at its clock, and by how much that passes at once."""
+"""How often a watchdog reads its clock, and by how much that passes at once."""
 LATE = "writes hang and are done late"
 HANGS: dict[str, dict[str, Any]] = {
     "reads hang": {"operation": "Describe*"},

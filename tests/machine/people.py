@@ -1,4 +1,4 @@
-"""The people of the random histories: they do deeds, and remember which foreign tags must still be there.
+"""The people of the random histories: they act, and remember which foreign tags must still be there.
 
 What they are refused (a VPC that is not empty, a LiveSystem that is just being deleted) they leave.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from fractal_sandbox.aws.resources import Ref, find, live, tags_of
-from tests.machine.deeds import NET, Deed
+from tests.machine.actions import NET, Action
 from tests.world import REGION, World
 
 Identity = tuple[str, str, str, str]
@@ -60,22 +60,22 @@ class People:
         self.parted: set[str] = set()
         self.occupants: list[str] = []
 
-    def do(self, deed: Deed) -> None:
-        """Do one deed; refusals are no fault."""
+    def do(self, action: Action) -> None:
+        """Do one action; refusals are no fault."""
         with self._lock:
-            if deed.body:
-                getattr(self, f"_{deed.word}")(**deed.body)
+            if action.body:
+                getattr(self, f"_{action.word}")(**action.body)
                 return
-            standing = resources()
-            if standing:
-                self._on_resource(deed.word, standing[deed.number % len(standing)], deed.number)
+            existing = resources()
+            if existing:
+                self._on_resource(action.word, existing[action.number % len(existing)], action.number)
 
-    def do_to(self, deed: Deed, resource_id: str) -> None:
-        """Do one deed to one resource, if it is still there."""
+    def do_to(self, action: Action, resource_id: str) -> None:
+        """Do one action to one resource, if it is still there."""
         with self._lock:
             for ref in resources():
                 if ref.id == resource_id:
-                    self._on_resource(deed.word, ref, deed.number)
+                    self._on_resource(action.word, ref, action.number)
 
     def _on_resource(self, word: str, ref: Ref, number: int) -> None:
         try:
@@ -235,10 +235,10 @@ class People:
         made: dict[str, Identity] = {}
         for operation, prefix in MAKING.items():
             for recorded in self._world.sandbox.aws.calls.find(operation=operation, actor="agent"):
-                told = recorded.call.parameters
-                tags = {tag["Key"]: tag["Value"] for one in told["TagSpecifications"] for tag in one["Tags"]}
-                name = told.get("GroupName") or tags["Name"]
-                identity = (prefix, recorded.origin.live_system, str(told.get("VpcId", "")), str(name))
+                sent = recorded.call.parameters
+                tags = {tag["Key"]: tag["Value"] for one in sent["TagSpecifications"] for tag in one["Tags"]}
+                name = sent.get("GroupName") or tags["Name"]
+                identity = (prefix, recorded.origin.live_system, str(sent.get("VpcId", "")), str(name))
                 found = (one for one in recorded.resource_ids if one.startswith(prefix))
                 made.update({one: identity for one in found if recorded.effect})
         return made
@@ -246,9 +246,9 @@ class People:
     def assert_nothing_exists_twice(self) -> None:
         """SAFETY: of what the agent made there is one of a name (S17), also beside what people renamed (S15)."""
         made = self._made()
-        standing = [ref for ref in resources() if ref.id in made]
-        names = [(name_of(ref), ref.id) for ref in standing if ref.id not in self.renamed]
+        existing = [ref for ref in resources() if ref.id in made]
+        names = [(name_of(ref), ref.id) for ref in existing if ref.id not in self.renamed]
         assert len({name for name, _ in names}) == len(names), f"made twice by the agent: {sorted(names)}"
-        owned = [ref for ref in standing if ref.id not in self.reowned | self.parted]
+        owned = [ref for ref in existing if ref.id not in self.reowned | self.parted]
         given = [(made[ref.id], ref.id) for ref in owned]
         assert len({identity for identity, _ in given}) == len(given), f"made beside what it owns: {sorted(given)}"

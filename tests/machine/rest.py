@@ -18,7 +18,7 @@ from sqlalchemy import inspect, text
 
 from fractal_cloud.control.store.driver import connect
 from fractal_sandbox.aws.resources import Ref, tags_of
-from tests.machine.deeds import NET
+from tests.machine.actions import NET
 from tests.machine.people import name_of, resources
 from tests.world import World
 
@@ -45,7 +45,7 @@ def come_to_rest(world: World) -> None:
     is_tried = any(result.writes for result in results)
     assert stuck or not is_tried, f"still tries to write: {_statuses(world)}"
     if not written:
-        # What is refused before any call is tried again all the same: of that the journal tells, and the component says
+        # What is refused before any call is tried again all the same: that is in the journal, and the component says
         # when the next try is (S21). Nothing else of it changes, and nothing of any other.
         is_only_later = is_tried and _shown(world) == shown
         assert is_only_later or not any(result.changes for result in results), f"still publishes: {_statuses(world)}"
@@ -57,7 +57,7 @@ def come_to_rest(world: World) -> None:
 
 
 def _shown(world: World) -> list[dict[str, Any]]:
-    """Every component as people see it, but for when something is tried next, and when it was last read and told."""
+    """Every component as people see it, but for when something is tried next, and when it was read or published."""
     return [
         {**component, "message": _NEXT_TRY.sub("", component["message"]), "lastUpdated": None, "lastRead": None}
         for component in components(world)
@@ -101,8 +101,8 @@ def components(world: World) -> Iterator[dict[str, Any]]:
 
 
 def _statuses(world: World) -> str:
-    told = [f"{c['liveSystemId']}/{c['componentId']} {c['status']} ({c['message']})" for c in components(world)]
-    return "; ".join(told)
+    shown = [f"{c['liveSystemId']}/{c['componentId']} {c['status']} ({c['message']})" for c in components(world)]
+    return "; ".join(shown)
 
 
 def _database(world: World) -> dict[str, list[str]]:
@@ -128,7 +128,7 @@ def assert_truth(world: World) -> None:
     """At rest every status says what the cloud shows (S1 to S12), judged from names and tags alone.
 
     Where two VPCs share the name, which one is meant depends on who asks (S14), and in a VPC that lost its name nothing
-    can be told from its name (S0): nothing is said of those here.
+    is known from its name (S0): nothing is said of those here.
     """
     nets = [ref for ref in resources() if name_of(ref) == ("vpc", "", NET)]
     if len(nets) > 1:
@@ -159,7 +159,7 @@ def assert_fits(component: dict[str, Any], where: str, tags: Mapping[str, str]) 
     """The table of SPEC read backwards: which status these tags allow."""
     owner, ours = tags.get("fractal-cloud-owner"), tags.get("managed-by") == "fractal-cloud"
     is_mine, is_asked = owner == component["liveSystemId"], tags.get("fractal-cloud") == "reconcile"
-    told = f"{line(component)} on {where} with {tags}"
+    shown = f"{line(component)} on {where} with {tags}"
     if component["message"] == "read only: importOnly" or (owner is not None and not is_mine):
         allowed = {"ExternallyManaged"}
     elif not ours:
@@ -172,9 +172,9 @@ def assert_fits(component: dict[str, Any], where: str, tags: Mapping[str, str]) 
         allowed = {"Active", "Failed"}
     else:
         allowed = {"ManualOverride", "Failed"}
-    assert component["status"] in allowed, told
+    assert component["status"] in allowed, shown
     if component["status"] == "Active":
-        assert "drift" not in component["outputFields"], told
+        assert "drift" not in component["outputFields"], shown
 
 
 def line(component: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from tests.world import world as make_world
 
 @pytest.fixture
 def patient(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A world whose agent looks at its watchdog's clock often."""
+    """A world whose agent reads its watchdog's clock often."""
     with make_world(session_sandbox, tmp_path, monkeypatch, concurrency=1, call_seconds=CALL_SECONDS) as made:
         yield made
 

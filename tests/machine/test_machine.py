@@ -33,7 +33,7 @@ from fractal_sandbox.calls import Call
 from tests import postgres
 from tests.agent_answers import answered_by_agent
 from tests.conftest import SOAK
-from tests.machine.deeds import Deed, Interruption, anything, deployments, interruptions
+from tests.machine.actions import Action, Interruption, anything, deployments, interruptions
 from tests.machine.hanging import CALL_SECONDS, HANGS, Hanging
 from tests.machine.people import People
 from tests.machine.rest import assert_truth, come_to_rest
@@ -87,7 +87,7 @@ MOODS = (
     *("DescribeVpcs", "DescribeSubnets", "DescribeSecurityGroups", "DescribeVpcAttribute"),
 )
 
-deeds = st.lists(anything(), min_size=1, max_size=3)
+actions = st.lists(anything(), min_size=1, max_size=3)
 
 
 class Histories(RuleBasedStateMachine):
@@ -123,22 +123,22 @@ class Histories(RuleBasedStateMachine):
     # --- the start
 
     @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3), dice=st.integers(0, 999))
-    def live_systems_are_deployed(self, deployed: list[Deed], dice: int) -> None:
+    def live_systems_are_deployed(self, deployed: list[Action], dice: int) -> None:
         self.world.dice.seed(dice)
-        for deed in deployed:
-            self.people.do(deed)
+        for action in deployed:
+            self.people.do(action)
         self.world.cycle()
 
     # --- what people do, between cycles and during them
 
-    @rule(deeds=deeds)
-    def people_act(self, deeds: list[Deed]) -> None:
-        for deed in deeds:
-            self.people.do(deed)
+    @rule(actions=actions)
+    def people_act(self, actions: list[Action]) -> None:
+        for action in actions:
+            self.people.do(action)
 
-    @rule(deeds=deeds, during=interruptions())
-    def people_act_and_a_cycle_passes(self, deeds: list[Deed], during: list[Interruption]) -> None:
-        self.people_act(deeds)
+    @rule(actions=actions, during=interruptions())
+    def people_act_and_a_cycle_passes(self, actions: list[Action], during: list[Interruption]) -> None:
+        self.people_act(actions)
         self.a_cycle_passes(during)
 
     @rule(during=interruptions())
@@ -148,7 +148,7 @@ class Histories(RuleBasedStateMachine):
         self.hanging.carry_out_late()
 
     @rule(how=st.sampled_from(sorted(HANGS)), nth=st.integers(1, 2), deployed=deployments(), during=interruptions())
-    def a_call_hangs_and_is_given_up(self, how: str, nth: int, deployed: Deed, during: list[Interruption]) -> None:
+    def a_call_hangs_and_is_given_up(self, how: str, nth: int, deployed: Action, during: list[Interruption]) -> None:
         """It hangs on while people and agents do what they like, until the cloud is well again (S24)."""
         self.hanging.begin(how, nth)
         self.people_act_and_a_cycle_passes([deployed], during)
@@ -162,7 +162,7 @@ class Histories(RuleBasedStateMachine):
         self._new_agent()
 
     @rule(during=interruptions())
-    def another_agent_takes_over_and_the_first_comes_back(self, during: list[Interruption]) -> None:
+    def another_agent_claims_all_and_the_first_comes_back(self, during: list[Interruption]) -> None:
         """The first one was away and does not know that its scopes are somebody else's (S16)."""
         first = self.world.agent
         self.world.api.post("/agent/release", json={"agentId": first.settings.agent_id})
@@ -215,7 +215,7 @@ class Histories(RuleBasedStateMachine):
             self.world.agent._registered = False
 
     def _interrupt(self, during: list[Interruption]) -> None:
-        """Do deeds right before calls of the agent in the coming cycle: it has listed, and has not written yet."""
+        """Do actions right before calls of the agent in the coming cycle: it has listed, and has not written yet."""
         self._forget_interruptions()
         counts: Counter[str] = Counter()
 
@@ -226,9 +226,9 @@ class Histories(RuleBasedStateMachine):
                 if one.before not in kinds or counts[one.before] != one.nth:
                     continue
                 if not one.aimed:
-                    self.people.do(one.deed)
+                    self.people.do(one.action)
                 elif call.resource_ids:
-                    self.people.do_to(one.deed, call.resource_ids[0])
+                    self.people.do_to(one.action, call.resource_ids[0])
 
         if during:
             self.knobs.before_call(act, actor="agent")
@@ -276,7 +276,7 @@ class Histories(RuleBasedStateMachine):
         """All rests at the end; then the world is closed."""
         try:
             self.hanging.release()
-            self.people.do(Deed("vacate"))
+            self.people.do(Action("vacate"))
             come_to_rest(self.world)
             self.nothing_forbidden_was_done()
             assert_truth(self.world)

@@ -1,6 +1,6 @@
 """Random histories on every cloud: people with the vendor's own tools, an agent that dies, a cloud with moods.
 
-The same as `test_machine`, told in the words that every provider's suite brings: a type, and a person's hands on it.
+The same as `test_machine`, in the terms that every provider's suite brings: a type, and the actions of a person on it.
 SAFETY in every moment; LIVENESS when people stop: all comes to rest, and every status says what the cloud shows.
 """
 
@@ -28,7 +28,7 @@ from fractal_sandbox import Sandbox
 from fractal_sandbox.calls import Call, RecordedCall
 from tests.conftest import SOAK
 from tests.faults.effects import Fault, Killed
-from tests.machine.deeds import Deed, Interruption
+from tests.machine.actions import Action, Interruption
 from tests.machine.rest import assert_fits, come_to_rest, components, line
 from tests.offers.suites import MakesAnew, Stage, Suite, suites
 from tests.orphans import assert_nothing_is_orphaned
@@ -62,12 +62,12 @@ HISTORIES = settings(
 # --- what people do
 
 
-def on_resources(words: tuple[str, ...] = ON_RESOURCES) -> SearchStrategy[Deed]:
+def on_resources(words: tuple[str, ...] = ON_RESOURCES) -> SearchStrategy[Action]:
     """Somebody with the vendor's tools does something to one resource."""
-    return st.builds(Deed, st.sampled_from(words), st.integers(0, 7))
+    return st.builds(Action, st.sampled_from(words), st.integers(0, 7))
 
 
-def deployments() -> SearchStrategy[Deed]:
+def deployments() -> SearchStrategy[Action]:
     """A declaration of one of the two LiveSystems: both may declare the shared one, each has one of its own."""
     chosen = st.fixed_dictionaries(
         {
@@ -79,22 +79,22 @@ def deployments() -> SearchStrategy[Deed]:
             "shared": st.sampled_from(["shared", "shared", "same"]),
         }
     )
-    return chosen.map(lambda body: Deed("deploy", body=body))
+    return chosen.map(lambda body: Action("deploy", body=body))
 
 
-def anything() -> SearchStrategy[Deed]:
-    """Two deeds of three are done with the vendor's tools."""
+def anything() -> SearchStrategy[Action]:
+    """Two actions of three are done with the vendor's tools."""
     about = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in COMPONENTS])
     asked = st.builds(
-        lambda word, what: Deed(word, body={"about": what}), st.sampled_from(["force_push", "break_glass"]), about
+        lambda word, what: Action(word, body={"about": what}), st.sampled_from(["force_push", "break_glass"]), about
     )
-    deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Deed("delete", body={"live_system": ls}))
+    deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Action("delete", body={"live_system": ls}))
     ways = (on_resources(), on_resources(), on_resources(), on_resources(), deployments(), asked, deleted)
     return st.sampled_from(range(len(ways))).flatmap(ways.__getitem__)
 
 
 def interruptions() -> SearchStrategy[list[Interruption]]:
-    """What people do during a cycle: often to what the agent has in its hands at that moment."""
+    """What people do during a cycle: often to what the agent works on at that moment."""
     aimed = st.builds(
         Interruption,
         st.sampled_from(["look", "write"]),
@@ -108,7 +108,7 @@ def interruptions() -> SearchStrategy[list[Interruption]]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Existing:
     """A resource that is there, and the example of its type."""
 
     example: OfferExample
@@ -135,78 +135,78 @@ class People:
         self.foreign: dict[str, str] = {}
         self.stamped: set[str] = set()
 
-    def standing(self, *names: str) -> list[Standing]:
+    def existing(self, *names: str) -> list[Existing]:
         """Everything that is there, or what bears these names."""
         examples = {name: self._examples[name] for name in names or self._examples}
-        return [Standing(example, found) for name, example in examples.items() for found in example.operator.find(name)]
+        return [Existing(example, found) for name, example in examples.items() for found in example.operator.find(name)]
 
-    def do(self, deed: Deed, about: Sequence[str] = ()) -> None:
-        """Do one deed, to what these ids name where something is known by them; refusals are no fault."""
+    def do(self, action: Action, about: Sequence[str] = ()) -> None:
+        """Do one action, to what these ids name where something is known by them; refusals are no fault."""
         with self._lock:
-            if deed.body:
-                getattr(self, f"_{deed.word}")(**deed.body)
+            if action.body:
+                getattr(self, f"_{action.word}")(**action.body)
                 return
-            standing = self.standing()
-            standing = [one for one in standing if one.is_one_of(about)] or standing
-            if standing:
-                self._on(deed, standing[deed.number % len(standing)])
+            existing = self.existing()
+            existing = [one for one in existing if one.is_one_of(about)] or existing
+            if existing:
+                self._on(action, existing[action.number % len(existing)])
 
-    def _on(self, deed: Deed, one: Standing) -> None:
+    def _on(self, action: Action, one: Existing) -> None:
         try:
-            getattr(self, f"_{deed.word}")(one, deed.number)
+            getattr(self, f"_{action.word}")(one, action.number)
         except Exception as refusal:
             # Every vendor's tools refuse in their own way; what must not happen is that it is gone or busy unnoticed.
-            if one.found.resource_id in {one.found.resource_id for one in self.standing()} and deed.word == "untag":
-                raise AssertionError(f"{deed} was refused: {refusal!r}") from refusal
+            if one.found.resource_id in {one.found.resource_id for one in self.existing()} and action.word == "untag":
+                raise AssertionError(f"{action} was refused: {refusal!r}") from refusal
 
     # with the vendor's tools
 
-    def _untag(self, one: Standing, _: int) -> None:
+    def _untag(self, one: Existing, _: int) -> None:
         one.operator.untag(one.found, MANAGED_BY)
 
-    def _hand_back(self, one: Standing, _: int) -> None:
+    def _hand_back(self, one: Existing, _: int) -> None:
         one.operator.tag(one.found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
 
-    def _give_away(self, one: Standing, _: int) -> None:
+    def _give_away(self, one: Existing, _: int) -> None:
         one.operator.tag(one.found, {MANAGED_BY: "terraform"})
 
-    def _ask_reconcile(self, one: Standing, _: int) -> None:
+    def _ask_reconcile(self, one: Existing, _: int) -> None:
         one.operator.tag(one.found, {RECONCILE: RECONCILE_VALUE})
 
-    def _put_managed_by(self, one: Standing, _: int) -> None:
+    def _put_managed_by(self, one: Existing, _: int) -> None:
         one.operator.tag(one.found, {MANAGED_BY: OURS})
 
-    def _own_a(self, one: Standing, _: int) -> None:
+    def _own_a(self, one: Existing, _: int) -> None:
         self._stamp(one, "ls-a")
 
-    def _own_b(self, one: Standing, _: int) -> None:
+    def _own_b(self, one: Existing, _: int) -> None:
         self._stamp(one, "ls-b")
 
-    def _stamp(self, one: Standing, owner: str) -> None:
+    def _stamp(self, one: Existing, owner: str) -> None:
         self.stamped |= {one.found.resource_id, one.found.handle}
         one.operator.tag(one.found, {OWNER: owner})
 
-    def _disown(self, one: Standing, _: int) -> None:
+    def _disown(self, one: Existing, _: int) -> None:
         one.operator.untag(one.found, OWNER)
 
-    def _wipe(self, one: Standing, _: int) -> None:
+    def _wipe(self, one: Existing, _: int) -> None:
         one.operator.untag(one.found, MANAGED_BY, OWNER, RECONCILE)
 
-    def _tag_foreign(self, one: Standing, number: int) -> None:
+    def _tag_foreign(self, one: Existing, number: int) -> None:
         one.operator.tag(one.found, {THEIRS: f"team-{number}"})
         self.foreign[one.found.resource_id] = f"team-{number}"
 
-    def _edit(self, one: Standing, number: int) -> None:
+    def _edit(self, one: Existing, number: int) -> None:
         names = _simple(one.example)
         if names:
             name = names[number % len(names)]
             one.operator.edit(one.found.resource_id, name, one.example.changes[name])
 
-    def _destroy(self, one: Standing, _: int) -> None:
+    def _destroy(self, one: Existing, _: int) -> None:
         one.operator.delete(one.found)
         self._forget(one.found)
 
-    def _make_anew(self, one: Standing, _: int) -> None:
+    def _make_anew(self, one: Existing, _: int) -> None:
         """Where somebody can delete and create under one name, or else nothing."""
         if isinstance(one.operator, MakesAnew):
             one.operator.make_anew(one.found)
@@ -246,11 +246,11 @@ class People:
 
     def assert_foreign_tags_survive(self) -> None:
         """SAFETY: nobody else's tags are lost (T1)."""
-        standing = self.standing()
-        gone = self.foreign.keys() - {one.found.resource_id for one in standing}
+        existing = self.existing()
+        gone = self.foreign.keys() - {one.found.resource_id for one in existing}
         for resource_id in gone:
             del self.foreign[resource_id]
-        for one in standing:
+        for one in existing:
             expected = self.foreign.get(one.found.resource_id)
             assert expected is None or one.found.tags.get(THEIRS) == expected, f"{one.found} lost {THEIRS}={expected}"
 
@@ -263,10 +263,10 @@ def _simple(example: OfferExample) -> list[str]:
 class FrozenPeople(People):
     """People where no tag can be changed: what they do by tags elsewhere, they do through the product (G13)."""
 
-    def _untag(self, one: Standing, _: int) -> None:
+    def _untag(self, one: Existing, _: int) -> None:
         self._ask("break", one.found)
 
-    def _hand_back(self, one: Standing, _: int) -> None:
+    def _hand_back(self, one: Existing, _: int) -> None:
         self._ask("readopt", one.found)
 
     def _ask(self, action: str, found: Found) -> None:
@@ -295,21 +295,21 @@ class Histories(RuleBasedStateMachine):
         return People(stage)
 
     @initialize(deployed=st.lists(deployments(), min_size=1, max_size=3))
-    def live_systems_are_deployed(self, deployed: list[Deed]) -> None:
-        for deed in deployed:
-            self.people.do(deed)
+    def live_systems_are_deployed(self, deployed: list[Action]) -> None:
+        for action in deployed:
+            self.people.do(action)
         self.world.cycle()
 
-    @rule(deeds=st.lists(anything(), min_size=1, max_size=3), during=interruptions())
-    def people_act_and_a_cycle_passes(self, deeds: list[Deed], during: list[Interruption]) -> None:
-        for deed in deeds:
-            self.people.do(deed)
+    @rule(actions=st.lists(anything(), min_size=1, max_size=3), during=interruptions())
+    def people_act_and_a_cycle_passes(self, actions: list[Action], during: list[Interruption]) -> None:
+        for action in actions:
+            self.people.do(action)
         self.a_cycle_passes(during)
 
     @rule(during=interruptions())
     def a_cycle_passes(self, during: list[Interruption]) -> None:
         self._interrupt(during)
-        with suppress(ControlPlaneUnreachable):  # a new agent whose first look is refused has no cloud: it comes again
+        with suppress(ControlPlaneUnreachable):  # a new agent whose first read is refused has no cloud: it comes again
             self.world.cycle()
 
     @rule(during=interruptions(), effect=st.none() | st.integers(0, 3))
@@ -331,7 +331,7 @@ class Histories(RuleBasedStateMachine):
             counts.update(kinds)
             for one in during:
                 if one.before in kinds and counts[one.before] == one.nth:
-                    self.people.do(one.deed, call.resource_ids if one.aimed else ())
+                    self.people.do(one.action, call.resource_ids if one.aimed else ())
 
         if during:
             self.knobs.before_call(act, actor="agent")
@@ -376,7 +376,7 @@ class Histories(RuleBasedStateMachine):
             if component["deleting"] or component_id not in (*COMPONENTS, *self.people.others):
                 continue
             name = {"same": "shared", "own": f"own-{component['liveSystemId'][-1]}"}.get(component_id, component_id)
-            found = [one.found for one in self.people.standing(name)]
+            found = [one.found for one in self.people.existing(name)]
             if len(found) == 1:
                 assert_fits(component, found[0].resource_id, found[0].tags)
             elif not found:
@@ -392,10 +392,10 @@ class FrozenHistories(Histories):
 
     @rule(during=interruptions())
     def a_cycle_passes(self, during: list[Interruption]) -> None:
-        held = {(c["liveSystemId"], c["componentId"]) for c in components(self.world) if _is_out_of_hands(c)}
+        held = {(c["liveSystemId"], c["componentId"]) for c in components(self.world) if _is_in_override(c)}
         since = len(self.world.cloud.calls)
         super().a_cycle_passes(during)
-        if any(one.deed.word in ("force_push", "hand_back", "deploy") for one in during):
+        if any(one.action.word in ("force_push", "hand_back", "deploy") for one in during):
             return
         writes = [call for call in self.world.cloud.calls.all()[since:] if call.actor == "agent" and call.is_write]
         made = {_about(call) for call in writes if call.operation.startswith("create")}
@@ -403,7 +403,7 @@ class FrozenHistories(Histories):
         assert not broken, f"written to although an override was remembered: {broken}"
 
 
-def _is_out_of_hands(component: Mapping[str, Any]) -> bool:
+def _is_in_override(component: Mapping[str, Any]) -> bool:
     """Whether an override is remembered, and nobody has asked for anything else since."""
     override = component["override"] or {}
     return component["stance"] == "override" and not component["request"] and not override.get("readoptedBy")

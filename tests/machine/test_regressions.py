@@ -1,4 +1,4 @@
-"""Histories that once went wrong, each told as plain steps so that it never does again."""
+"""Histories that once went wrong, each as plain steps so that it never does again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_refused_creation_goes_through_once_nothing_is_in_its_way(world: World
 
 @pytest.mark.rule("S13", "C4", "C8")
 def test_an_update_that_is_refused_stays_failed_until_it_goes_through(world: World) -> None:
-    """Each try called it Mutating for a moment, and told everybody twice."""
+    """Each try called it Mutating for a moment, and sent everybody two events."""
     world.deploy("ls-a", vpc(enableDnsHostnames=False))
     world.settle()
     before = len(_changes(world, "net"))
@@ -114,7 +114,7 @@ def test_a_refusal_that_is_tried_again_in_the_last_cycle_moves_nothing_but_its_n
         world.cycle(2)
         first = world.component("ls-a", "same")["message"]
         assert "next try at" in first
-        time.sleep(1.1)  # it is due by then, and the next try is told in seconds
+        time.sleep(1.1)  # it is due by then, and the next try is shown in seconds
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rest, "AT_MOST", 0)
             rest.come_to_rest(world)

@@ -159,6 +159,6 @@ NAMED: Final = (
         f"{AGENT}/scope.py",
         "self.count >= 2",
         "self.count >= 1",
-        ("tests/direct/test_cycle.py::test_the_window_is_two_looks_and_two_cycles_at_least",),
+        ("tests/direct/test_cycle.py::test_the_window_is_two_reads_and_two_cycles_at_least",),
     ),
 )

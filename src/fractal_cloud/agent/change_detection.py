@@ -1,8 +1,8 @@
-"""Which components a cycle has to judge where only little changed: those it may concern, and those not at rest.
+"""Which components a cycle has to judge where only little changed: those it may affect, and those not at rest.
 
 A component at rest is judged by its declaration, by what is remembered of it, by what was seen of it and of those it
 refers to, and by nothing that passes with time. Where none of this changed, its judgement is the same again. In doubt a
-component is concerned: being judged once too often changes nothing.
+component counts as affected: being judged once too often changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fractal_cloud.rules.situate import View
 
 
 def changed_sightings(held: HeldScope, snapshot: Snapshot) -> list[Sighting] | None:
-    """What differs from the last look, as it was and as it is; None where one of the two could not see everything.
+    """What differs from the last read, as it was and as it is; None where one of the two could not see everything.
 
     Unchanged sightings are the same objects.
     """

@@ -115,5 +115,5 @@ def _detail(response: httpx.Response) -> str:
         return response.text[:200]
     if not isinstance(body, dict):
         return str(body)
-    faults = [f"{fault.get('path')} {fault.get('message')}" for fault in body.get("errors") or []]
-    return "; ".join([str(body.get("detail") or body.get("title") or body), *faults])
+    errors = [f"{error.get('path')} {error.get('message')}" for error in body.get("errors") or []]
+    return "; ".join([str(body.get("detail") or body.get("title") or body), *errors])

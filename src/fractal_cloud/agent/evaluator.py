@@ -1,6 +1,6 @@
-"""One scope at one moment: every component beside what the last look showed of it, ready to be judged.
+"""One scope at one moment: every component beside what was last read of it, ready to be judged.
 
-The cycle, the plan and the guard all ask the same outlook. It reads nothing and writes nothing by itself.
+The cycle, the plan and the guard all ask the same evaluator. It reads nothing and writes nothing by itself.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTER
 
 
 class OfferFacts:
-    """What an outlook must know of one offer, drawn once. ``offer``: its verbs always end, and raise ``CloudError``.
+    """What an evaluator must know of one offer, found out once.
 
+    ``offer``: the offer, whose verbs always end, and raise nothing but ``CloudError``.
     ``own``: the offer itself, for the session of its provider.
     """
 
@@ -56,7 +57,7 @@ class OfferFacts:
 
 
 class Evaluator:
-    """Judges the components of one scope against one picture of it."""
+    """Judges the components of one scope against one snapshot of it."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class Evaluator:
 
     @property
     def sweep_budget(self) -> int:
-        """How many calls of one kind a cycle may make for what a cloud tells only one by one (S23)."""
+        """How many calls of one kind a cycle may make for what a cloud returns only one by one (S23)."""
         return self._settings.sweep_budget
 
     # Drawn when first asked for: a cycle that finds everything as it was asks for none of them.
@@ -112,7 +113,7 @@ class Evaluator:
         return _dependents(self.held.work.tracked.values())
 
     def refresh(self, now: datetime) -> None:
-        """Something was looked at again: every view is drawn anew."""
+        """Something was read again: every view is derived anew."""
         self.now = now
         self._views.clear()
         self._orphans = None
@@ -120,7 +121,7 @@ class Evaluator:
     # --- what was seen of a component
 
     def view(self, tracked: Tracked) -> View:
-        """What the picture says of one component."""
+        """What the snapshot says of one component."""
         view = self._views.get(tracked.uid)
         if view is None:
             try:
@@ -128,7 +129,7 @@ class Evaluator:
                 if view.sighting is not None:
                     seen = self.as_declared(tracked, view.sighting)
                     view = view if seen is view.sighting else replace(view, sighting=seen)
-            except Exception as error:  # noqa: BLE001  # one component's trouble stays its own (S24)
+            except Exception as error:  # noqa: BLE001  # one component's error stays its own (S24)
                 failed = self.failed_views[tracked.uid] = Unreadable(f"its offer failed: {describe_unexpected(error)}")
                 view = View(error=failed)
             self._views[tracked.uid] = view
@@ -314,11 +315,11 @@ class Evaluator:
     # --- judging
 
     def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
-        """What follows for one component, from the picture or from a fresher view of it."""
+        """What follows for one component, from the snapshot or from a fresher view of it."""
         try:
             view = view if view is not None else self.view(tracked)
             judgement = judge(tracked, view, self.circumstances(tracked, view))
-        except Exception as error:  # one component's trouble stays its own (S24)
+        except Exception as error:  # one component's error stays its own (S24)
             log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
         unswept = self.held.observed.unswept.get(tracked.uid)

@@ -1,4 +1,4 @@
-"""What an agent holds for good is set aside, so that Python's search for garbage does not walk through it again.
+"""Freezes what an agent holds for good, so that Python's garbage collector does not walk through it again.
 
 Types, schemas, the SDKs' models and the components of all scopes are hundreds of thousands of objects. Walking through
 them takes a tenth of a second and more, in which nothing else runs; left alone, Python does so in the middle of a
@@ -15,7 +15,7 @@ GROWTH: Final = 1.25
 
 
 class Heap:
-    """The objects of this process, and how many components were held when they were set aside."""
+    """The objects of this process, and how many components were held when they were frozen."""
 
     def __init__(self) -> None:
         self._held: int | None = None

@@ -63,7 +63,7 @@ class Journal:
         return entry.id
 
     def withdraw(self, entry_id: str) -> None:
-        """What was about to be written is not: nobody was told of it yet."""
+        """Remove an intent that was not published yet: it is not written."""
         del self._entries[entry_id], self._intended[entry_id]
 
     def intended(self, entry_id: str) -> JournalEntry:
@@ -101,8 +101,8 @@ class Journal:
         self, tracked: Tracked, intended: JournalEntry, error: CloudError | None, request_ids: list[str]
     ) -> EntryRef:
         """A call that was given up counts as sent: its intent stays open, and holds the next write back (S24)."""
-        told = error.message if error is not None else "it did not return in time"
-        entry = intended.model_copy(update={"error": told, "request_ids": request_ids})
+        message = error.message if error is not None else "it did not return in time"
+        entry = intended.model_copy(update={"error": message, "request_ids": request_ids})
         self._entries[entry.id] = entry
         tracked.open_writes = (*tracked.open_writes, entry)
         return EntryRef(entry.id)
@@ -158,8 +158,8 @@ class Journal:
                 kept.append(entry)
                 continue
             if is_link:
-                told = "the agent died meanwhile: it is done once more"
-                self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": told})
+                message = "the agent died meanwhile: it is done once more"
+                self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": message})
                 continue
             done = _shows(entry, view, judgement)
             outcome = "done" if done else "failed"
@@ -168,14 +168,14 @@ class Journal:
         tracked.open_writes = tuple(kept)
 
     def drain(self) -> list[JournalEntry]:
-        """Everything the next report must say; intents already told are told again only with their outcome."""
+        """Everything the next report must say; a published intent is among it again only with its outcome."""
         entries, self._entries = list(self._entries.values()), {}
         return entries
 
 
 def _digest(entry: JournalEntry) -> str:
-    told = [entry.generation, entry.verb, entry.reason, entry.resource_id, entry.before, entry.after]
-    text = json.dumps([*told, entry.outcome, entry.error], sort_keys=True, default=str)
+    parts = [entry.generation, entry.verb, entry.reason, entry.resource_id, entry.before, entry.after]
+    text = json.dumps([*parts, entry.outcome, entry.error], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

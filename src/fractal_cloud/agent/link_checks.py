@@ -1,7 +1,7 @@
 """Whether what links made is still there, asked where nothing is known to differ (L14). Reading changes nothing.
 
-Most of it is asked in bulk, for all links in every cycle. What a cloud tells only one by one is asked in turns, within
-the budget of calls that swept parameters have too (S23).
+Most of it is asked in bulk, for all links in every cycle. What a cloud returns only one by one is asked in turns,
+within the budget of calls that swept parameters have too (S23).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Checks:
             intact = {id(link) for link in self._link_handlers.check(handler, lambda: list(verify(links)))}
         except LinkError:
             return tasks  # the contract is another one than it was: the half itself says what is wrong
-        except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
+        except Exception as error:  # noqa: BLE001  # somebody else's code: its errors must not end the scope's cycle
             _log_failure(handler, tasks, error)  # what could not be read is not gone (S0)
             return []
         return [task for task in tasks if id(task.link) not in intact]
@@ -89,5 +89,5 @@ class Checks:
 
 def _log_failure(handler: Handler, tasks: list[Task], error: Exception) -> None:
     seen = [secret for task in tasks if task.link is not None for secret in task.link.watch.seen]
-    text = error.message if isinstance(error, CloudError) else f"a fault of the handler: {error!r}"
+    text = error.message if isinstance(error, CloudError) else f"an error of the handler: {error!r}"
     log.warning("links cannot be checked", handler=handler.where, error=without_secrets(text, seen))

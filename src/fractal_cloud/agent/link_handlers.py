@@ -32,8 +32,8 @@ T = TypeVar("T")
 class Task:
     """One half that has something to do.
 
-    ``work`` None: the link was taken away, or must not be served; ``waits`` then says why it is kept on the books.
-    ``silent``: nothing is known to differ, it is only looked after. ``link`` is made once and kept.
+    ``work`` None: the link was taken away, or must not be served; ``waits`` then says why it is still remembered.
+    ``silent``: nothing is known to differ, it is only checked. ``link`` is made once and kept.
     ``repairs``: what it made is not there any more.
     """
 
@@ -59,10 +59,10 @@ class Task:
 
 @dataclass(slots=True)
 class Done:
-    """What came of one task. ``published`` None: nothing is published (any more). ``trouble``: what people read.
+    """What came of one task. ``published`` None: nothing is published (any more). ``problem``: what people read.
 
     ``failed``: it cannot be done as it is declared. ``waits``: the other side is not as far. ``is_faulty``: the handler
-    itself is at fault.
+    itself failed.
     """
 
     task: Task
@@ -140,7 +140,7 @@ class LinkHandlers:
         return [self.carry_out(task) for task in tasks]
 
     def carry_out(self, task: Task) -> Done:
-        """Run one half, guarded. Whatever a handler raises is told, with the secrets it has seen taken out."""
+        """Run one half, guarded. Whatever a handler raises is reported, with the secrets it has seen taken out."""
         done = Done(task)
         try:
             link = self.link_of(task)
@@ -158,7 +158,7 @@ class LinkHandlers:
             done.problem, done.waits = self._clean(str(error), task), True
         except LinkError as error:
             done.problem, done.failed = self._clean(str(error), task), True
-        except Exception as error:  # noqa: BLE001  # somebody else's code: its faults must not end the scope's cycle
+        except Exception as error:  # noqa: BLE001  # somebody else's code: its errors must not end the scope's cycle
             text = self._clean(f"{type(error).__name__}: {error}", task)
             log.error("link handler failed", handler=task.handler.where, error=text)
             done.problem, done.is_faulty = f"the handler {task.handler.where} failed: {text}", True
@@ -205,10 +205,10 @@ class LinkHandlers:
         return self._held.scope.key, handler.where
 
     def _revoke_tried(self, task: Task, link: Link[Any]) -> None:
-        """Take back what may have been made under settings that stand no more, and whose end nobody knows (S17)."""
-        standing = (task.state.settings, task.work.settings if task.work is not None else None)
+        """Revoke what may have been made under settings that are no longer declared, whose end nobody knows (S17)."""
+        current = (task.state.settings, task.work.settings if task.work is not None else None)
         for settings in task.state.tried:
-            if settings not in standing:
+            if settings not in current:
                 tried = replace(link, settings=_read_leniently(task.handler, settings), previous=None)
                 self._call(task, partial(_revoke, task.handler, tried))
 

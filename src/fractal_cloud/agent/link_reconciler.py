@@ -56,7 +56,7 @@ class Phase(Enum):
 class LinkReconciler:
     """The links of one scope in one cycle.
 
-    ``is_unfinished``: something is left to do, so look again soon. ``is_held_up``: something is left that was refused,
+    ``is_unfinished``: something is left to do, so read again soon. ``is_held_up``: something is left that was refused,
     and is tried again in the next cycle, or later. ``moves``: halves after which something else may have to follow.
     """
 
@@ -283,7 +283,7 @@ class LinkReconciler:
     def _apply_result(self, done: Done) -> None:
         task = done.task
         if task.silent and done.published is not None:
-            # It waited, and was looked after in silence: only that something came of it is worth an entry.
+            # It waited, and was checked in silence: only that something came of it is worth an entry.
             task.entry_id = self._intend(task)
         noted = EntryRef()
         if task.entry_id:
@@ -329,14 +329,14 @@ class LinkReconciler:
             self._held.observed.reads_since.pop(task.tracked.uid, None)
             self._report.add_event_once(task.tracked, EventKind.CALL_GIVEN_UP, done.problem)
         is_over = (done.failed or done.waits) and task.verb == "provide"
-        told = done.problem
+        message = done.problem
         if not is_over:
             next_try = self._backoff.add(done, noted, self._evaluator.now) if done.error or not done.waits else ""
-            told = f"{told}; {next_try}" if next_try else told
+            message = f"{message}; {next_try}" if next_try else message
             self.is_held_up = True
             self.is_unfinished |= isinstance(done.error, Transient | Throttled | Unreadable)
         before = _states(task.tracked, task.half).get(task.other, task.state)
-        changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": told}
+        changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": message}
         if task.work is not None:
             changes |= {"failed": done.failed, "sealed_to": task.work.key}
         self._remember(task.tracked, task.half, task.other, _with(before, **changes))

@@ -62,7 +62,7 @@ class Outcomes:
     def _add_events(self, outcome: Outcome) -> None:
         tracked, step = outcome.planned.tracked, outcome.planned.step
         if outcome.race_lost:
-            message = f"managed-by was removed while a write ({step.reason}) was on its way: look at the resource"
+            message = f"managed-by was removed while a write ({step.reason}) was on its way: check the resource"
             self._report.add_event(tracked, EventKind.RACE_LOST, message)
         if outcome.is_given_up and outcome.error is not None:
             self._held.observed.reads_since.pop(tracked.uid, None)

@@ -136,7 +136,7 @@ class Reachability:
         while not self._stopping.is_set():
             if wait_for([asked], 0.2).done:
                 return asked.result()
-        raise Unreadable("the agent was told to stop")
+        raise Unreadable("the agent is stopping")
 
     def _ask(self, name: str) -> tuple[Session, dict[ReachKey, Reach], dict[str, str]]:
         """What one provider's session reaches and what it does not; raises ``CloudError``, whatever goes wrong."""

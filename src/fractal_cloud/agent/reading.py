@@ -1,4 +1,4 @@
-"""Looking at a whole scope: one bulk read per component type, and sweeps of what a cloud tells only one by one.
+"""Reading a whole scope: one bulk read per component type, and sweeps of what a cloud returns only one by one.
 
 Reading changes nothing and decides nothing. What could not be read is kept as an error beside what could (S0).
 """
@@ -27,7 +27,7 @@ Key = tuple[str, str | None, str]
 
 @dataclass(slots=True)
 class Snapshot:
-    """What one look at a scope showed: sightings by type and id, and errors by type.
+    """What one read of a scope showed: sightings by type and id, and errors by type.
 
     ``unread``: by type, items of lists that cannot be understood (S24).
     """
@@ -70,12 +70,12 @@ class Snapshot:
         self._index = None
 
     def put(self, sighting: Sighting) -> None:
-        """A single resource was looked at again."""
+        """Put in a single resource that was read again."""
         self.sightings.setdefault(sighting.type, {})[sighting.resource_id] = sighting
         self.forget_index()
 
     def drop(self, component_type: str, resource_id: str) -> None:
-        """A single resource was looked at again, and is gone."""
+        """Drop a single resource that was read again, and is gone."""
         self.sightings.get(component_type, {}).pop(resource_id, None)
         self.forget_index()
 
@@ -118,7 +118,7 @@ class Reader:
     def reread(
         self, held: HeldScope, snapshot: Snapshot, types: Iterable[str], parent_ids: ParentIds, now: datetime
     ) -> None:
-        """Read some types once more, in bulk, into a picture that exists already."""
+        """Read some types once more, in bulk, into a snapshot that exists already."""
         self._read(held, snapshot, [self._offers[component_type] for component_type in sorted(types)], parent_ids, now)
 
     def _read(
@@ -253,7 +253,7 @@ class Reader:
         return is_news
 
     def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot) -> None:
-        """Put what was last swept beside what the bulk read told."""
+        """Put what was last swept beside what the bulk read returned."""
         for tracked, sighting in chosen:
             swept = held.observed.swept.get(tracked.uid)
             if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):

@@ -1,4 +1,4 @@
-"""What an agent is told when it is started."""
+"""The settings of an agent, as it is started with."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _agent_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """Everything an agent can be told.
+    """Everything that can be set for an agent.
 
     ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
-    cloud tells only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
+    cloud returns only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
     waited for (S17). ``setback_cycles``: a value of ours that was set back three times within so many cycles is
     given up (S27). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
     it every agent makes one of its own (L9). ``state_dir``: where it keeps which event of the control plane it has seen

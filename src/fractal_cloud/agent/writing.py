@@ -1,4 +1,4 @@
-"""Carrying out one step: guard, one writing call, and a look at what came of it.
+"""Carrying out one step: guard, one writing call, and a read of what came of it.
 
 The guard reads the resource again and judges again; only if the very same verb is still allowed does the call go out,
 with the provider's precondition where there is one (S16).
@@ -54,7 +54,7 @@ class Planned:
 class Outcome:
     """What came of one step. ``view``: what the last read of the resource showed; None if it was not read.
 
-    ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the look afterwards.
+    ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the read afterwards.
     """
 
     planned: Planned
@@ -120,7 +120,7 @@ class Writer:
                 log.exception("write failed", live_system=tracked.live_system_id, id=tracked.component_id)
                 outcome.error = Unexpected(describe_unexpected(error), code=type(error).__name__)
             if outcome.error is not None and step.verb is not Verb.CREATE:
-                self._look_after(planned, outcome)
+                self._read_after_error(planned, outcome)
         outcome.request_ids = list(act.request_ids)
         return outcome
 
@@ -179,7 +179,7 @@ class Writer:
             return found_elsewhere(fresh)  # renamed or moved a moment ago: it is no longer what the component names
         return View(sighting=self._evaluator.as_declared(planned.tracked, fresh))
 
-    def _look_after(self, planned: Planned, outcome: Outcome) -> None:
+    def _read_after_error(self, planned: Planned, outcome: Outcome) -> None:
         """After a failed write the resource is read once more: was it taken over? was it done after all?"""
         try:
             outcome.view = self._read(planned)
@@ -207,7 +207,7 @@ class Writer:
 
 
 def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
-    """What an offer is told to bring about."""
+    """What an offer has to bring about."""
     component = offer.component.from_parameters(tracked.component_id, {**evaluator.declared(tracked)})
     if not tracked.parameters.get("name"):
         component.name = tracked.identity.name

@@ -71,7 +71,7 @@ def test_a_machine_is_made_and_then_tagged_and_then_started_each_after_its_inten
     before = len(warm.writes())
     _begin(warm, "box")
     warm.survive()
-    assert warm.effects.happened == CREATION
+    assert warm.effects.occurred == CREATION
     assert [write.reason for write in warm.writes()[before:]] == ["create", "tagging", "deploy"]
     assert dict(_found(warm, "box").tags) == OURS
     assert warm.status(LIVE_SYSTEM, "box") == "Active"

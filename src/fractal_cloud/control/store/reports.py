@@ -204,7 +204,7 @@ def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mappi
     frozen = offers.frozen(tx, {record.type for _, record in raced})
     for entry, record in raced:
         if record.type in frozen:
-            text = f"the glass was broken while a write ({entry.reason}) was on its way: look at the resource"
+            text = f"the glass was broken while a write ({entry.reason}) was on its way: check the resource"
             tx.record(PendingEvent(record.live_system_id, EventKind.RACE_LOST, agent_id, record.component_id, text))
 
 

@@ -1,6 +1,6 @@
 """What people may do at any moment, as plain values: drawn beforehand, done later, and printed as a history.
 
-A deed names what it is about by a number, not by an id: which resource that is, is found out when it is done.
+An action names what it is about by a number, not by an id: which resource that is, is found out when it is done.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NET = "shared-net"
 COMPONENTS = ("net", "web", "group", "own", "theirs")
 
 # The words of the cloud: each is a method of `People`, and takes the number of a resource. What people do often
-# stands here more than once. What would end a history early (a name that is gone, a twin) can be mended by others.
+# stands here more than once. What would end a history early (a name that is gone, a twin) can be undone by others.
 ON_RESOURCES = (
     *("edit", "edit", "edit", "untag", "untag", "hand_back", "hand_back", "hand_back"),
     *("tag_foreign", "wipe", "give_to_terraform", "ask_reconcile", "put_managed_by"),
@@ -32,7 +32,7 @@ AT_THE_WRONG_MOMENT = ("untag", "untag", "give_to_terraform", "own_a", "own_b", 
 
 
 @dataclass(frozen=True)
-class Deed:
+class Action:
     """One thing somebody does: a word, and what it is about."""
 
     word: str
@@ -41,56 +41,56 @@ class Deed:
 
     def __repr__(self) -> str:
         about = f", {self.number}" if self.number else ""
-        return f"Deed({self.word!r}{about}{f', body={self.body!r}' if self.body else ''})"
+        return f"Action({self.word!r}{about}{f', body={self.body!r}' if self.body else ''})"
 
 
-def on_resources() -> SearchStrategy[Deed]:
+def on_resources() -> SearchStrategy[Action]:
     """Somebody with a console of their own does something to one resource, or makes a second VPC of the name."""
-    return st.builds(Deed, st.sampled_from(ON_RESOURCES), st.integers(0, 7))
+    return st.builds(Action, st.sampled_from(ON_RESOURCES), st.integers(0, 7))
 
 
-def through_the_product() -> SearchStrategy[Deed]:
+def through_the_product() -> SearchStrategy[Action]:
     """An operator deploys, deletes, pushes or breaks the glass."""
     components = st.sampled_from([f"{ls}/{component}" for ls in LIVE_SYSTEMS for component in COMPONENTS])
     asked = st.builds(
-        lambda word, about: Deed(word, body={"about": about}),
+        lambda word, about: Action(word, body={"about": about}),
         st.sampled_from(["force_push", "break_glass"]),
         components,
     )
-    deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Deed("delete", body={"id": ls}))
-    elsewhere = deployments().map(lambda deed: Deed("deploy_elsewhere", body=deed.body))
+    deleted = st.sampled_from(LIVE_SYSTEMS).map(lambda ls: Action("delete", body={"id": ls}))
+    elsewhere = deployments().map(lambda action: Action("deploy_elsewhere", body=action.body))
     ways = {"deploy": deployments(), "ask": asked, "delete": deleted, "elsewhere": elsewhere}
     words = ("deploy", "deploy", "deploy", "ask", "ask", "ask", "delete", "delete", "elsewhere")
     return st.sampled_from(words).flatmap(ways.__getitem__)
 
 
-def anything() -> SearchStrategy[Deed]:
-    """Two deeds of three are done with a console. (``one_of`` alone would count the branches of its branches.)"""
+def anything() -> SearchStrategy[Action]:
+    """Two actions of three are done with a console. (``one_of`` alone would count the branches of its branches.)"""
     ways = (on_resources(), on_resources(), through_the_product())
     return st.sampled_from(range(len(ways))).flatmap(ways.__getitem__)
 
 
 @dataclass(frozen=True)
 class Interruption:
-    """A deed done in the middle of a cycle, right before one of the agent's calls.
+    """An action done in the middle of a cycle, right before one of the agent's calls.
 
     ``before``: any call, one that reads a resource by its id (the guard's look), or one that writes. With ``aimed`` the
-    deed is done to the very resource that call is about.
+    action is done to the very resource that call is about.
     """
 
     before: Literal["call", "look", "write"]
     nth: int
-    deed: Deed
+    action: Action
     aimed: bool
 
 
 def interruptions() -> SearchStrategy[list[Interruption]]:
-    """What people do during a cycle: often to what the agent has in its hands at that moment."""
+    """What people do during a cycle: often to what the agent works on at that moment."""
     aimed = st.builds(
         Interruption,
         st.sampled_from(["look", "write"]),
         st.integers(1, 3),
-        st.builds(Deed, st.sampled_from(AT_THE_WRONG_MOMENT), st.integers(0, 7)),
+        st.builds(Action, st.sampled_from(AT_THE_WRONG_MOMENT), st.integers(0, 7)),
         st.just(True),
     )
     anyhow = st.builds(Interruption, st.just("call"), st.integers(1, 12), anything(), st.just(False))
@@ -98,7 +98,7 @@ def interruptions() -> SearchStrategy[list[Interruption]]:
     return st.lists(st.sampled_from(range(len(ways))).flatmap(ways.__getitem__), max_size=2)
 
 
-def deployments() -> SearchStrategy[Deed]:
+def deployments() -> SearchStrategy[Action]:
     """A declaration of one of the two LiveSystems; they overlap in the VPC, a subnet and a security group."""
     return st.builds(_deployment, st.sampled_from(LIVE_SYSTEMS), _choices())
 
@@ -122,8 +122,8 @@ def _choices() -> SearchStrategy[dict[str, Any]]:
     )
 
 
-def _deployment(live_system: str, choices: dict[str, Any]) -> Deed:
-    return Deed("deploy", body=declaration(live_system, **choices))
+def _deployment(live_system: str, choices: dict[str, Any]) -> Action:
+    return Action("deploy", body=declaration(live_system, **choices))
 
 
 def declaration(
