@@ -18,7 +18,7 @@ from tests.store.playing import World, net
 
 HOT = {
     "the LiveSystems of a report": placement._HOLD_OF,
-    "the components of a report": reported_components._STANDING,
+    "the components of a report": reported_components._COMPONENTS,
     "who listens": listeners._AROUND,
     "whose owner listens": PreparedStatement(listeners._DECLARING),
     "the scopes of a report": scopes._HOLD,

@@ -126,7 +126,7 @@ print(record.made_up, fractal_cloud.__file__)
 """
 
 
-def test_a_new_field_takes_its_definition_and_a_migration_and_no_other_edit(tmp_path: Path) -> None:
+def test_a_new_field_needs_its_definition_and_a_migration_and_no_other_edit(tmp_path: Path) -> None:
     copy = tmp_path / "fractal_cloud"
     shutil.copytree(ROOT / "src" / "fractal_cloud", copy, ignore=shutil.ignore_patterns("__pycache__"))
     definition = copy / "model" / "observed.py"

@@ -55,7 +55,7 @@ def test_reports_of_one_batch_are_applied_as_if_one_by_one(world: World) -> None
     mutation = world.live_system("ls-b")["mutationId"]
     alone = [first.sent(first.says(p.live_system_id, p.declaration.id)) for p in parts]
     with world.store.write() as tx:
-        outcomes = reports.take(tx, [alone[0], spoken, *alone[1:]])
+        outcomes = reports.apply(tx, [alone[0], spoken, *alone[1:]])
     assert [isinstance(outcome, LeaseLost) for outcome in outcomes] == [False, True, *(False for _ in alone[1:])]
     assert world.component(taken.live_system_id, taken.declaration.id)["status"] == "Instantiating"
     for part in parts:

@@ -120,7 +120,7 @@ def report_batcher(store: Store) -> Batcher[reports.Sent, Reported]:
     def apply(sent: Sequence[reports.Sent]) -> Sequence[Reported | Exception]:
         try:
             with store.write() as tx:
-                return reports.take(tx, sent)
+                return reports.apply(tx, sent)
         except Unsure:
             raise  # it may be committed: not again
         except Exception as error:

@@ -18,7 +18,7 @@ _MANY: Final = journal.c["count"].label("many")
 
 
 def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping[str, ComponentRecord]) -> None:
-    """Take in intents, and the outcomes of intents taken in before; of components that are gone, only outcomes."""
+    """Store intents, and the outcomes of intents stored before; of components that are gone, only outcomes."""
     rows = [_row(tx, agent_id, entry, known[entry.uid]) for entry in entries if entry.uid in known]
     insert_missing(tx.connection, journal, rows)
     outcomes = [

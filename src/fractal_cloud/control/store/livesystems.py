@@ -12,9 +12,9 @@ from fractal_cloud.control.store import hosts, links, mutations, scopes
 from fractal_cloud.control.store import realm_bindings as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
+from fractal_cloud.control.store.declaration_merge import Merge, Target, merge, remove_all
 from fractal_cloud.control.store.driver import among, chunks, insert_missing
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
-from fractal_cloud.control.store.merge import Merge, Target, merge, take_out_all
 from fractal_cloud.control.store.placement import foreign_message, forget_left, lock_live_systems, recall_overrides
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -68,8 +68,8 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
     rows = records_of(tx, declaration.id)
     reached = realms(tx, also=host_names(declaration, wanted.identities))
     merged = merge(rows, Target(declaration, wanted.identities, reached, generation, tx.now))
-    if merged.faults:
-        raise DeclarationError(merged.faults)
+    if merged.errors:
+        raise DeclarationError(merged.errors)
     forget_left(tx, recall_overrides(tx, merged.added))
     _write_live_system(tx, declaration, generation)
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
@@ -266,7 +266,7 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
         return str(stored.mutation_id)
     generation = stored.generation + 1
     rows = records_of(tx, live_system_id)
-    merged = take_out_all(rows, generation, tx.now)
+    merged = remove_all(rows, generation, tx.now)
     mutation_id = mutations.begin(tx, live_system_id, "delete", generation, by)
     _explain_others(tx, merged)
     _write(tx, rows, merged)

@@ -13,8 +13,8 @@ from datetime import datetime
 from fractal_cloud.control.store import links, livesystems, plan_tasks, work
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.declaration_merge import Merge, Target, merge
 from fractal_cloud.control.store.errors import Refused
-from fractal_cloud.control.store.merge import Merge, Target, merge
 from fractal_cloud.control.store.placement import foreign_message, recall_overrides
 from fractal_cloud.control.store.realm_bindings import Name
 from fractal_cloud.control.store.realm_bindings import others as all_others
@@ -69,8 +69,8 @@ def ask(
     rows = records_of(tx, declaration.id)
     reached = realms(tx, also=livesystems.host_names(declaration, identities))
     merged = merge(rows, Target(declaration, identities, reached, generation, tx.now))
-    if merged.faults:
-        raise DeclarationError(merged.faults)
+    if merged.errors:
+        raise DeclarationError(merged.errors)
     recall_overrides(tx, merged.added)
     asked = Asked(new_id(), declaration.id, merged.all)
     asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})

@@ -1,4 +1,4 @@
-"""A component's row as a typed value, and what it looks like to an agent.
+"""A component's row as a typed value.
 
 Rows are read and written in bulk, so the JSON columns stay plain: they were validated where they came in.
 """
@@ -91,10 +91,10 @@ class ComponentRecord(ObservedColumns, _DesiredColumns):
         self.identity_key = Identity(self.type, scope, self.name, self.parent).key
 
     def unsettle(self) -> None:
-        """Nobody has said yet which realm is meant: it is in no scope, and nobody tends it."""
+        """Nobody has said yet which realm is meant: it is in no scope, and nobody reconciles it."""
         self.realm = self.scope_key = self.identity_key = None
 
-    def take_declared_identity(self) -> None:
+    def adopt_declared_identity(self) -> None:
         """Look for it from now on where its declaration says."""
         self.place, self.name, self.parent = self.declared_place, self.declared_name, self.declared_parent
         self.realm_name = self.declared_realm_name

@@ -1,4 +1,4 @@
-"""What a report speaks of, as it stands: held first, then read in one statement with all that judging it takes."""
+"""The components that reports are about: locked first, then read by one statement with all that a check needs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fractal_cloud.control.store.schema import components, live_systems, scopes,
 
 
 @dataclass(slots=True)
-class Standing:
+class ReportedComponents:
     """Components by uid, and the versions their scopes' work had when read.
 
-    ``linked``: of their types, the parameters that only links set, as the agents that have them told.
+    ``linked``: of their types, the parameters that only links set, as their agents registered them.
     ``in_recovery``: those of whose LiveSystem nothing may be written (C9).
     """
 
@@ -29,9 +29,9 @@ class Standing:
     in_recovery: set[str] = field(default_factory=set)
 
 
-# The time is told here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
+# The time is read here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
 # Looked up row by row: joined, PostgreSQL reads all scopes for the few that are asked for.
-_STANDING: Final = PreparedStatement(
+_COMPONENTS: Final = PreparedStatement(
     select_records()
     .add_columns(
         Now().label("now"),
@@ -46,13 +46,13 @@ _STANDING: Final = PreparedStatement(
 )
 
 
-def hold_components(tx: Tx, uids: Collection[str]) -> Standing:
-    """Hold the LiveSystems of components, and read these; none of them changes any more until the transaction ends."""
-    found = Standing()
+def lock_components(tx: Tx, uids: Collection[str]) -> ReportedComponents:
+    """Lock the LiveSystems of components, and read these; none of them changes any more until the transaction ends."""
+    found = ReportedComponents()
     held = lock_live_systems_of(tx, uids)
-    for row in _STANDING.rows(tx.connection, {"uids": uids}):
+    for row in _COMPONENTS.rows(tx.connection, {"uids": uids}):
         if row.live_system_id not in held:
-            continue  # deployed since the others were held
+            continue  # deployed since the others were locked
         tx.set_time(row.now)
         record = found.records[row.uid] = to_record(row)
         if record.scope_key is not None:

@@ -1,4 +1,4 @@
-"""Takes in what agents report: each report as a whole under valid leases, or nothing of it.
+"""Applies what agents report: each report as a whole under valid leases, or nothing of it.
 
 An unchanged component costs no write. What follows from a change (events, news for other scopes) is written in the same
 transaction. Reports that come at the same time share one: most of what a report costs is the statements, not the rows.
@@ -15,9 +15,9 @@ from typing import Final
 from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, offers, resources, scopes
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
+from fractal_cloud.control.store.declaration_merge import mark_outdated
 from fractal_cloud.control.store.errors import LeaseLost, StoreError
 from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
-from fractal_cloud.control.store.merge import mark_outdated
 from fractal_cloud.control.store.records import (
     ComponentRecord,
     Json,
@@ -26,7 +26,7 @@ from fractal_cloud.control.store.records import (
     records_of,
     update_records,
 )
-from fractal_cloud.control.store.reported_components import Standing, hold_components
+from fractal_cloud.control.store.reported_components import ReportedComponents, lock_components
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.observed import BEGUN_ANEW, CARRIED, OBSERVED, STAMPED
@@ -44,10 +44,10 @@ _MOVED: Final = (
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Changes:
     """What reports change, gathered before it is written; ``columns``: those in which any of the changed differs.
 
-    ``gone``: the identities of resources that a deletion has ended with.
+    ``gone``: the identities of resources whose deletion has ended. ``moved``: the scope each was in, its uid, and it.
     """
 
     changed: list[ComponentRecord] = field(default_factory=list)
@@ -73,64 +73,85 @@ class Sent:
 
     @property
     def subjects(self) -> set[str]:
-        """What it speaks of: reports that share any of it are taken in one after the other."""
+        """What it is about: reports that share a subject are applied one after the other."""
         return _uids(self.report) | _scope_keys(self.report)
 
 
 def report(tx: Tx, sent: Report, token_id: str) -> Reported:
     """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
-    (outcome,) = take(tx, [Sent(sent, token_id)])
+    (outcome,) = apply(tx, [Sent(sent, token_id)])
     if isinstance(outcome, StoreError):
         raise outcome
     return outcome
 
 
-def take(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
-    """Apply reports of which no two share a subject; one that is refused leaves no trace, and keeps nobody back."""
-    standing = hold_components(tx, {uid for one in sent for uid in _uids(one.report)})
-    known = standing.records
-    speaking = _speaking([one.report for one in sent], known)
+def apply(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
+    """Apply reports of which no two share a subject; one that is refused changes nothing, and holds up no other."""
+    locked = _lock(tx, sent)
+    refusals = [_refusal(tx, one, locked) for one in sent]  # all of them before anything is written
+    changes = _Changes()
+    for one, refused in zip(sent, refusals, strict=True):
+        if refused is None:
+            _apply_one(tx, one.report, locked.components, changes)
+    _settle_moves(tx, changes)
+    _write(tx, changes)
+    _notify(tx, changes.news, locked)
+    livesystems.end_if_gone(tx, {record.live_system_id for record in changes.finished})
+    return [refused or Reported(at=tx.now) for refused in refusals]
+
+
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    """What reports are about, and who has to hear of it, locked until the transaction ends."""
+
+    components: ReportedComponents
+    scopes: Mapping[str, scopes.ScopeRow]
+    speaking: Speaking
+    heard: Heard
+
+
+def _lock(tx: Tx, sent: Sequence[Sent]) -> _Locked:
+    """Lock the LiveSystems of the reported components, then every scope that is reported, listens or is moved to."""
+    components = lock_components(tx, {uid for one in sent for uid in _uids(one.report)})
+    speaking = _speaking([one.report for one in sent], components.records)
     heard = listeners(tx, speaking)
-    named = {key for one in sent for key in _scope_keys(one.report)} | heard.scope_keys | heard.host_scope_keys
-    held = scopes.hold(tx, named | _destinations(tx, known.values()))
-    refused = {
-        index: error for index, one in enumerate(sent) if (error := _refusal(tx, one, held, standing)) is not None
-    }
-    taken = _Taken()
-    for one in (one.report for index, one in enumerate(sent) if index not in refused):
-        _take(tx, one, standing, taken)
-    _settle_moves(tx, taken)
-    _write(tx, taken)
-    if taken.news:
-        versions = {key: row.version for key, row in held.items()}
-        if not heard.is_sure or not standing.versions.items() <= versions.items():
-            # Asked again, now that the scopes are held: a link may have been declared since.
-            again = listeners(tx, speaking)
-            heard.listeners += again.listeners
-        notify_listeners(tx, taken.news, heard)
-    livesystems.end_if_gone(tx, {record.live_system_id for record in taken.finished})
-    return [refused.get(index, Reported(at=tx.now)) for index in range(len(sent))]
+    reported = {key for one in sent for key in _scope_keys(one.report)}
+    destinations = _destinations(tx, components.records.values())
+    held = scopes.hold(tx, reported | heard.scope_keys | heard.host_scope_keys | destinations)
+    return _Locked(components, held, speaking, heard)
 
 
-def _refusal(tx: Tx, sent: Sent, held: Mapping[str, scopes.ScopeRow], standing: Standing) -> StoreError | None:
+def _refusal(tx: Tx, sent: Sent, locked: _Locked) -> StoreError | None:
+    """Why nothing of a report may be applied, if that is so."""
     seen = sent.report.last_seen
     try:
         incarnations.check(incarnations.current(tx, seen.event), seen)
-        _check_leases(tx, sent.report, sent.token_id, held)
-        _check_is_current(sent.report.scopes, standing.records)
-        _check_is_confirmed(sent.report.scopes, standing)
+        _check_leases(tx, sent.report, sent.token_id, locked.scopes)
+        _check_is_current(sent.report.scopes, locked.components.records)
+        _check_is_confirmed(sent.report.scopes, locked.components)
     except StoreError as error:
         return error
     return None
 
 
-def _take(tx: Tx, sent: Report, standing: Standing, taken: _Taken) -> None:
+def _apply_one(tx: Tx, sent: Report, components: ReportedComponents, changes: _Changes) -> None:
     for scope in sent.scopes:
-        _take_changes(tx, sent.agent_id, scope, standing, taken)
+        _apply_changes(tx, sent.agent_id, scope, components, changes)
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
-        journal.write(tx, sent.agent_id, scope.journal, standing.records)
-    _tell_races(tx, sent.agent_id, sent.scopes, standing.records)
+        journal.write(tx, sent.agent_id, scope.journal, components.records)
+    _record_races(tx, sent.agent_id, sent.scopes, components.records)
+
+
+def _notify(tx: Tx, news: Sequence[ComponentRecord], locked: _Locked) -> None:
+    """Notify those who have to hear of reported components."""
+    if not news:
+        return
+    versions = {key: row.version for key, row in locked.scopes.items()}
+    if not locked.heard.is_sure or not locked.components.versions.items() <= versions.items():
+        # Read again, now that the scopes are locked: a link may have been declared since.
+        locked.heard.listeners += listeners(tx, locked.speaking).listeners
+    notify_listeners(tx, news, locked.heard)
 
 
 def _speaking(sent: Iterable[Report], known: Mapping[str, ComponentRecord]) -> Speaking:
@@ -186,20 +207,20 @@ def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, Component
                 raise LeaseLost(f"component {uid!r} was declared anew since version {scope.version}: claim again")
 
 
-def _check_is_confirmed(sent: Sequence[ScopeReport], standing: Standing) -> None:
+def _check_is_confirmed(sent: Sequence[ScopeReport], components: ReportedComponents) -> None:
     """Refuse what is about to be written, or to end, for a LiveSystem of a backup that nobody has confirmed (C9)."""
     for scope in sent:
         about_to = {entry.uid for entry in scope.journal if entry.outcome is None}
         about_to |= {c.uid for c in scope.changes if c.finished or (c.intent is not None and not c.intent.restored)}
-        for uid in sorted(about_to & standing.in_recovery):
-            name = standing.records[uid].live_system_id
+        for uid in sorted(about_to & components.in_recovery):
+            name = components.records[uid].live_system_id
             raise LeaseLost(f"LiveSystem {name!r} is in recovery, and nothing is written for it: claim again")
 
 
-def _tell_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
-    """Tell of writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
-    told = [entry for scope in sent for entry in scope.journal]
-    entries = [entry for entry in told if entry.outcome in ("done", "unknown") or entry.is_given_up]
+def _record_races(tx: Tx, agent_id: str, sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
+    """Record writes that were on their way when the glass was broken, where no tag could have stopped them (S16)."""
+    written = [entry for scope in sent for entry in scope.journal]
+    entries = [entry for entry in written if entry.outcome in ("done", "unknown") or entry.is_given_up]
     raced = [(entry, known[entry.uid]) for entry in entries if entry.uid in known and _is_broken(known[entry.uid])]
     frozen = offers.frozen(tx, {record.type for _, record in raced})
     for entry, record in raced:
@@ -212,43 +233,53 @@ def _is_broken(record: ComponentRecord) -> bool:
     return record.request is not None and record.request["kind"] == RequestKind.BREAK.value
 
 
-def _take_changes(
-    tx: Tx,
-    agent_id: str,
-    scope: ScopeReport,
-    standing: Standing,
-    taken: _Taken,
+def _apply_changes(
+    tx: Tx, agent_id: str, scope: ScopeReport, components: ReportedComponents, changes: _Changes
 ) -> None:
-    known, told = standing.records, _told(scope.events)
+    """Gather what one scope's report changes, and record the events of it."""
+    known, reported = components.records, _kinds_by_uid(scope.events)
     for change in scope.changes:
         before = known.get(change.uid)
         if before is None or before.scope_key != scope.scope:
             continue
-        after = _applied(before, change, tx.now)
-        if before.declared_version <= scope.version:
-            after.dealt_generation = before.generation
-        else:
-            for name in BEGUN_ANEW:  # since this was judged
-                setattr(after, name, getattr(before, name))
-            if before.dealt_generation < before.generation:
-                mark_outdated(after)  # judged from the declaration before
-        if change.finished and not before.deleting:
-            after = _begun_anew(before, change)
-        if change.finished and before.deleting:
-            taken.finished.append(after)
-            if change.absent and not change.left and before.identity_key is not None:
-                taken.gone.append(before.identity_key)
-            if change.left:
-                taken.left.append(after)
-        elif columns := _differing(before, after):
-            after.last_updated = tx.now
-            taken.changed.append(after)
-            taken.columns.update(columns)
-        if _is_republished(before, after):
-            taken.republished.append(after)
-        events = _events(before, after, change, standing.linked[before.type])
-        tx.record(*_derived(agent_id, before, events, told.get(change.uid, frozenset())))
+        after = _after(before, change, scope.version, tx.now)
+        _gather(changes, before, after, change, tx.now)
+        events = _events(before, after, change, components.linked[before.type])
+        tx.record(*_derived(agent_id, before, events, reported.get(change.uid, frozenset())))
     tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
+
+
+def _after(before: ComponentRecord, change: ComponentChange, version: int, now: datetime) -> ComponentRecord:
+    """The row after a change, which was judged from that version of the scope's work."""
+    if change.finished and not before.deleting:
+        return _begun_anew(before, change)
+    after = _applied(before, change, now)
+    if before.declared_version <= version:
+        after.dealt_generation = before.generation
+        return after
+    for name in BEGUN_ANEW:  # since this was judged
+        setattr(after, name, getattr(before, name))
+    if before.dealt_generation < before.generation:
+        mark_outdated(after)  # judged from the declaration before
+    return after
+
+
+def _gather(
+    changes: _Changes, before: ComponentRecord, after: ComponentRecord, change: ComponentChange, now: datetime
+) -> None:
+    """Add a changed row to what is to be written, ended or announced."""
+    if change.finished and before.deleting:
+        changes.finished.append(after)
+        if change.absent and not change.left and before.identity_key is not None:
+            changes.gone.append(before.identity_key)
+        if change.left:
+            changes.left.append(after)
+    elif columns := _differing(before, after):
+        after.last_updated = now
+        changes.changed.append(after)
+        changes.columns.update(columns)
+    if _is_republished(before, after):
+        changes.republished.append(after)
 
 
 def _differing(before: ComponentRecord, after: ComponentRecord) -> list[str]:
@@ -260,7 +291,7 @@ def _differing(before: ComponentRecord, after: ComponentRecord) -> list[str]:
     return ["last_updated", *(name for name, old, new in pairs if old is not new and old != new)]
 
 
-def _told(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
+def _kinds_by_uid(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
     found: dict[str, frozenset[EventKind]] = {}
     for event in events:
         found[event.uid] = found.get(event.uid, frozenset()) | {event.kind}
@@ -283,7 +314,7 @@ def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) ->
 
 
 def _begun_anew(before: ComponentRecord, change: ComponentChange) -> ComponentRecord:
-    """A component that was declared again while its deletion ended: it is there, and never dealt with."""
+    """A component that was declared again while its deletion ended: it is there, and was never reconciled."""
     status = Status.INSTANTIATING.value
     fresh = ComponentChange(uid=change.uid, stance=Stance.NONE, status=Status.INSTANTIATING)
     return replace(_applied(before, fresh, before.last_updated), status=status, absent_since=None)
@@ -311,12 +342,12 @@ def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
     """Whether those who refer to it, or are linked with it, have to hear of it."""
 
-    def told(record: ComponentRecord) -> tuple[object, ...]:
+    def visible(record: ComponentRecord) -> tuple[object, ...]:
         inbound = record.links.get("inbound", {}).items()
         failed = {other: state["waits"] for other, state in inbound if state.get("failed")}
         return record.output_fields, record.status, record.stance, record.owner, failed
 
-    return told(before) != told(after)
+    return visible(before) != visible(after)
 
 
 def _published(record: ComponentRecord) -> Published:
@@ -338,15 +369,16 @@ def _events(
     before: ComponentRecord, after: ComponentRecord, change: ComponentChange, linked: Collection[str]
 ) -> list[DerivedEvent]:
     deleting = before.deleting or change.finished
-    told = _published(before), _published(after)
-    return derive_events(*told, before.live_system_id, deleting=deleting, linked=linked)
+    published = _published(before), _published(after)
+    return derive_events(*published, before.live_system_id, deleting=deleting, linked=linked)
 
 
 def _derived(
-    agent_id: str, before: ComponentRecord, events: Iterable[DerivedEvent], told: frozenset[EventKind]
+    agent_id: str, before: ComponentRecord, events: Iterable[DerivedEvent], reported: frozenset[EventKind]
 ) -> Iterable[PendingEvent]:
+    """Derived events, but for the kinds that the agent reported itself."""
     for event in events:
-        if event.kind not in told:
+        if event.kind not in reported:
             yield PendingEvent(
                 before.live_system_id,
                 event.kind,
@@ -364,21 +396,21 @@ def _agent_event(agent_id: str, event: AgentEvent, record: ComponentRecord) -> P
     )
 
 
-def _settle_moves(tx: Tx, taken: _Taken) -> None:
-    """What is not established any more is looked for where its declaration says."""
-    moving = [r for r in taken.changed if not r.established and not r.is_where_declared and not r.deleting]
+def _settle_moves(tx: Tx, changes: _Changes) -> None:
+    """Move what is not established any more to where its declaration says."""
+    moving = [r for r in changes.changed if not r.established and not r.is_where_declared and not r.deleting]
     if not moving:
         return
     reached = realms(tx, also=_names(moving))
     for record in moving:
         left = str(record.scope_key)
         realm = _declared_realm(record, reached)
-        record.take_declared_identity()
+        record.adopt_declared_identity()
         if realm is not None:
             record.settle_in(realm)
         else:
             record.unsettle()
-        taken.moved.append((left, record.uid, record))
+        changes.moved.append((left, record.uid, record))
 
 
 def _names(moving: Iterable[ComponentRecord]) -> set[tuple[str, str, str]]:
@@ -391,20 +423,20 @@ def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, st
     return reached.get((record.environment, record.provider, record.declared_realm_name), here)
 
 
-def _write(tx: Tx, taken: _Taken) -> None:
-    keys = {key for left, _, record in taken.moved for key in (left, record.scope_key) if key is not None}
+def _write(tx: Tx, changes: _Changes) -> None:
+    keys = {key for left, _, record in changes.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
-    for _, _, record in taken.moved:
+    for _, _, record in changes.moved:
         record.declared_in(versions.get(record.scope_key or "", 0))
-    update_records(tx, taken.changed, [name for name in _WRITTEN if name in taken.columns])
-    update_records(tx, [record for _, _, record in taken.moved], _MOVED)
-    scopes.depart(tx, [(left, uid) for left, uid, r in taken.moved if left != r.scope_key], versions)
-    if taken.finished:
-        for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in taken.finished}).items():
-            mutations.keep(tx, mutation_id, [r for r in taken.finished if r.live_system_id == name])
-        leave_what_they_need(tx, taken.left)
-        delete_records(tx, (record.uid for record in taken.finished))
-        resources.forget_gone(tx, taken.gone)
+    update_records(tx, changes.changed, [name for name in _WRITTEN if name in changes.columns])
+    update_records(tx, [record for _, _, record in changes.moved], _MOVED)
+    scopes.depart(tx, [(left, uid) for left, uid, r in changes.moved if left != r.scope_key], versions)
+    if changes.finished:
+        for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in changes.finished}).items():
+            mutations.keep(tx, mutation_id, [r for r in changes.finished if r.live_system_id == name])
+        leave_what_they_need(tx, changes.left)
+        delete_records(tx, (record.uid for record in changes.finished))
+        resources.forget_gone(tx, changes.gone)
 
 
 def leave_what_they_need(tx: Tx, left: Sequence[ComponentRecord]) -> list[ComponentRecord]:
@@ -435,7 +467,7 @@ def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
 
 
 def notify_listeners(tx: Tx, news: Sequence[ComponentRecord], heard: Heard) -> None:
-    """Tell components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
+    """Notify components that what they refer to, are linked with, or what depends on them, has changed (L11, O10)."""
     fresh = {record.uid for record in news}
-    scopes.announce_in_held(tx, {told.uid: told.scope_key for told in heard.listeners if told.of in fresh})
+    scopes.announce_in_held(tx, {one.uid: one.scope_key for one in heard.listeners if one.of in fresh})
     scopes.renew_held(tx, {key for key, of in heard.host_scopes if of in fresh})

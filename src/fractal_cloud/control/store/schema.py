@@ -43,7 +43,7 @@ UNSETTLED: Final = (
 NOT_OVERDUE: Final = "override IS NOT NULL AND NOT overdue"
 """Overrides whose date has not passed, or that have none."""
 STATUS_EVENTS: Final = "kind = 'StatusChanged'"
-"""Events that tell a component's status."""
+"""Events of a component's status."""
 _REQUESTED: Final = "request IS NOT NULL"
 
 
@@ -110,7 +110,7 @@ live_systems: Final = Table(
 # One row per component. ``uid`` is what agents know it by: it is given anew when a deploy moves an identity that was
 # not established, so that a report about the old identity cannot land on the new one.
 # ``dealt_generation``: the newest generation an agent has reported on. ``work_version``: the version of its scope in
-# which its agent was last told something of it; ``declared_version``: in which the desired half last changed.
+# which its agent last received anything of it; ``declared_version``: in which the desired half last changed.
 # ``bound``, ``left_dependents``: of one that is being deleted, see ``WorkComponent``. The observed half is explained
 # where it is defined, in ``model.observed``.
 components: Final = Table(
@@ -149,7 +149,7 @@ components: Final = Table(
     _count("work_version"),
     _count("declared_version"),
     UniqueConstraint("live_system_id", "component_id"),
-    # What reports and news change is in no index, and pages have room: PostgreSQL then need not touch any of these.
+    # What reports and news change is in no index, and pages have free space: then none of these has to be updated.
     Index("ix_components_scope_key", "scope_key"),
     Index("ix_components_identity_key", "identity_key"),
     # Who serves what is asked of all components at once: the index alone answers it.
@@ -375,7 +375,7 @@ tokens: Final = Table(
 )
 
 # One row for the first start, and one for every recovery (C9). ``first_event``: the number after which it began.
-# ``as_of``: what was deployed up to then stood in the backup; empty where nobody can tell, and all of it did.
+# ``as_of``: what was deployed up to then was in the backup; empty where that is not known, and all of it was.
 incarnations: Final = Table(
     "incarnations",
     metadata,

@@ -259,7 +259,7 @@ def _dependents_elsewhere(keys: list[str]) -> Select[Any]:
 
 
 def _open_writes(keys: list[str]) -> Select[Any]:
-    """Intents whose outcome nobody told (C7)."""
+    """Intents whose outcome nobody reported (C7)."""
     return (
         select(journal)
         .join(components, components.c.uid == journal.c.uid)

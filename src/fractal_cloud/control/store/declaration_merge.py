@@ -1,6 +1,6 @@
 """What becomes of a LiveSystem's components when it is declared anew: computed on values, written by the caller.
 
-A deploy writes the result; a plan hands the same result to the agents and forgets it.
+A deploy writes the result; a plan sends the same result to the agents and forgets it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Merge:
     removed: list[ComponentRecord] = field(default_factory=list)
     replaced: dict[str, ComponentRecord] = field(default_factory=dict)
     voided: list[ComponentRecord] = field(default_factory=list)
-    faults: list[InputError] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
 
     @property
     def all(self) -> list[ComponentRecord]:
@@ -43,7 +43,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is declared, and where and when: all a merge depends on beside the rows that stand."""
+    """What is declared, and where and when: all a merge depends on beside the rows that are there."""
 
     declaration: LiveSystemDeclaration
     identities: Mapping[str, DeclaredIdentity]
@@ -52,34 +52,34 @@ class Target:
     now: datetime
 
 
-def merge(standing: Sequence[ComponentRecord], target: Target) -> Merge:
-    """Match what is declared with what stands: by identity (O16), else by id; the rest is new, or taken out."""
+def merge(rows: Sequence[ComponentRecord], target: Target) -> Merge:
+    """Match what is declared with the rows there are: by identity (O16), else by id; the rest is new or removed."""
     result = Merge()
-    matches = _matches(standing, target)
+    matches = _matches(rows, target)
     for position, component in enumerate(target.declaration.components):
         record = matches.get(component.id)
         if record is None:
             result.added.append(_new(component, position, target))
         elif record.type != component.type and record.established:
-            result.faults.append(_type_changed(component, record))
+            result.errors.append(_type_changed(component, record))
         else:
             result.kept.append(_redeclared(record, component, position, target, result))
-    result.faults.extend(_declared_twice([*result.added, *result.kept]))
+    result.errors.extend(_declared_twice([*result.added, *result.kept]))
     matched = {record.uid for record in matches.values()}
-    result.removed = [_taken_out(r, target, result) for r in standing if r.uid not in matched]
+    result.removed = [_removed(r, target, result) for r in rows if r.uid not in matched]
     return result
 
 
-def _matches(standing: Sequence[ComponentRecord], target: Target) -> dict[str, ComponentRecord]:
-    """The row each declared component goes on with; one that only changed its id is handed over, not deleted."""
-    by_identity = {(r.type, DeclaredIdentity(r.place, r.name, r.parent, r.realm_name)): r for r in standing}
+def _matches(rows: Sequence[ComponentRecord], target: Target) -> dict[str, ComponentRecord]:
+    """The row of each declared component; one that only changed its id keeps its row, and is not deleted."""
+    by_identity = {(r.type, DeclaredIdentity(r.place, r.name, r.parent, r.realm_name)): r for r in rows}
     found: dict[str, ComponentRecord] = {}
     for component in target.declaration.components:
         record = by_identity.pop((component.type, target.identities[component.id]), None)
         if record is not None:
             found[component.id] = record
-    taken = {record.uid for record in found.values()}
-    by_id = {r.component_id: r for r in standing if r.uid not in taken}
+    matched = {record.uid for record in found.values()}
+    by_id = {r.component_id: r for r in rows if r.uid not in matched}
     for component in target.declaration.components:
         if component.id not in found and component.id in by_id:
             found[component.id] = by_id[component.id]
@@ -172,7 +172,7 @@ def _redeclared(
     _void_request(record, target, result)
     mark_outdated(record)
     if not record.established:
-        record.take_declared_identity()
+        record.adopt_declared_identity()
         _settle(record, target)
         if old.scope_key is not None and record.identity_key != old.identity_key:
             record.uid = new_id()
@@ -182,7 +182,7 @@ def _redeclared(
     return record
 
 
-def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
+def _removed(old: ComponentRecord, target: Target, result: Merge) -> ComponentRecord:
     record = replace(
         old,
         generation=target.generation,
@@ -197,7 +197,7 @@ def _taken_out(old: ComponentRecord, target: Target, result: Merge) -> Component
 
 
 def mark_outdated(record: ComponentRecord) -> None:
-    """Tell what was observed of an older generation apart from what this one comes to (C8).
+    """Distinguish what was observed of an older generation from what this one comes to (C8).
 
     The agent publishes the new outcome then, even if it is the same failure again.
     """
@@ -225,10 +225,10 @@ def _void_request(record: ComponentRecord, target: Target, result: Merge) -> Non
         result.voided.append(record)
 
 
-def take_out_all(standing: Sequence[ComponentRecord], generation: int, now: datetime) -> Merge:
+def remove_all(rows: Sequence[ComponentRecord], generation: int, now: datetime) -> Merge:
     """What becomes of the components when their LiveSystem is deleted."""
     result = Merge()
-    nothing = LiveSystemDeclaration(id=standing[0].live_system_id if standing else "")
+    nothing = LiveSystemDeclaration(id=rows[0].live_system_id if rows else "")
     target = Target(nothing, {}, {}, generation, now)
-    result.removed = [_taken_out(record, target, result) for record in standing]
+    result.removed = [_removed(record, target, result) for record in rows]
     return result
