@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from fractal_cloud.control.store import events, glass, housekeeping, livesystems, plans, realms
+from fractal_cloud.control.store import events, glass, livesystems, plans, realms, unserved_components
 from fractal_cloud.control.store.errors import NotFound, Refused
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.realms import Wanted
@@ -148,7 +148,7 @@ def test_a_cluster_nobody_reaches_is_named_to_the_deployer_and_on_the_component(
     assert len(warnings) == 1
     assert "no running agent in environment 'default' reaches 'red' of 'many'" in warnings[0]
     world.clock.advance(8)
-    housekeeping.report_unserved(world.store.database, timedelta(seconds=5))
+    unserved_components.report_unserved(world.store.database, timedelta(seconds=5))
     assert world.component("ls-a", "pod")["status"] == "Failed"
     assert "reaches 'red'" in world.component("ls-a", "pod")["message"]
 
@@ -224,7 +224,7 @@ def test_another_cluster_by_the_same_name_is_an_event_and_a_message_and_moves_no
     assert (after["status"], after["resourceId"]) == (before["status"], before["resourceId"])
     world.clock.advance(8)
     player.register(clusters={"blue": "uid-other"})
-    housekeeping.report_unserved(world.store.database, timedelta(seconds=5))
+    unserved_components.report_unserved(world.store.database, timedelta(seconds=5))
     for name in ("pod", "new"):
         assert "`fractal realm accept blue --provider many" in world.component("ls-a", name)["message"]
     assert len(events_of(world, "RealmChanged")) == 2, "said once"
