@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -185,8 +184,6 @@ def test_as_a_process_of_its_own_it_serves_until_a_signal_ends_it() -> None:
         tools = Tools(url, PERSON_ACCESS_KEY)
         assert tools.ec2.describe_vpcs()["Vpcs"]
         tools.close()
-        started = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait() == 0
-        assert time.monotonic() - started < 5
+        assert process.wait() == 0, "it had to be killed"
         killer.cancel()

@@ -32,8 +32,8 @@ class ArubaNodePool(Part):
     nodes: int = Field(ge=1, description="How many nodes it has.")
     instance: str = Field(description="The flavor of its nodes.", examples=["K2A4"])
     data_center: DataCenter = Field(description="The zone its nodes lie in.")
-    autoscaling: bool = Field(
-        default=False, description="Whether Aruba adds and removes nodes; `nodes` is then only what it starts with."
+    autoscaling: bool | None = Field(
+        default=None, description="Whether Aruba adds and removes nodes; `nodes` is then only what it starts with."
     )
     min_count: int | None = Field(default=None, ge=1, description="The fewest nodes, with autoscaling.")
     max_count: int | None = Field(default=None, ge=1, description="The most nodes, with autoscaling.")
@@ -177,7 +177,7 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
             return super().merged(item, changes)
         pools = [
             {**pool, "nodes": min(max(nodes[pool["name"]], pool["minCount"]), pool["maxCount"])}
-            if pool["autoscaling"] and pool["name"] in nodes
+            if pool.get("autoscaling") and pool["name"] in nodes
             else pool
             for pool in changes["nodePools"]
         ]
