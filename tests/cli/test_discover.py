@@ -15,13 +15,14 @@ from fractal_cloud.offers.validation import check
 from fractal_sandbox import sandbox_env
 from tests.agent_answers import answered_by_agent
 from tests.cli.conftest import Fractal, Ran
-from tests.offers.aws.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import example_of, prepare
+from tests.offers.aws.examples import EXAMPLES
 from tests.world import REGION, Person, World
 
 # One of each way of being found in the quick run: by name in a region, by name in a network, by name in the world.
 QUICK = ("AwsVpc", "AwsSecurityGroup", "AwsS3")
 KINDS = [
-    pytest.param(kind, id=kind.__name__, marks=() if kind.__name__ in QUICK else pytest.mark.soak) for kind in CASES
+    pytest.param(kind, id=kind.__name__, marks=() if kind.__name__ in QUICK else pytest.mark.soak) for kind in EXAMPLES
 ]
 LIVE_SYSTEM = "discovered"
 IMAGE = "ami-03cf127a"

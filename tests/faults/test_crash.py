@@ -16,21 +16,12 @@ from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, strike_all, strike_whole
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers.aws.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import example_of, prepare
+from tests.offers.aws.examples import EXAMPLES
 
-KINDS = {kind.__name__: kind for kind in CASES}
+KINDS = {kind.__name__: kind for kind in EXAMPLES}
 # The effects of each one's life, at least: what is counted below must not shrink unnoticed.
-EFFECTS = {
-    "AwsVpc": 27,
-    "AwsSubnet": 25,
-    "AwsSecurityGroup": 35,
-    "AwsEc2Instance": 29,
-    "AwsS3": 31,
-    "AwsRdsPostgres": 23,
-    "AwsEcsCluster": 25,
-    "AwsEcsService": 23,
-    "AwsEks": 29,
-}
+EFFECTS = {kind.__name__: example.effects for kind, example in EXAMPLES.items()}
 WHOLE = 20
 DEADLY = (Fault.KILLED_AFTER, Fault.ANSWER_LOST)
 # Struck at every effect by one of the two faults, in turn; `make soak` strikes every effect by all of them.

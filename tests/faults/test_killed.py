@@ -12,10 +12,11 @@ from fractal_sandbox import Sandbox
 from tests.faults.effects import Fault
 from tests.faults.lives import Life, live
 from tests.faults.processes import killed_world
-from tests.offers.aws.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import example_of, prepare
+from tests.offers.aws.examples import EXAMPLES
 from tests.world import vpc
 
-KINDS = {kind.__name__: kind for kind in CASES}
+KINDS = {kind.__name__: kind for kind in EXAMPLES}
 
 
 @pytest.mark.rule("S17", "C7")

@@ -13,38 +13,48 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.model.component import Component
 from fractal_cloud.offers.aws import cloud
+from fractal_cloud.offers.aws.aws_offer import AwsOffer
+from fractal_cloud.offers.registry import installed
 from fractal_cloud.testing import OfferExample
 from fractal_sandbox import Sandbox
 from tests.conftest import SOAK
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld, faulty_world
-from tests.offers.aws.cases import CASES, example_of, prepare
+from tests.offers.aws.cases import example_of, prepare
+from tests.offers.aws.examples import EXAMPLES
 
 LIVE_SYSTEM = "ls-a"
-KINDS = {kind.__name__: kind for kind in CASES}
+KINDS = {kind.__name__: kind for kind in EXAMPLES}
 CYCLE = 0.1  # long enough that waiting is mostly sleeping
 HIDDEN, WINDOW = 1.0, 2.5
-# The operations by which each type, and what its name is unique in, is read.
-VPCS, CLUSTERS = ("ec2:DescribeVpcs",), ("ecs:ListClusters", "ecs:DescribeClusters")
 # By which the account that is really reached is confirmed (S26).
 ACCOUNT = ("sts:GetCallerIdentity",)
-READS = {
-    "AwsVpc": (*VPCS, *ACCOUNT),
-    "AwsSubnet": ("ec2:DescribeSubnets", *VPCS),
-    "AwsSecurityGroup": ("ec2:DescribeSecurityGroups", *VPCS),
-    "AwsEc2Instance": ("ec2:DescribeInstances",),
-    "AwsS3": ("s3:ListBuckets", "resourcegroupstaggingapi:GetResources"),
-    "AwsRdsPostgres": ("rds:DescribeDBInstances",),
-    "AwsEcsCluster": CLUSTERS,
-    "AwsEcsService": ("ecs:ListServices", "ecs:DescribeServices", *CLUSTERS),
-    "AwsEks": ("eks:ListClusters", "eks:DescribeCluster"),
-}
+
+
+def _listings(kind: type[Component]) -> dict[str, bool]:
+    """The operations by which a type, and what its name is unique in, is looked for; whether each has pages."""
+    offer = installed()[kind.type]
+    assert isinstance(offer, AwsOffer)
+    service, listings = offer.resource.service.name, offer.resource.listings
+    found = {f"{service}:{one.operation}": not one.is_by_name for one in listings}
+    if offer.parent is not None:
+        parent, _ = offer.facts().references()[offer.parent]
+        found |= _listings(installed()[parent].component)
+    return found | dict.fromkeys(EXAMPLES[kind].also_listed_by, True)
+
+
+READS = {name: tuple(_listings(kind)) for name, kind in KINDS.items()}
+READS["AwsVpc"] += ACCOUNT
 # These have no pages, or one only.
-UNPAGED = ("*-sts:*", "*-ecs:Describe*", "*-eks:DescribeCluster", "AwsEcsService-ecs:ListClusters")
+UNPAGED = {
+    "*-sts:*",
+    "AwsEcsService-ecs:ListClusters",
+    *(f"*-{name}" for kind in EXAMPLES for name, has_pages in _listings(kind).items() if not has_pages),
+}
 # Asked about one resource and one parameter at a time (S23): existence and tags do not hang on them.
 SWEPT = ("ec2:Describe*Attribute", "s3:GetBucket*", "s3:GetPublicAccessBlock")
-ELSEWHERE = {"AwsSubnet": {"cidrBlock": "10.0.66.0/24"}}
 READ_OPERATIONS = [
     pytest.param(kind, operation, id=f"{kind}-{operation}", marks=pytest.mark.xdist_group(f"unreadable {kind}"))
     for kind, operations in READS.items()
@@ -62,7 +72,7 @@ class Outage:
         prepare(KINDS[kind], world.person.client)
         name = str(self.example.declaration["id"])
         self.subject = self.example.under_name(f"{name}-1")
-        parameters = {**self.example.declaration["parameters"], **ELSEWHERE.get(kind, {})}
+        parameters = {**self.example.declaration["parameters"], **EXAMPLES[KINDS[kind]].twin}
         self.twin = self.example.under_name(f"{name}-2", parameters=parameters)
         self._references = {name for name, value in self.example.changes.items() if _names(value, self.example)}
 

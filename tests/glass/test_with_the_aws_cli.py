@@ -11,7 +11,8 @@ import pytest
 
 from fractal_sandbox import sandbox_env
 from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
-from tests.offers.aws.examples import EXAMPLES, Example
+from tests.offers.aws.example import Example
+from tests.offers.aws.examples import EXAMPLES
 from tests.world import World, vpc
 
 AWS = Path(sys.executable).parent / "aws"

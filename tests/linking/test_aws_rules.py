@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.offers.aws.examples import IMAGE
+from tests.offers.aws.examples.ec2 import IMAGE
 from tests.world import World, security_group, subnet, vpc
 
 LS = "ls-shop"

@@ -19,7 +19,8 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY
-from tests.offers.aws.examples import EXAMPLES, REGION, Example
+from tests.offers.aws.example import REGION, Example
+from tests.offers.aws.examples import EXAMPLES
 
 LIVE_SYSTEM = "ls-team-a"
 ENOUGH = 20

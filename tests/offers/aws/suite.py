@@ -37,12 +37,12 @@ SUITE = Suite(
     provider="aws",
     cases={
         kind: Case(
-            only_up=bool(case.only_up),
-            immutable=bool(EXAMPLES[kind].immutable_changes),
-            is_slow=case.is_slow,
-            hazardous=bool(case.hazards),
+            only_up=bool(example.only_up),
+            immutable=bool(example.immutable_changes),
+            is_slow=example.is_slow,
+            hazardous=bool(example.hazards),
         )
-        for kind, case in cases.CASES.items()
+        for kind, example in EXAMPLES.items()
     },
     stage=stage,
     always=("AwsVpc", "AwsS3"),

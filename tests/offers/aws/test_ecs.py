@@ -13,7 +13,8 @@ from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
-from tests.offers.aws.examples import ECS_CLUSTER, EXAMPLES
+from tests.offers.aws.examples import EXAMPLES
+from tests.offers.aws.examples.ecs_cluster import ECS_CLUSTER
 
 EXAMPLE = EXAMPLES[AwsEcsService]
 SERVICE = EXAMPLE.components[-1]

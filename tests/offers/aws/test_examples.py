@@ -9,7 +9,6 @@ import pytest
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags, stamp
-from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType
 from fractal_sandbox import Sandbox
@@ -126,31 +125,15 @@ def test_what_cannot_change_shows_as_drift(kind: type[Component], world: World) 
         assert set(drift) == {name}
 
 
-def _tag_as_a_person(world: World, offer: AnyOffer, resource_id: str, outputs: Any) -> None:
-    arns = [value for name, value in outputs.items() if name.lower().endswith("arn")]
-    if offer.type.startswith("NetworkAndCompute.IaaS"):
-        world.person("ec2").create_tags(Resources=[resource_id], Tags=[{"Key": "cost center", "Value": "a=b/c"}])
-    elif "Rds" in offer.type:
-        world.person("rds").add_tags_to_resource(ResourceName=arns[0], Tags=[{"Key": "cost center", "Value": "a=b/c"}])
-    elif "Ecs" in offer.type:
-        arn = outputs["serviceArn"] if "serviceArn" in outputs else outputs["clusterArn"]
-        world.person("ecs").tag_resource(resourceArn=arn, tags=[{"key": "cost center", "value": "a=b/c"}])
-    elif "Eks" in offer.type:
-        world.person("eks").tag_resource(resourceArn=outputs["clusterArn"], tags={"cost center": "a=b/c"})
-    else:
-        s3 = world.person("s3")
-        tags = s3.get_bucket_tagging(Bucket=resource_id)["TagSet"]
-        tags.append({"Key": "cost center", "Value": "a=b/c"})
-        s3.put_bucket_tagging(Bucket=resource_id, Tagging={"TagSet": tags})
-
-
 @pytest.mark.rule("T1", "T6")
 @pytest.mark.parametrize("kind", KINDS)
 def test_tags_of_others_survive_ours_coming_and_going(kind: type[Component], world: World, sandbox: Sandbox) -> None:
     offer, example, _ = under_test(kind)
     seen = world.bring(example)
     cloud = world.cloud_of(offer)
-    _tag_as_a_person(world, offer, seen.resource_id, seen.outputs)
+    operator = example.operator(world.person, example.foreign_edit)
+    [found_by_a_person] = operator.find(seen.name)
+    operator.tag(found_by_a_person, {"cost center": "a=b/c"})
     for add, remove in (
         (ProtocolTags(reconcile=True), NO_TAGS),
         (NO_TAGS, ProtocolTags(reconcile=True)),

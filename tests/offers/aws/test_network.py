@@ -15,7 +15,10 @@ from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
-from tests.offers.aws.examples import ANYTHING, GROUP, HTTPS, OTHER_GROUP, REGION, SSH, SUBNET, VPC
+from tests.offers.aws.example import REGION
+from tests.offers.aws.examples.security_group import ANYTHING, GROUP, HTTPS, OTHER_GROUP, SSH
+from tests.offers.aws.examples.subnet import SUBNET
+from tests.offers.aws.examples.vpc import VPC
 
 VPCS = installed()["NetworkAndCompute.IaaS.AwsVpc"]
 SUBNETS = installed()["NetworkAndCompute.IaaS.AwsSubnet"]

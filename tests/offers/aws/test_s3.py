@@ -13,7 +13,8 @@ from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import LIVE_SYSTEM, World
-from tests.offers.aws.examples import EXAMPLES, REGION
+from tests.offers.aws.example import REGION
+from tests.offers.aws.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES[AwsS3]
 BUCKET = EXAMPLE.components[-1]

@@ -19,7 +19,8 @@ from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox, agent_env
 from tests.offers.aws.conftest import World
-from tests.offers.aws.examples import REGION, VPC
+from tests.offers.aws.example import REGION
+from tests.offers.aws.examples.vpc import VPC
 
 VPCS = "NetworkAndCompute.IaaS.AwsVpc"
 

@@ -203,7 +203,8 @@ class Aws(Cloud):
         depend on nothing but the answer and this cloud.
         """
         service, listing = resource.service, resource.listing
-        size = {} if listing.is_by_name else {service.paging.limit: service.paging.largest}
+        has_size = bool(service.paging.limit) and not listing.is_by_name
+        size = {service.paging.limit: service.paging.largest} if has_size else {}
         pages = self._answers(
             service.name, method(listing.operation), listing.key, query.seen_pages, {**size, **parameters}
         )

@@ -23,7 +23,7 @@ def method(operation: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """How the lists of a service are cut: the parameter with the size, the sizes allowed, and the size without one."""
+    """How the lists of a service are cut: the parameter with the size, if any, the sizes allowed, and the default."""
 
     limit: str = "MaxResults"
     default: int | None = None

@@ -28,7 +28,7 @@ VPC = Resource(
     creates={"CreateVpc": "Vpc.VpcId"},
     modifies=("ModifyVpcAttribute",),
     deletes=("DeleteVpc",),
-    also_modifies=("AssociateDhcpOptions", "AssociateVpcCidrBlock", "DisassociateVpcCidrBlock", "ModifyVpcTenancy"),
+    also_modifies=("AssociateDhcpOptions", "AssociateVpcCidrBlock", "ModifyVpcTenancy"),
     listings=(Listing(operation="DescribeVpcs", path="Vpcs", id="VpcId"),),
     not_found=("InvalidVpcID.NotFound", 400, "The vpc ID '{id}' does not exist"),
     phases={"creating": {"State": "pending"}},
