@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -85,7 +86,7 @@ def short_names() -> dict[Path, str]:
         for provider, known in sorted(providers.items()):
             found[SDK / package / f"{provider}.py"] = _module(title, provider, known)
     found[SDK / "network.py"] = _alias(sorted(modules[NETWORK[0]]))
-    return {path: _formatted(path, text) for path, text in found.items()}
+    return _formatted(found)
 
 
 def _package(title: str, package: str, providers: Sequence[str]) -> str:
@@ -146,9 +147,16 @@ def _alias(providers: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _formatted(path: Path, text: str) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+def _formatted(files: Mapping[Path, str]) -> dict[Path, str]:
+    """The files as ruff formats them, all in one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        copies = {path: Path(folder) / path.relative_to(ROOT) for path in files}
+        for path, copy in copies.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(files[path], encoding="utf-8")
+        command = [sys.executable, "-m", "ruff", "format", "--quiet", "--config", str(ROOT / "pyproject.toml"), folder]
+        subprocess.run(command, check=True, cwd=ROOT)
+        return {path: copy.read_text("utf-8") for path, copy in copies.items()}
 
 
 def contracts() -> str:

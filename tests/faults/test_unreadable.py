@@ -42,7 +42,7 @@ def _listings(kind: type[Component]) -> dict[str, bool]:
     if offer.parent is not None:
         parent, _ = offer.facts().references()[offer.parent]
         found |= _listings(installed()[parent].component)
-    return found | dict.fromkeys(EXAMPLES[kind].also_listed_by, True)
+    return found | {name: "ListTags" not in name for name in EXAMPLES[kind].also_listed_by}
 
 
 READS = {name: tuple(_listings(kind)) for name, kind in KINDS.items()}

@@ -60,7 +60,8 @@ class Service:
     ``arn``: what every ARN begins with. ``not_found``, ``conflict``, ``invalid``, ``limit``: error codes whose meaning
     does not follow from their endings. ``iam``: the prefix of its actions, where it is not the name;
     ``actions``: operations whose action has another name; ``reads``: reading operations that the offers share.
-    ``noun``: the singular that names its own statements in the policy, of which ``scope`` are the resources.
+    ``noun``: the singular that names its own statements in the policy; ``scope``: their resources, where the same calls
+    touch other resources too.
     ``needs_abac``: conditions on tags hold only where a resource has them switched on. ``has_role``: AWS makes a
     service-linked role for it. ``lists``: lists of what no offer is about, each with its items and their key.
     """

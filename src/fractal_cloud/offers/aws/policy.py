@@ -92,20 +92,27 @@ def _reading() -> list[Statement]:
 
 
 def _creating() -> list[Statement]:
-    """What a call makes bears the stamp; what else the same call touches (the subnet of an instance) need not."""
+    """What a call makes bears the stamp; what else the same call touches (the subnet of an instance) need not.
+
+    IAM counts the letters: calls that touch the same share a statement, and so do services whose creations touch
+    nothing else.
+    """
     in_ec2 = [one for one in _resources() if one.service.name == EC2.name]
-    touched = {EC2.action(name): list(what) for one in in_ec2 for name, what in one.touches.items()}
-    others = [one for one in _resources() if one.service.name != EC2.name and one.service.noun == _JOINT]
+    touched: dict[tuple[str, ...], list[str]] = {}
+    for name, what in sorted(pair for one in in_ec2 for pair in one.touches.items()):
+        touched.setdefault(what, []).append(name)
+    others = [one for one in _resources() if one.service.name != EC2.name and not one.service.scope]
     return [
         _allow("CreateStamped", _creations(EC2.name), _ec2([one.arn.format(id="*") for one in in_ec2]), _IS_STAMPED),
         *(
-            _allow(f"Touch{action.partition(':')[2]}", [action], _ec2(resources))
-            for action, resources in sorted(touched.items())
+            _allow(f"Touch{names[0]}", [EC2.action(name) for name in names], _ec2(list(what)))
+            for what, names in touched.items()
         ),
         _allow("CreateOthersStamped", _actions((one.service, one.creates) for one in others), None, _IS_STAMPED),
         *(
             _allow(f"Create{one.noun}Stamped", _creations(one.name), list(one.scope), _IS_STAMPED)
             for one in _with_nouns()
+            if one.scope
         ),
     ]
 

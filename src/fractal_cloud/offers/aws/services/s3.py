@@ -21,7 +21,6 @@ S3 = Service(
         "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
     },
     noun="Bucket",
-    scope=("arn:*:s3:::*",),
     needs_abac=True,
 )
 
