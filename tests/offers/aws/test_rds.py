@@ -13,7 +13,7 @@ from fractal_cloud.offers.aws.rds import AwsRdsPostgres, _actual, _condition, fi
 from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
-from tests.offers.aws.conftest import World
+from tests.offers.aws.conftest import Person, World
 from tests.offers.aws.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES[AwsRdsPostgres]
@@ -57,6 +57,21 @@ def test_what_can_never_be_is_refused_after_everything_else_is_done(
     assert set(drift) == set(impossible)
     with pytest.raises(Invalid, match=text):
         OFFER.update(world.cloud(), seen, wanted, drift)
+
+
+@pytest.mark.rule("G3", "S12")
+def test_storage_that_aws_lets_grow_is_no_drift(world: World, person: Person) -> None:
+    world.bring(EXAMPLE)
+    rds = person("rds")
+    change = {"DBInstanceIdentifier": "orders", "ApplyImmediately": True}
+    rds.modify_db_instance(AllocatedStorage=35, **change)
+    _, drift = world.drift(DATABASE)
+    assert set(drift) == {"allocatedStorage"}
+    rds.modify_db_instance(MaxAllocatedStorage=100, **change)
+    _, drift = world.drift(DATABASE)
+    assert not drift
+    _, drift = world.drift(DATABASE, allocatedStorage=50)
+    assert set(drift) == {"allocatedStorage"}
 
 
 def test_a_new_major_version_is_asked_for_as_one(world: World, sandbox: Sandbox) -> None:

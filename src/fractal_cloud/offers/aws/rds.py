@@ -64,7 +64,12 @@ class AwsRdsPostgres(Component):
     db_instance_class: str = parameter(
         description="Its size. Changing it interrupts the database.", pattern=r"^db\.", examples=["db.t4g.medium"]
     )
-    allocated_storage: int = parameter(description="Storage in GiB; it can grow and never shrink.", ge=20, le=65_536)
+    allocated_storage: int = parameter(
+        description="Storage in GiB; it can grow and never shrink.",
+        ge=20,
+        le=65_536,
+        grows_while="maxAllocatedStorage",
+    )
     engine_version: str | None = parameter(
         default=None,
         pattern=r"^\d+\.\d+(\.\d+)?$",
@@ -288,6 +293,7 @@ def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
         same(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
     )
     told["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
+    told["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
     told["deletionProtection"] = bool(instance.get("DeletionProtection"))
     return told
 
