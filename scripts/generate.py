@@ -150,13 +150,13 @@ def _alias(providers: Sequence[str]) -> str:
 def _formatted(files: Mapping[Path, str]) -> dict[Path, str]:
     """The files as ruff formats them, all in one run."""
     with tempfile.TemporaryDirectory() as folder:
-        copies = {path: Path(folder) / path.relative_to(ROOT) for path in files}
-        for path, copy in copies.items():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(files[path], encoding="utf-8")
+        drafts = {path: Path(folder) / path.relative_to(ROOT) for path in files}
+        for path, draft in drafts.items():
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(files[path], encoding="utf-8")
         command = [sys.executable, "-m", "ruff", "format", "--quiet", "--config", str(ROOT / "pyproject.toml"), folder]
         subprocess.run(command, check=True, cwd=ROOT)
-        return {path: copy.read_text("utf-8") for path, copy in copies.items()}
+        return {path: draft.read_text("utf-8") for path, draft in drafts.items()}
 
 
 def contracts() -> str:

@@ -115,9 +115,8 @@ class Hang(_Rule):
 class Delay(_Model):
     """How long something takes for resources of a kind: some seconds, or a number of reads of the resource.
 
-    Kinds of AWS: `vpc`, `subnet`, `security-group`, `instance`, `bucket`, `db`, `ecs-cluster`, `ecs-service`,
-    `eks-cluster`; of Kubernetes: its own, in small letters (`deployment`, `virtualmachine`); or a pattern. With both
-    given, whichever is over first ends it.
+    Kinds of AWS: those of `aws/services.json` (`vpc`, `bucket`, `ecs-service`, …); of Kubernetes: its own, in small
+    letters (`deployment`, `virtualmachine`); or a pattern. With both given, whichever is over first ends it.
     """
 
     kind: str = "*"

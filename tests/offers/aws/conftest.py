@@ -88,11 +88,11 @@ class World:
         return made
 
     def bring(self, example: Example) -> Sighting:
-        """Create all components of an example, and mend the last one until it is as declared; its sighting."""
+        """Create all components of an example, and correct the last one until it is as declared; its sighting."""
         example.prepare(self.person)
         for declaration in example.components:
             self.create(declaration)
-        self.mend(example.components[-1])
+        self.correct(example.components[-1])
         return self.seen[example.components[-1]["id"]]
 
     def drift(self, declaration: Mapping[str, Any], **changes: Any) -> tuple[Sighting, Drift]:
@@ -105,7 +105,7 @@ class World:
         assert seen is not None
         return seen, find_drift(compared, wanted.component.parameters(), seen.actual)
 
-    def mend(self, declaration: Mapping[str, Any], **changes: Any) -> int:
+    def correct(self, declaration: Mapping[str, Any], **changes: Any) -> int:
         """Update until nothing drifts; the number of updates it took."""
         offer = installed()[declaration["type"]]
         wanted = self.wanted(declaration, **changes)

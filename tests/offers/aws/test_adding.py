@@ -22,7 +22,7 @@ PARTS = ("created_once", "is_silent", "changed_comes_back", "glass_breaks", "it_
 # What else a new type must not break: its calls are granted, its example is whole.
 AROUND = (
     "everything_the_offers_call",
-    "a_document_iam_takes",
+    "a_document_iam_accepts",
     "tied_to_the_tag",
     "has_an_example",
     "covers_every_parameter",

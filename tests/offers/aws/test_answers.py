@@ -35,7 +35,7 @@ class TestJson:
         "body",
         ['{"items": [1, 2], "nextToken": "a\\"}b"}', '{ "nextToken" : "a\\"}b" , "items": [1, 2]}'],
     )
-    def test_the_cursor_is_told_apart_wherever_it_stands(self, body: str) -> None:
+    def test_the_cursor_is_cut_out_wherever_it_stands(self, body: str) -> None:
         cut = cut_json(body.encode(), "nextToken")
         assert cut is not None
         assert b"nextToken" not in cut[0]
@@ -54,7 +54,7 @@ class TestJson:
             b'[{"a": 1, "nextToken": "x"}]',
         ],
     )
-    def test_what_only_looks_like_the_cursor_is_never_cut_out(self, body: bytes) -> None:
+    def test_what_only_resembles_the_cursor_is_never_cut_out(self, body: bytes) -> None:
         assert cut_json(body, "nextToken") is None
 
     def test_texts_that_spell_a_cursor_stay_what_they_are(self) -> None:

@@ -105,7 +105,7 @@ def test_a_component_can_be_named_by_itself() -> None:
     ],
     ids=["protocol by number", "bits behind the prefix", "nothing said", "null"],
 )
-def test_a_rule_is_declared_as_it_is_compared_or_the_spelling_is_told(written: dict[str, Any]) -> None:
+def test_a_rule_is_declared_as_it_is_compared_or_the_error_says_the_spelling(written: dict[str, Any]) -> None:
     with pytest.raises((ValidationError, DeclarationError)) as refused:
         AwsSecurityGroup.from_parameters("web", {"vpc": "net", "ingress": [written]})
     assert f"write {json.dumps(RULE)}" in str(refused.value)

@@ -25,23 +25,23 @@ def _writes(sandbox: Sandbox) -> list[str]:
 def test_another_type_stops_changes_and_starts_it_again(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
     sandbox.aws.calls.clear()
-    world.mend(MACHINE, instanceType="t3.large")
+    world.correct(MACHINE, instanceType="t3.large")
     assert _writes(sandbox) == ["StopInstances", "ModifyInstanceAttribute", "StartInstances"]
 
 
 def test_type_and_user_data_share_one_stop(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
     sandbox.aws.calls.clear()
-    world.mend(MACHINE, instanceType="t3.large", userData="new")
+    world.correct(MACHINE, instanceType="t3.large", userData="new")
     assert _writes(sandbox) == ["StopInstances", *["ModifyInstanceAttribute"] * 2, "StartInstances"]
 
 
-def test_a_crash_between_stop_and_start_is_mended_without_being_declared(world: World) -> None:
+def test_a_crash_between_stop_and_start_is_repaired_without_being_declared(world: World) -> None:
     world.bring(EXAMPLE)
     undeclared = {**MACHINE, "parameters": {k: v for k, v in MACHINE["parameters"].items() if k != "state"}}
     world.person("ec2").stop_instances(InstanceIds=[world.seen["machine"].resource_id])
     assert set(world.drift(undeclared)[1]) == {"state"}
-    assert world.mend(undeclared) == 1
+    assert world.correct(undeclared) == 1
 
 
 def test_a_machine_that_is_stopping_is_left_to_it(world: World, sandbox: Sandbox) -> None:
@@ -99,7 +99,7 @@ def test_a_new_machine_is_being_created(world: World, sandbox: Sandbox) -> None:
 @pytest.mark.rule("O15")
 def test_termination_protection_is_respected_and_named(world: World) -> None:
     world.bring(EXAMPLE)
-    world.mend(MACHINE, disableApiTermination=True)
+    world.correct(MACHINE, disableApiTermination=True)
     with pytest.raises(Conflict, match="disableApiTermination"):
         OFFER.delete(world.cloud(), world.seen["machine"])
 

@@ -44,7 +44,7 @@ def test_the_default_strategy_survives_a_change_of_providers(world: World) -> No
     world.person("ecs").put_cluster_capacity_providers(
         cluster=seen.resource_id, capacityProviders=["FARGATE"], defaultCapacityProviderStrategy=[step]
     )
-    world.mend(ECS_CLUSTER, capacityProviders=["FARGATE", "FARGATE_SPOT"])
+    world.correct(ECS_CLUSTER, capacityProviders=["FARGATE", "FARGATE_SPOT"])
     [cluster] = world.person("ecs").describe_clusters(clusters=[seen.resource_id])["clusters"]
     assert cluster["defaultCapacityProviderStrategy"] == [step]
 
@@ -103,7 +103,7 @@ def test_a_draining_service_is_dying(world: World, sandbox: Sandbox) -> None:
     assert dying.condition is Condition.DYING
 
 
-def test_a_rollout_in_progress_takes_further_changes(world: World) -> None:
+def test_a_rollout_in_progress_accepts_further_changes(world: World) -> None:
     service = {
         "serviceName": "shop",
         "serviceArn": "arn:aws:ecs:eu-west-1:1:service/jobs/shop",
@@ -122,11 +122,11 @@ def test_a_rollout_in_progress_takes_further_changes(world: World) -> None:
 
 def test_all_changes_of_a_service_travel_in_one_call(world: World) -> None:
     world.bring(EXAMPLE)
-    assert world.mend(SERVICE, **EXAMPLE.changes) == 1
+    assert world.correct(SERVICE, **EXAMPLE.changes) == 1
 
 
 def test_what_is_not_declared_of_the_network_is_kept(world: World) -> None:
     world.bring(EXAMPLE)
     partly = {k: v for k, v in SERVICE["parameters"].items() if k != "securityGroups"}
-    world.mend({**SERVICE, "parameters": partly}, assignPublicIp="ENABLED")
+    world.correct({**SERVICE, "parameters": partly}, assignPublicIp="ENABLED")
     assert world.drift(SERVICE, assignPublicIp="ENABLED")[1] == {}

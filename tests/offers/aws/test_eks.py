@@ -46,12 +46,12 @@ def test_other_changes_come_before_a_version_that_cannot_be_reached(world: World
 def test_each_kind_of_change_is_a_call_of_its_own(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
     sandbox.aws.calls.clear()
-    world.mend(CLUSTER, **EXAMPLE.changes)
+    world.correct(CLUSTER, **EXAMPLE.changes)
     writes = [call.operation for call in sandbox.aws.calls.find(actor="agent", writes_only=True)]
     assert writes == [*["UpdateClusterConfig"] * 4, *["UpdateClusterVersion"] * 2]
 
 
-def test_while_an_update_runs_the_cluster_is_changing_and_takes_no_other(world: World, sandbox: Sandbox) -> None:
+def test_while_an_update_runs_the_cluster_is_changing_and_accepts_no_other(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
     sandbox.aws.knobs.slow_modification(reads=5, kind="eks-cluster")
     seen, drift = world.drift(CLUSTER, logging=["audit"])
@@ -67,7 +67,7 @@ def test_while_an_update_runs_the_cluster_is_changing_and_takes_no_other(world: 
 @pytest.mark.rule("O15")
 def test_deletion_protection_is_respected_and_named(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
-    world.mend(CLUSTER, deletionProtection=True)
+    world.correct(CLUSTER, deletionProtection=True)
     with pytest.raises(Conflict, match="deletionProtection"):
         OFFER.delete(world.cloud(), world.seen["platform"])
     assert sandbox.aws.calls.count(operation="DeleteCluster") == 0

@@ -22,10 +22,10 @@ TABLE: list[tuple[str, int, type[CloudError], type[CloudError], str]] = [
     ("RequestLimitExceeded", 503, Throttled, Throttled, "EC2 throttles with a server's status"),
     ("Throttling", 400, Throttled, Throttled, "RDS throttles with a client's status"),
     ("SlowDown", 503, Throttled, Throttled, "S3 throttles"),
-    ("SomethingNew", 429, Throttled, Throttled, "the status alone tells"),
+    ("SomethingNew", 429, Throttled, Throttled, "the status alone says it"),
     ("UnauthorizedOperation", 403, Denied, Denied, "EC2 denies, also by a condition on tags"),
     ("AccessDeniedException", 400, Denied, Denied, "ECS and EKS deny"),
-    ("403", 403, Denied, Denied, "HeadBucket has no body to tell more"),
+    ("403", 403, Denied, Denied, "HeadBucket has no body that would say more"),
     ("ExpiredToken", 400, Denied, Denied, "credentials ran out"),
     ("InvalidVpcID.NotFound", 400, NotFound, NotFound, "EC2 says it in the code"),
     ("DBInstanceNotFound", 404, NotFound, NotFound, "RDS"),
@@ -77,7 +77,7 @@ def test_the_head_of_a_bucket_has_no_other_way_to_say_that_there_is_none() -> No
     assert type(error_of(Answer("Not Found", "404", "r-1", "HeadBucket", 404, is_read=True))) is NotFound
 
 
-def test_an_error_tells_the_cause_first_and_how_to_look_it_up() -> None:
+def test_an_error_says_the_cause_first_and_how_to_find_it() -> None:
     answer = Answer(
         "The vpc 'vpc-1' has\n dependencies.", "DependencyViolation", "r-1", "DeleteVpc", 400, is_read=False
     )

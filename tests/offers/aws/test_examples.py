@@ -1,4 +1,4 @@
-"""Every AWS type, by its example: created, listed, drifted and mended, tagged, deleted, one writing call at a time."""
+"""Every AWS type, by its example: created, listed, corrected after drift, tagged, deleted, one writing call a time."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_new_declaration_is_carried_out_one_call_at_a_time(
     _, example, declaration = under_test(kind)
     world.bring(example)
     before = _writes(sandbox)
-    updates = world.mend(declaration, **{name: example.changes[name]})
+    updates = world.correct(declaration, **{name: example.changes[name]})
     assert updates >= 1
     assert _writes(sandbox) == before + updates
 
@@ -101,13 +101,13 @@ def test_what_a_person_edited_is_seen_and_comes_back(kind: type[Component], name
     seen = world.bring(example)
     edited, declared = example.changes[name], declaration["parameters"][name]
     if name in ONLY_UP:
-        world.mend(declaration, **{name: edited})
+        world.correct(declaration, **{name: edited})
         return
     value: Any = world.resolved(offer, {name: edited})[name]
     example.foreign_edit(world.person, seen.resource_id, name, value)
     _, drift = world.drift(declaration)
     assert name in drift
-    world.mend(declaration)
+    world.correct(declaration)
     after, drift = world.drift(declaration)
     assert drift == {}
     assert after.tags == seen.tags, declared

@@ -1,4 +1,4 @@
-"""The SDK's descriptions of its services: all that it makes calls of is read, and nothing of what it tells people."""
+"""The SDK's descriptions of its services: all that it makes calls of is read, and nothing of its documentation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DATA = Path(botocore.__file__).parent / "data"
 
 def _without_documentation(value: Any) -> Any:
     if isinstance(value, dict):
-        told = {name: item for name, item in value.items() if name != "documentation" or not isinstance(item, str)}
-        return {name: _without_documentation(item) for name, item in told.items()}
+        kept = {name: item for name, item in value.items() if name != "documentation" or not isinstance(item, str)}
+        return {name: _without_documentation(item) for name, item in kept.items()}
     return [_without_documentation(item) for item in value] if isinstance(value, list) else value
 
 
@@ -37,7 +37,7 @@ def test_a_member_that_is_called_documentation_stays(tmp_path: Path) -> None:
     assert Models().load_file(str(tmp_path / "model")) == {"members": {"documentation": {"shape": "S"}}}
 
 
-def test_what_is_not_there_is_told_so(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported_as_absent(tmp_path: Path) -> None:
     assert not Models().exists(str(tmp_path / "none"))
     assert Models().load_file(str(tmp_path / "none")) is None
 

@@ -42,7 +42,7 @@ class TestVpc:
         found = VPCS.read(world.cloud(), made.resource_id)
         assert found is not None
 
-    def test_one_in_the_making_is_told(self, world: World, sandbox: Sandbox) -> None:
+    def test_one_that_is_being_created_is_reported_as_such(self, world: World, sandbox: Sandbox) -> None:
         sandbox.aws.knobs.slow_creation(reads=2, kind="vpc")
         made = world.create(VPC)
         found = VPCS.read(world.cloud(), made.resource_id)
@@ -115,17 +115,17 @@ class TestSecurityGroup:
         assert made.actual["egress"] == [ANYTHING]
         assert world.drift(OTHER_GROUP)[1] == {}
 
-    def test_an_empty_egress_takes_the_first_rule_away(self, world: World) -> None:
+    def test_an_empty_egress_removes_the_first_rule(self, world: World) -> None:
         world.create(VPC)
         world.create(OTHER_GROUP)
-        assert world.mend(OTHER_GROUP, egress=[]) == 1
+        assert world.correct(OTHER_GROUP, egress=[]) == 1
 
     def test_what_is_allowed_comes_before_what_is_forbidden(self, world: World, sandbox: Sandbox) -> None:
         world.create(VPC)
         world.create(GROUP)
-        world.mend(GROUP)
+        world.correct(GROUP)
         sandbox.aws.calls.clear()
-        world.mend(GROUP, ingress=[SSH], egress=[HTTPS])
+        world.correct(GROUP, ingress=[SSH], egress=[HTTPS])
         writes = [call.operation for call in sandbox.aws.calls.find(writes_only=True)]
         assert writes == [
             "AuthorizeSecurityGroupIngress",
@@ -137,9 +137,9 @@ class TestSecurityGroup:
     def test_a_description_alone_is_changed_in_place(self, world: World, sandbox: Sandbox) -> None:
         world.create(VPC)
         world.create(GROUP)
-        world.mend(GROUP)
+        world.correct(GROUP)
         sandbox.aws.calls.clear()
-        world.mend(GROUP, ingress=[{**HTTPS, "description": "another"}])
+        world.correct(GROUP, ingress=[{**HTTPS, "description": "another"}])
         writes = [call.operation for call in sandbox.aws.calls.find(writes_only=True)]
         assert writes == ["UpdateSecurityGroupRuleDescriptionsIngress"]
 
@@ -147,20 +147,20 @@ class TestSecurityGroup:
     def test_the_rules_of_links_are_neither_drift_nor_touched(self, world: World) -> None:
         world.create(VPC)
         group = world.create(GROUP)
-        world.mend(GROUP)
+        world.correct(GROUP)
         rule = {**SSH, "description": f"{LINK_MARK}producer"}
         world.person("ec2").authorize_security_group_ingress(
             GroupId=group.resource_id, IpPermissions=to_permissions([rule])
         )
         assert self._rules(world, "ingress") == [HTTPS]
-        world.mend(GROUP, ingress=[])
+        world.correct(GROUP, ingress=[])
         raw = world.person("ec2").describe_security_groups(GroupIds=[group.resource_id])["SecurityGroups"][0]
         assert [one["IpRanges"][0]["Description"] for one in raw["IpPermissions"]] == [f"{LINK_MARK}producer"]
 
     def test_who_still_uses_it_is_named(self, world: World) -> None:
         world.create(VPC)
         group, other = world.create(GROUP), world.create(OTHER_GROUP)
-        world.mend(OTHER_GROUP, ingress=[{"ipProtocol": "-1", "referencedGroupId": group.resource_id}])
+        world.correct(OTHER_GROUP, ingress=[{"ipProtocol": "-1", "referencedGroupId": group.resource_id}])
         with pytest.raises(Conflict, match=f"{other.resource_id} 'other'"):
             GROUPS.delete(world.cloud(), group)
 

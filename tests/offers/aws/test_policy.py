@@ -98,7 +98,7 @@ def test_buckets_are_tied_to_the_tag_once_they_have_abac() -> None:
     assert condition(policy(bucket_abac=True)) == {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
 
 
-def test_it_is_a_document_iam_takes() -> None:
+def test_it_is_a_document_iam_accepts() -> None:
     document = policy()
     assert document["Version"] == "2012-10-17"
     names = [one["Sid"] for one in document["Statement"]]

@@ -31,7 +31,7 @@ def test_the_password_is_made_and_kept_by_aws(world: World, sandbox: Sandbox) ->
 
 def test_all_changes_travel_in_one_call_and_at_once(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
-    assert world.mend(DATABASE, **EXAMPLE.changes) == 1
+    assert world.correct(DATABASE, **EXAMPLE.changes) == 1
     [call] = sandbox.aws.calls.find(operation="ModifyDBInstance")
     assert call.call.parameters["ApplyImmediately"] is True
 
@@ -48,7 +48,7 @@ def test_what_can_never_be_is_refused_after_everything_else_is_done(
     world: World, impossible: dict[str, Any], text: str
 ) -> None:
     world.bring(EXAMPLE)
-    world.mend(DATABASE, allocatedStorage=40)
+    world.correct(DATABASE, allocatedStorage=40)
     changes = {"allocatedStorage": 40, "backupRetentionPeriod": 3, **impossible}
     wanted = world.wanted(DATABASE, **changes)
     seen, drift = world.drift(DATABASE, **changes)
@@ -76,7 +76,7 @@ def test_storage_that_aws_lets_grow_is_no_drift(world: World, person: Person) ->
 
 def test_a_new_major_version_is_asked_for_as_one(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
-    world.mend(DATABASE, engineVersion="17.1")
+    world.correct(DATABASE, engineVersion="17.1")
     [call] = sandbox.aws.calls.find(operation="ModifyDBInstance")
     assert call.call.parameters["AllowMajorVersionUpgrade"] is True
 
@@ -119,7 +119,7 @@ def test_a_second_database_of_the_same_name_leaves_a_snapshot_too(world: World) 
 @pytest.mark.rule("O15")
 def test_deletion_protection_is_respected_and_named(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
-    world.mend(DATABASE, deletionProtection=True)
+    world.correct(DATABASE, deletionProtection=True)
     with pytest.raises(Conflict, match="deletionProtection"):
         OFFER.delete(world.cloud(), world.seen["orders"])
     assert sandbox.aws.calls.count(operation="DeleteDBInstance") == 0

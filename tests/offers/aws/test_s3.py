@@ -47,7 +47,7 @@ def test_only_regions_with_declared_buckets_are_asked_for_tags(world: World, san
     assert sandbox.aws.calls.count(operation="GetBucketTagging") == 0
 
 
-def test_without_names_all_buckets_are_told(world: World) -> None:
+def test_without_names_all_buckets_are_listed(world: World) -> None:
     for name, region in (("ours", REGION), ("elsewhere", "us-east-1")):
         _create(world, name, region)
     found = {one.name: one.protocol for one in all_sightings(OFFER.sightings(world.cloud("global"), Query()))}
@@ -104,7 +104,7 @@ def test_a_bucket_that_holds_something_is_kept_and_never_emptied(world: World) -
 
 
 @pytest.mark.rule("O15")
-def test_a_single_object_is_told_in_the_singular(world: World) -> None:
+def test_a_single_object_is_counted_in_the_singular(world: World) -> None:
     seen = world.bring(EXAMPLE)
     world.person("s3").put_object(Bucket=NAME, Key="letter", Body=b"dear")
     with pytest.raises(Conflict, match=r"holds 1 object version \("):

@@ -81,7 +81,7 @@ def test_reads_are_tried_three_times_and_writes_once(session: AwsSession) -> Non
         ("put_public_access_block", False),
     ],
 )
-def test_reads_are_told_from_writes(operation: str, *, expected: bool) -> None:
+def test_reads_are_distinguished_from_writes(operation: str, *, expected: bool) -> None:
     assert is_read(operation) is expected
 
 
@@ -161,7 +161,7 @@ class TestFailing:
         assert sandbox.aws.calls.count(operation="DescribeVpcs") == 2
 
     @pytest.mark.parametrize(("operation", "tries"), [("DescribeVpcs", 3), ("CreateVpc", 1)])
-    def test_throttling_is_told_and_not_waited_out(
+    def test_throttling_is_reported_and_not_waited_out(
         self, cloud: Aws, sandbox: Sandbox, operation: str, tries: int
     ) -> None:
         sandbox.aws.knobs.throttle(next_calls=10, operation=operation)
@@ -224,7 +224,7 @@ class TestFailing:
 
 class TestPaging:
     @pytest.mark.parametrize("count", [1, 4, 5])
-    def test_a_list_takes_no_call_more_than_it_has_pages(self, world: World, sandbox: Sandbox, count: int) -> None:
+    def test_a_list_makes_no_call_more_than_it_has_pages(self, world: World, sandbox: Sandbox, count: int) -> None:
         present = len(world.person("ec2").describe_vpcs()["Vpcs"])
         for number in range(count - present):
             world.person("ec2").create_vpc(CidrBlock=f"10.{number}.0.0/16")

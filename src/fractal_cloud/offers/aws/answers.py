@@ -45,7 +45,7 @@ _expected: ContextVar[Expected | None] = ContextVar("fractal_cloud_expected_answ
 
 @contextmanager
 def expecting(answer: Expected) -> Iterator[None]:
-    """Let ``leave_out_known`` look at the answers this thread gets inside."""
+    """Let ``leave_out_known`` read the answers this thread gets inside."""
     token = _expected.set(answer)
     try:
         yield
@@ -70,7 +70,7 @@ def check_write(*, operation_model: Any, response_dict: dict[str, Any], **_: Any
 def _foreign(operation_model: Any, response_dict: Mapping[str, Any]) -> str:
     """What came instead of an answer of AWS, in a few words; empty where it is one, as far as can be seen from here."""
     status, body = int(response_dict["status_code"]), response_dict["body"]
-    if not isinstance(body, bytes) or (status >= 300 and status != 404):  # a stream; a refusal, told by its status
+    if not isinstance(body, bytes) or (status >= 300 and status != 404):  # a stream; a refusal, known by its status
         return ""
     # Of a 404: somebody else's page, so that it is not AWS who says that something is not there.
     is_own = _HTML.match(body) is None if status == 404 else _is_expected(operation_model, body)

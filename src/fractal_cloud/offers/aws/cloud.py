@@ -69,7 +69,7 @@ class AwsSession(Session):
         reading = Config(read_timeout=20, retries={"mode": "standard", "total_max_attempts": READ_ATTEMPTS})
         # Writes are sent once. CreateVpc and CreateSubnet know neither token nor unique name, so a second try after a
         # lost answer would make a second one (S17); and any write sent again after a pause would rest on a guard's
-        # read that is no longer the last moment (S16). The agent looks again and comes again.
+        # read that is no longer the last moment (S16). The agent reads again and decides again.
         writing = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 1})
         self._configs = {True: common.merge(reading), False: common.merge(writing)}
 

@@ -61,11 +61,11 @@ class AwsEcsCluster(Component):
 
 
 def whole(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """What a describe call tells. ECS answers in part where it could not read something: that hides nothing here."""
+    """What a describe call returns. ECS answers in part where it could not read something: that hides nothing here."""
     unread = [failure for failure in answer.get("failures") or () if failure.get("reason") != "MISSING"]
     if unread:
-        told = ", ".join(f"{failure.get('arn')}: {failure.get('reason')}" for failure in unread)
-        raise Unreadable(f"ECS left out {told}: nothing is decided from it, and it is read again")
+        reasons = ", ".join(f"{failure.get('arn')}: {failure.get('reason')}" for failure in unread)
+        raise Unreadable(f"ECS left out {reasons}: nothing is decided from it, and it is read again")
     found: list[Mapping[str, Any]] = answer[key]
     return found
 

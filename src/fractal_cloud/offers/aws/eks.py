@@ -1,4 +1,4 @@
-"""EKS clusters: found by their name, unique in account and region, and told by AWS one by one only."""
+"""EKS clusters: found by their name, unique in account and region, and described by AWS one by one only."""
 
 from __future__ import annotations
 

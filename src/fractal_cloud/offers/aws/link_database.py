@@ -43,9 +43,9 @@ def roles_there(links: Sequence[InboundLink[DatabaseLink]]) -> Iterator[InboundL
 
 def _server_of(link: InboundLink[DatabaseLink]) -> Server | None:
     """How the database is reached: by the agent's own setting, else with the master user's secret; None: not yet."""
-    told = server_from_setting(link.live_system_id, link.own)
-    if told is not None or link.sighting is None:
-        return told
+    configured = server_from_setting(link.live_system_id, link.own)
+    if configured is not None or link.sighting is None:
+        return configured
     outputs = link.sighting.outputs
     arn, host = outputs.get("masterUserSecretArn"), outputs.get("endpointAddress")
     if not arn or not host:
@@ -68,7 +68,7 @@ def _keep(link: InboundLink[DatabaseLink], password: Secret, server: Server, rol
 
 
 def use_database(link: OutboundLink[DatabaseLink]) -> Published | None:
-    """Tell what runs here where the database is, and which secret opens it."""
+    """Publish where the database is, and which secret opens it."""
     if "secretName" not in link.published:
         return None
     names = ("secretName", "host", "port", "database", "user", "access")

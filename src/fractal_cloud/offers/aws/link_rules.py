@@ -161,7 +161,7 @@ def _inbound(target: type[WorkloadSource]) -> InboundHandler:
 
 
 def reach(link: OutboundLink[WorkloadLink]) -> Published | None:
-    """Tell what runs here under which host and port the target is reached."""
+    """Publish under which host and port the target is reached."""
     if "port" not in link.published:
         return None
     return {name: link.published[name] for name in ("host", "port", "toPort", "protocol") if name in link.published}

@@ -63,12 +63,12 @@ def _is_kept(link: AnyLink, version: object) -> bool:
     return found is not None and "DeletedDate" not in found
 
 
-def _received(link: AnyLink, version_key: str, contents: Contents, told: Sequence[str]) -> Published | None:
+def _received(link: AnyLink, version_key: str, contents: Contents, passed_on: Sequence[str]) -> Published | None:
     """Keep a sealed value, once per version, and publish where it lies; nothing new: as it was."""
     version, sealed = link.published.get(version_key), link.published.get("sealed")
     if version is None:
         return None
-    plain = {name: link.published[name] for name in told if name in link.published}
+    plain = {name: link.published[name] for name in passed_on if name in link.published}
     if _is_kept(link, version):
         return {**plain, "secretName": link.fields["secretName"], "received": version}
     if sealed is None:
@@ -99,14 +99,14 @@ def _still_there(links: Sequence[AnyLink]) -> Iterator[AnyLink]:
 
 
 def into_secret(
-    *, source: str, target: str, link_type: str, settings: type[LinkSettings], told: Sequence[str], version: str
+    *, source: str, target: str, link_type: str, settings: type[LinkSettings], passed_on: Sequence[str], version: str
 ) -> Callable[[Contents], OutboundHandler]:
     """Make a function the outbound half from a type on AWS to one elsewhere: it says what the secret holds."""
 
     def register(contents: Contents) -> OutboundHandler:
         @wraps(contents)
         def receive(link: AnyLink) -> Published | None:
-            return _received(link, version, contents, told)
+            return _received(link, version, contents, passed_on)
 
         handler = outbound(source=source, target=target, link_type=link_type, settings=settings)(receive)
         handler.revokes(_drop)
@@ -118,29 +118,44 @@ def into_secret(
 
 def use_database(link: AnyLink, password: Secret) -> dict[str, Any]:
     """Keep all that is needed to log in in one secret, in the form in which RDS keeps its own."""
-    told = link.published
-    where = {"engine": "postgres", "host": told["host"], "port": told["port"], "dbname": told["database"]}
-    return {**where, "username": told["user"], "password": password.reveal()}
+    published = link.published
+    where = {
+        "engine": "postgres",
+        "host": published["host"],
+        "port": published["port"],
+        "dbname": published["database"],
+    }
+    return {**where, "username": published["user"], "password": password.reveal()}
 
 
 def use_bucket(link: AnyLink, secret: Secret) -> dict[str, Any]:
     """Keep the key, and where the bucket is, in one secret."""
-    told = {name: link.published[name] for name in ("bucket", "region", "endpoint", "accessKeyId")}
-    return {**told, "secretAccessKey": secret.reveal()}
+    where = {name: link.published[name] for name in ("bucket", "region", "endpoint", "accessKeyId")}
+    return {**where, "secretAccessKey": secret.reveal()}
 
 
 def _to_database(source: str, target: str) -> OutboundHandler:
-    told = ("host", "port", "database", "user", "access")
+    passed_on = ("host", "port", "database", "user", "access")
     made = into_secret(
-        source=source, target=target, link_type=DATABASE_LINK, settings=DatabaseLink, told=told, version="version"
+        source=source,
+        target=target,
+        link_type=DATABASE_LINK,
+        settings=DatabaseLink,
+        passed_on=passed_on,
+        version="version",
     )
     return made(use_database)
 
 
 def _to_bucket(source: str, target: str) -> OutboundHandler:
-    told = ("bucket", "region", "endpoint", "access")
+    passed_on = ("bucket", "region", "endpoint", "access")
     made = into_secret(
-        source=source, target=target, link_type=STORAGE_LINK, settings=StorageLink, told=told, version="accessKeyId"
+        source=source,
+        target=target,
+        link_type=STORAGE_LINK,
+        settings=StorageLink,
+        passed_on=passed_on,
+        version="accessKeyId",
     )
     return made(use_bucket)
 

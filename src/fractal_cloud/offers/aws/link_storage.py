@@ -76,7 +76,7 @@ def still_granted(links: Sequence[InboundLink[StorageLink]]) -> Iterator[Inbound
 
 @grant_bucket.inspects(calls=2)
 def is_whole(link: InboundLink[StorageLink]) -> bool:
-    """Whether the identity has its rights and its key: IAM tells these of one identity at a time.
+    """Whether the identity has its rights and its key: IAM returns these of one identity at a time.
 
     A key that a person switched off is still there, and stays off.
     """
@@ -90,8 +90,8 @@ def is_whole(link: InboundLink[StorageLink]) -> bool:
     return found is not None and _same_policy(found["PolicyDocument"], _policy(link, bucket_of(link)))
 
 
-def _same_policy(told: Any, wanted: str) -> bool:
-    document = json.loads(told) if isinstance(told, str) else told
+def _same_policy(stored: Any, wanted: str) -> bool:
+    document = json.loads(stored) if isinstance(stored, str) else stored
     return bool(document == json.loads(wanted))
 
 
@@ -176,7 +176,7 @@ def _keys_of(cloud: Aws, user: str) -> Keys:
 
 
 def use_bucket(link: OutboundLink[StorageLink]) -> Published | None:
-    """Tell what runs here which bucket it may use, and with which role."""
+    """Publish which bucket may be used, and with which role."""
     if "bucket" not in link.published:
         return None
     names = ("bucket", "region", "endpoint", "roleArn", "access")

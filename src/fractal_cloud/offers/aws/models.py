@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Models:
-    """Reads the SDK's files in the place of its own reader; a path is told without its ending."""
+    """Reads the SDK's files in the place of its own reader; a path is given without its ending."""
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file."""

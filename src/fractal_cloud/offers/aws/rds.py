@@ -286,16 +286,16 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
 def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
     pending = instance.get("PendingModifiedValues") or {}
     sent = {**_SENT, **_CREATED_WITH}
-    told = {name: instance.get(key) for name, key in sent.items()}
-    told |= {name: pending[sent[name]] for name in _PENDING if pending.get(sent[name]) is not None}
+    reported = {name: instance.get(key) for name, key in sent.items()}
+    reported |= {name: pending[sent[name]] for name in _PENDING if pending.get(sent[name]) is not None}
     groups = instance.get("VpcSecurityGroups") or ()
-    told["vpcSecurityGroups"] = sorted(
+    reported["vpcSecurityGroups"] = sorted(
         same(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
     )
-    told["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
-    told["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
-    told["deletionProtection"] = bool(instance.get("DeletionProtection"))
-    return told
+    reported["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
+    reported["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
+    reported["deletionProtection"] = bool(instance.get("DeletionProtection"))
+    return reported
 
 
 def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:

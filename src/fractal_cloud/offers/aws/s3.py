@@ -3,8 +3,9 @@
 AWS lists buckets without their tags. The tags come in bulk from the tagging API, region by region. It lags behind, so
 a declared bucket that does not look like a managed one there is asked itself before anything is concluded from it.
 
-What tells a bucket from a later one of its name is the time of its creation, which only the list of buckets shows. AWS
-says that this time can change when the bucket's policy is edited: a deletion asked for before then leaves the bucket.
+A bucket is distinguished from a later one of its name by the time of its creation, which only the list of buckets
+shows. AWS says that this time can change when the bucket's policy is edited: a deletion asked for before then leaves
+the bucket.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
             if region in regions:
                 there = cloud.elsewhere(region)
                 found = tags[region].get(name, NONE)
-                if name in query.names and not _looks_managed(found):
+                if name in query.names and not _seems_managed(found):
                     confirmed = _bucket_tags(there, name)
                     if confirmed is None:
                         continue
@@ -139,7 +140,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
         return {name: SETTINGS[name].read(there, sighting.resource_id) for name in names}
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
-        """One bucket by its name, with its tags as the bucket itself tells them."""
+        """One bucket by its name, with its tags as the bucket itself reports them."""
         head = cloud.find("s3", "head_bucket", Bucket=resource_id)
         if head is None:
             return None
@@ -190,7 +191,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
         write_tags(there, S3_CONTROL, arn, add, remove, AccountId=cloud.account)
 
 
-def _looks_managed(tags: Mapping[str, str]) -> bool:
+def _seems_managed(tags: Mapping[str, str]) -> bool:
     protocol = ProtocolTags.from_mapping(tags)
     return protocol.is_managed and protocol.owner is not None
 
@@ -202,7 +203,7 @@ class _Bucket(NamedTuple):
 
 
 def _buckets(cloud: Aws) -> Iterator[_Bucket]:
-    """Every bucket of the account. AWS tells regions only where a parameter of the list is given."""
+    """Every bucket of the account. AWS returns regions only where a parameter of the list is given."""
     for page in cloud.pages("s3", "list_buckets", "Buckets", MaxBuckets=10_000):
         for bucket in page:
             name = bucket["Name"]
@@ -217,8 +218,8 @@ def _listed(cloud: Aws, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _location(cloud: Aws, name: str) -> str:
-    told = cloud.call("s3", "get_bucket_location", Bucket=name).get("LocationConstraint")
-    return {None: HOME_REGION, "": HOME_REGION, "EU": "eu-west-1"}.get(told) or str(told)
+    reported = cloud.call("s3", "get_bucket_location", Bucket=name).get("LocationConstraint")
+    return {None: HOME_REGION, "": HOME_REGION, "EU": "eu-west-1"}.get(reported) or str(reported)
 
 
 def _region_of_head(head: Mapping[str, Any]) -> str | None:
@@ -240,7 +241,7 @@ def _bulk_tags(cloud: Aws) -> dict[str, Mapping[str, str]]:
 
 
 def _bucket_tags(cloud: Aws, name: str) -> Mapping[str, str] | None:
-    """The tags as the bucket tells them; None where there is no such bucket."""
+    """The tags as the bucket reports them; None where there is no such bucket."""
     try:
         return from_list(cloud.call("s3", "get_bucket_tagging", Bucket=name)["TagSet"])
     except NotFound as absent:

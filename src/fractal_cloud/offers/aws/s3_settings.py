@@ -70,4 +70,4 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "sseAlgorithm": Setting(_read_encryption, _write_encryption),
     "versioning": Setting(_read_versioning, _write_versioning),
 }
-"""By parameter, in the order in which they are mended: what shuts the public out comes first."""
+"""By parameter, in the order in which they are corrected: what shuts the public out comes first."""
