@@ -44,7 +44,7 @@ class ArubaBlockStorageOffer(ArubaOffer[ArubaBlockStorage]):
     holds_data = True
     collection = "Aruba.Storage/blockStorages"
     rights = ("Aruba.Storage/blockStorages",)
-    echoed = ("sizeGb", "billingPeriod", "dataCenter", "type")
+    echoed = ("sizeGb", "billingPeriod", "dataCenter")
     outputs: ClassVar[Mapping[str, str]] = {
         "blockStorageUri": "address of the disk, by which others refer to it",
         "id": "id of the disk",
