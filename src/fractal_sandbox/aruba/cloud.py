@@ -86,7 +86,7 @@ def _given(project: str, path: str, kind: Kind) -> tuple[str, Body]:
 
 
 def _project(body: Body) -> Body:
-    metadata = {"id": body["id"], "uri": f"/projects/{body['id']}", "name": body["name"], "tags": []}
+    metadata = {"id": body["id"], "name": body["name"], "tags": []}
     return {"metadata": metadata, "properties": {"default": body["default"]}}
 
 

@@ -77,6 +77,7 @@ class Collection:
     gone: Gone = _just_gone
     rests: str = "Active"
     put_status: int = 200
+    shows_deleted: bool = False
 
     def routes(self, knobs: Knobs) -> list[Route]:
         """Everything it answers."""
@@ -202,9 +203,10 @@ class Collection:
         body = self.writable(request, draft)
         if self.linked(draft, body):
             raise common.in_use(f"The {self.kind.name} is in use by linked resources.")
+        shown = self.shown(draft, body) if self.shows_deleted else None
         self.gone(draft, body, request.query)
         draft.remove(self.kind.name, body["id"])
-        return Reply(202)
+        return Reply(202, shown)
 
 
 def _read(request: Request) -> tuple[Body, Body]:

@@ -75,6 +75,7 @@ COLLECTIONS: Final = (
         linked=_needed_by,
         rests="NotUsed",
         put_status=202,
+        shows_deleted=True,
     ),
     Collection(SNAPSHOT, "Aruba.Storage/snapshots", "storage", "Snapshot", _make_snapshot),
 )

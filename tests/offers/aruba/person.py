@@ -18,10 +18,13 @@ LOCATION = "ITBG-Bergamo"
 VPCS, DISKS, SNAPSHOTS = "Aruba.Network/vpcs", "Aruba.Storage/blockStorages", "Aruba.Storage/snapshots"
 
 
+CHANGEABLE = ("sizeGb", "billingPeriod", "dataCenter", "default")
+
+
 def requested(properties: dict[str, Any]) -> dict[str, Any]:
     """The properties of an answer as a request says them; clusters spell theirs in two ways."""
     if "nodesPool" not in properties:
-        return properties
+        return {name: properties[name] for name in CHANGEABLE if properties.get(name) is not None}
     pools = [
         {
             **{name: pool[name] for name in ("name", "nodes", "autoscaling", "minCount", "maxCount")},
@@ -108,7 +111,8 @@ class ArubaPerson:
 
     def delete(self, uri: str) -> None:
         """Delete something, and nothing else with it."""
-        self.call("DELETE", uri, deleteBootVolumeOnCascade="false")
+        kept = {"deleteBootVolumeOnCascade": "false"} if SERVERS in uri else {}
+        self.call("DELETE", uri, **kept)
 
     def list(self, path: str) -> list[Item]:
         """What a collection holds; a person's lists are short."""
