@@ -80,7 +80,7 @@ def _form(schema: dict[str, Any], document: str) -> Schema:
         found = {"type": "object"}
         if schema.get("properties"):
             found["properties"] = {key: _form(one, document) for key, one in schema["properties"].items()}
-            found["additionalProperties"] = False
+            found["additionalProperties"] = schema.get("additionalProperties") == {}
         if schema.get("required"):
             found["required"] = schema["required"]
     else:

@@ -15,7 +15,7 @@ from tests.vendors.tables import aruba, aws, hetzner, kubernetes
 TABLES = Path(os.environ.get("FRACTAL_VENDORS_TABLES", "/nowhere"))
 RECORDINGS = Path(os.environ.get("FRACTAL_RECORDINGS", "/nowhere"))
 
-CLOUDS = ("aws", "azure", "gcp", "hetzner", "kubernetes", "oci")
+CLOUDS = ("aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci")
 # From packages that the project's own environment has.
 MADE_HERE = {"aruba": aruba.make, "aws": aws.make, "hetzner": hetzner.make, "kubernetes": kubernetes.make}
 PREFIX = re.compile(r"^/as/(agent|person)(?=/)")  # how a sandbox's cluster is asked for

@@ -120,6 +120,9 @@ class Contract:
             elif name not in self.anywhere:
                 yield f"?{name}", "unknown"
         given = {name for name, _ in exchange.query}
+        for name, other in found.get("needs", {}).items():
+            if name in given and other not in given:
+                yield f"?{name}", f"sent without {other}"
         yield from ((f"?{name}", "missing") for name, one in rules.items() if one.get("required") and name not in given)
 
     def _headers(self, found: Mapping[str, Any], exchange: Exchange) -> Iterator[tuple[str, str]]:

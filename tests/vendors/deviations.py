@@ -34,12 +34,28 @@ class Deviation:
 
 DEVIATIONS = (
     Deviation(
+        "aruba",
+        "answer",
+        "container-provider.* /{projectId}/providers/Aruba.Container/kaas*",
+        "*properties.nodesPool",
+        "unknown field",
+        "the vendor's SDK reads pools under this name, its documents call them nodePools: the product reads both",
+    ),
+    Deviation(
         "aws",
         "answer",
         "ec2.*Instances",
         "*Instances.[].Platform",
         "'windows' is no value of it",
         "EC2 itself answers it in small letters, as moto does; the product does not read it",
+    ),
+    Deviation(
+        "aws",
+        "request",
+        "s3control.*agResource",
+        "ResourceArn",
+        "breaks pattern*",
+        "the pattern wants a region, which the ARN of a bucket has not; AWS documents the call with such an ARN",
     ),
     Deviation(
         "azure",

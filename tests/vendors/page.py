@@ -11,7 +11,7 @@ from tests.vendors.deviations import DEVIATIONS
 
 PAGE = Path(__file__).parents[2] / "docs/providers.md"
 BEGIN, END = "<!-- the vendors' contracts: make test-vendors writes it -->", "<!-- the end of the contracts -->"
-COLUMNS = ("requests", "answers", "generated resources", "vendor's examples")
+COLUMNS = ("requests", "answers", "generated resources", "examples")
 
 
 def table() -> str:
@@ -25,8 +25,8 @@ def table() -> str:
 
 
 def _figure(cloud: str, column: str) -> str:
-    path = RECORDINGS / "figures" / f"{cloud}.{column}.json"
-    return f"{json.loads(path.read_text()):,}" if path.exists() else "–"
+    found = [json.loads(path.read_text()) for path in (RECORDINGS / "figures").glob(f"{cloud}.{column}*.json")]
+    return f"{sum(found):,}" if found else "–"
 
 
 if __name__ == "__main__":

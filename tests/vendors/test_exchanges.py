@@ -35,7 +35,7 @@ def test_what_was_exchanged_is_as_the_vendor_says(cloud: str, side: str, count: 
     count(cloud, f"{side}s", sum(times for times, _ in found))
     problems = {problem for _, some in found for problem in some}
     known = [one for one in DEVIATIONS if (one.cloud, one.side) == (cloud, side)]
-    count(cloud, f"{side}-deviations", len(known))
+    count(cloud, f"deviations.{side}", len(known))
     new = sorted(str(one) for one in problems if not any(deviation.covers(one) for deviation in known))
     gone = [f"no longer seen: {one}" for one in known if not any(one.covers(problem) for problem in problems)]
     assert found, f"nothing of {cloud} was recorded"

@@ -99,6 +99,13 @@ class Noting:
         return name
 
 
+NEEDS = {
+    "compute.v2024_11_01.VirtualMachinesOperations.list": {"$expand": "$filter"},
+    "compute.v2024_11_01.VirtualMachinesOperations.list_all": {"$expand": "$filter"},
+}
+"""Words of a query that are refused without another one, as their descriptions say."""
+
+
 def make() -> dict[str, Any]:
     """Return the whole table."""
     operations: list[Operation] = []
@@ -107,7 +114,8 @@ def make() -> dict[str, Any]:
         label = package.removeprefix("azure.mgmt.")
         operations += _operations(package, label, re.compile(paths))
         schemas |= _schemas(importlib.import_module(f"{package}.models"), label)
-    return table(operations, schemas, errors=ref("CloudError"), anywhere=[])
+    operations = [{**one, "needs": NEEDS.get(one["name"], {})} for one in operations]
+    return table(operations, schemas, errors=ref("CloudError"), anywhere=["$skiptoken", "$skipToken"])
 
 
 # --- operations

@@ -97,6 +97,7 @@ def _operations(group: type) -> Iterator[Operation]:
             isBodyOptional=verb.group(1) == "DELETE",
             answers={status: None if verb.group(1) == "DELETE" else _known(kind) for status, kind in answers.items()},
             accepts=PATCHES,
+            needs={"sendInitialEvents": "resourceVersionMatch"},  # as real servers of 1.27 and newer demand
         )
 
 

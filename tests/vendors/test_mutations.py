@@ -1,0 +1,156 @@
+"""Proof that the suite sees: faults planted in what was recorded, on every cloud, are all found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tests.vendors.clouds import CLOUDS, contract, exchanges
+from tests.vendors.contract import Exchange
+from tests.vendors.deviations import DEVIATIONS
+
+Change = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A fault in the first exchange of an operation. ``found``: what must be said of it.
+
+    ``sent`` and ``answered`` change the two bodies; ``exchange`` changes the rest.
+    """
+
+    cloud: str
+    operation: str
+    found: str
+    sent: Change | None = None
+    answered: Change | None = None
+    exchange: Callable[[Exchange], Exchange] | None = None
+
+    def planted(self, one: Exchange) -> Exchange:
+        """Return the exchange with the fault in it."""
+        if self.sent:
+            body = json.loads(one.body)
+            self.sent(body)
+            return replace(one, body=json.dumps(body))
+        if self.answered:
+            answer = json.loads(one.answer or "")
+            self.answered(answer)
+            return replace(one, answer=json.dumps(answer))
+        assert self.exchange
+        return self.exchange(one)
+
+
+def put(*path: Any, value: Any) -> Change:
+    """Set a field."""
+
+    def change(body: Any) -> None:
+        for part in path[:-1]:
+            body = body[part]
+        body[path[-1]] = value
+
+    return change
+
+
+def drop(*path: Any) -> Change:
+    """Take a field away."""
+
+    def change(body: Any) -> None:
+        for part in path[:-1]:
+            body = body[part]
+        del body[path[-1]]
+
+    return change
+
+
+def with_query(more: str) -> Callable[[Exchange], Exchange]:
+    """Ask for something else, too."""
+    return lambda one: replace(one, target=f"{one.target}{'&' if '?' in one.target else '?'}{more}")
+
+
+VM = "compute.v2024_11_01.VirtualMachinesOperations"
+SERVER = "compute-provider_v1.1.post /{projectId}/providers/Aruba.Compute/cloudServers"
+MUTATIONS = (
+    Mutation("aruba", SERVER, "unknown field", sent=put("properties", "flavour", value="x")),
+    Mutation("aruba", SERVER, "is a int", sent=put("metadata", "name", value=7)),
+    Mutation(
+        "aruba",
+        "network-provider.get /{projectId}/providers/Aruba.Network/vpcs",
+        "unknown field",
+        answered=put("values", 0, "propertys", value={}),
+    ),
+    Mutation("aws", "ec2.CreateVpc", "unknown field", sent=put("CidrBlok", value="10.0.0.0/16")),
+    Mutation("aws", "ec2.CreateVpc", "is no value of it", sent=put("InstanceTenancy", value="mine")),
+    Mutation(
+        "aws", "rds.DescribeDBInstances", "is a str", answered=put("DBInstances", 0, "AllocatedStorage", value="20")
+    ),
+    Mutation("azure", f"{VM}.create_or_update", "unknown field", sent=put("properties", "vmSize", value="B1")),
+    Mutation("azure", f"{VM}.create_or_update", "missing", sent=drop("location")),
+    Mutation("azure", f"{VM}.list", "?expand: unknown", exchange=with_query("expand=instanceView")),
+    Mutation("azure", f"{VM}.list", "without $filter", exchange=with_query("$expand=instanceView")),
+    Mutation("azure", f"{VM}.create_or_update", "status", exchange=lambda one: replace(one, status=202)),
+    Mutation(
+        "azure",
+        f"{VM}.deallocate",
+        "nobody could follow",
+        exchange=lambda one: replace(one, status=202, answerHeaders={"content-type": "application/json"}),
+    ),
+    Mutation("gcp", "compute.instances.insert", "unknown field", sent=put("machineTyp", value="x")),
+    Mutation("gcp", "compute.instances.insert", "missing", sent=drop("name")),
+    Mutation("gcp", "storage.buckets.list", "is a int", answered=put("items", 0, "metageneration", value=1)),
+    Mutation("gcp", "compute.networks.insert", "no such operation", exchange=lambda one: replace(one, method="PUT")),
+    Mutation("hetzner", "ServersClient.create", "unknown field", sent=put("server_typ", value="cx22")),
+    Mutation("hetzner", "ServersClient.get_list", "missing", answered=drop("meta", "pagination", "last_page")),
+    Mutation("hetzner", "ServersClient.get_list", "unknown", answered=put("servers", 0, "state", value="running")),
+    Mutation("kubernetes", "AppsV1Api.create_namespaced_deployment", "missing", sent=drop("spec", "selector")),
+    Mutation(
+        "kubernetes",
+        "AppsV1Api.create_namespaced_deployment",
+        "header content-type",
+        exchange=lambda one: replace(one, headers={**one.headers, "content-type": "text/plain"}),
+    ),
+    Mutation(
+        "kubernetes",
+        "AppsV1Api.read_namespaced_deployment",
+        "spec.replicas",
+        answered=put("spec", "replicas", value="2"),
+    ),
+    Mutation("oci", "VirtualNetworkClient.create_vcn", "missing", sent=drop("compartmentId")),
+    Mutation("oci", "ComputeClient.get_instance", "is no value of it", answered=put("lifecycleState", value="UP")),
+    Mutation(
+        "oci",
+        "VirtualNetworkClient.list_vcns",
+        "?compartmentId: missing",
+        exchange=lambda one: replace(one, target=one.path),
+    ),
+)
+
+
+def test_there_are_enough_of_them_on_every_cloud() -> None:
+    assert len(MUTATIONS) >= 20
+    assert {one.cloud for one in MUTATIONS} >= set(CLOUDS)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.cloud} {one.operation} {one.found}")
+def test_a_planted_fault_is_found(mutation: Mutation) -> None:
+    whole = contract(mutation.cloud)
+    fitting = (
+        one
+        for one in exchanges(mutation.cloud)
+        if (found := whole.operation_of(one.method, one.path)) and found["name"] == mutation.operation
+    )
+    for one in fitting:
+        if one.status >= 300:
+            continue
+        try:
+            planted = mutation.planted(one)
+        except (LookupError, TypeError):
+            continue  # an answer without such an item
+        problems = [*whole.request_problems(planted), *whole.answer_problems(planted)]
+        new = [problem for problem in problems if not any(known.covers(problem) for known in DEVIATIONS)]
+        assert any(mutation.found in str(problem) for problem in new), f"not found; found: {new}"
+        return
+    pytest.fail(f"nothing of {mutation.operation} was recorded")

@@ -1,0 +1,206 @@
+"""Readers are total: whatever the vendor's schema allows is a sighting, or unreadable; never another error.
+
+A resource of each type stands in its sandbox. What the cloud answers about it is replaced by variants of the vendor's
+schema on its way to the offer, as lists and as direct reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from botocore.endpoint import Endpoint
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fractal_cloud.agent.isolation import isolated
+from fractal_cloud.agent.watchdog import Watchdog
+from fractal_cloud.model.errors import CloudError
+from fractal_cloud.model.sighting import Sighting, UnreadItem
+from fractal_cloud.offers.offer import AnyOffer, Query
+from fractal_cloud.offers.registry import installed
+from fractal_sandbox import Sandbox
+from fractal_sandbox.http_server import Environ, StartResponse
+from tests.offers.suites import kinds
+from tests.offers.test_identity import reads_of
+from tests.vendors.clouds import CLOUDS, PREFIX, contract
+from tests.vendors.interposing import interposed
+from tests.vendors.variants import WAYS, Variants, Way, text_of
+
+Count = Callable[[str, str, int], None]
+LIVE_SYSTEM = "ls-readers"
+SEEDS = 6
+READABLE: tuple[Way, ...] = ("extra", "all", "enums")
+"""The ways that leave everything in its place: not even unreadable is good enough there."""
+UNCHANGED: tuple[Way, ...] = ("extra",)
+"""The ways in which what was declared is answered unchanged: nothing has drifted."""
+EVERY_KIND = [
+    pytest.param(name, id=name, marks=[pytest.mark.xdist_group(f"readers {suite.provider}"), *suite.marks()])
+    for name, (suite, _) in kinds().items()
+    if suite.provider in CLOUDS and not suite.variant
+]
+
+
+@dataclass
+class Changer:
+    """Changes answers on their way, while it has a way and a seed. ``made``: the variants so far, each once."""
+
+    way: Way | None = None
+    seed: int = 0
+    made: set[str] = field(default_factory=set)
+
+    def changed(self, cloud: str, method: str, path: str, answer: Any) -> Any:
+        """Return a variant of an answer; the answer itself where the contract does not know it."""
+        found = contract(cloud).operation_of(method, path)
+        schema = (found or {"answers": {}})["answers"].get("200")
+        if self.way is None or schema is None:
+            return answer
+        variant = Variants(contract(cloud).schemas, self.way, Random(f"{self.seed} {path}")).of(schema, answer)
+        self.made.add(text_of(variant))
+        return variant
+
+
+@pytest.fixture(scope="session")
+def changer() -> Changer:
+    return Changer()
+
+
+@pytest.fixture(scope="session")
+def changing_sandbox(changer: Changer) -> Iterator[Sandbox]:
+    """A sandbox whose answers to reads go through the changer."""
+
+    def wrap(cloud: str, app: Any) -> Any:
+        name = cloud.partition("-")[0]
+        return app if name not in CLOUDS or name == "aws" else _wrapped(changer, name, app)
+
+    sends = Endpoint.make_request
+
+    def sending(endpoint: Endpoint, operation: Any, request: Any) -> Any:
+        http, parsed = sends(endpoint, operation, request)
+        if http.status_code != 200 or changer.way is None:
+            return http, parsed
+        kept = parsed.pop("ResponseMetadata")
+        path = f"/{operation.service_model.service_name}.{operation.name}"
+        return http, {**changer.changed("aws", "POST", path, parsed), "ResponseMetadata": kept}
+
+    with pytest.MonkeyPatch.context() as patch, interposed(wrap):
+        patch.setattr(Endpoint, "make_request", sending)
+        with Sandbox(port=0) as sandbox:
+            yield sandbox
+
+
+def _wrapped(changer: Changer, cloud: str, app: Any) -> Any:
+    def answering(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        seen: list[Any] = []
+        answer = app(environ, lambda status, headers: seen.extend([status, headers]))
+        if changer.way is not None and isinstance(answer, list) and seen[0].startswith("200"):
+            path = PREFIX.sub("", environ["PATH_INFO"])
+            try:
+                body = json.loads(b"".join(answer))
+            except ValueError:
+                body = None
+            if body is not None:
+                answer = [json.dumps(changer.changed(cloud, environ["REQUEST_METHOD"], path, body)).encode()]
+                seen[1] = [pair for pair in seen[1] if pair[0].lower() != "content-length"]
+        start_response(*seen)
+        found: Iterable[bytes] = answer
+        return found
+
+    return answering
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One resource that stands, and the offer's own reads of it."""
+
+    provider: str
+    offer: AnyOffer
+    cloud: Any
+    query: Query
+    resource_id: str
+    declared: Mapping[str, Any]
+
+    def read(self) -> Sighting | None:
+        return self.offer.read(self.cloud, self.resource_id)
+
+    def listed(self) -> list[Sighting | UnreadItem]:
+        asked = Query(self.query.names, self.query.parent_ids, live_systems=self.query.live_systems)
+        return list(self.offer.sightings(self.cloud, asked))
+
+
+@pytest.fixture
+def subject(
+    request: pytest.FixtureRequest, changing_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Subject]:
+    suite, kind = kinds()[request.param]
+    with suite.stage(changing_sandbox, tmp_path, kind) as stage:
+        offer = installed()[kind.type]
+        stage.world.deploy(LIVE_SYSTEM, *stage.example.components)
+        with reads_of(offer, monkeypatch) as reads:
+            stage.world.settle()
+        cloud, query = reads.asked[-1]
+        shown = stage.world.component(LIVE_SYSTEM, str(stage.example.declaration["id"]))
+        declared = stage.example.declaration["parameters"]
+        watched = isolated(offer, Watchdog(60.0))
+        yield Subject(suite.provider, watched, cloud, query, shown["resourceId"], declared)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.rule("S0", "S24")
+@pytest.mark.parametrize("subject", EVERY_KIND, indirect=True)
+def test_what_the_schema_allows_is_read_or_unreadable(subject: Subject, changer: Changer, count: Count) -> None:
+    changer.made.clear()
+    before = subject.read()
+    assert before is not None
+
+    @settings(
+        max_examples=SEEDS * len(WAYS),
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(way=st.sampled_from(WAYS), seed=st.integers(0, 2**32))
+    def read(way: Way, seed: int) -> None:
+        changer.way, changer.seed = way, seed
+        try:
+            _read_both_ways(subject, way, before)
+        finally:
+            changer.way = None
+
+    read()
+    assert changer.made, "no answer was changed: the contract does not know what this type reads"
+    count(subject.provider, f"generated resources.{subject.offer.type}", len(changer.made))
+
+
+def _read_both_ways(subject: Subject, way: Way, before: Sighting) -> None:
+    for read in (subject.listed, subject.read):
+        found, error = _outcome(read)
+        assert all(one is None or isinstance(one, Sighting | UnreadItem) for one in found)
+        if way in READABLE:
+            errors = [str(one.error) for one in found if isinstance(one, UnreadItem)]
+            same = [one for one in found if isinstance(one, Sighting) and one.resource_id == before.resource_id]
+            assert len(same) == 1, f"{way}: {errors or error}"
+            assert way not in UNCHANGED or _declared(subject, same[0], before) == _declared(subject, before, same[0])
+
+
+def _outcome(read: Callable[[], Any]) -> tuple[list[Any], str]:
+    """What was read; nothing, and why, where it is unreadable. Any other error is raised."""
+    try:
+        found = read()
+    except CloudError as error:
+        return [], str(error)
+    return found if isinstance(found, list) else [found], ""
+
+
+def _declared(subject: Subject, sighting: Sighting, other: Sighting) -> dict[str, Any]:
+    """The actual values of what is declared, as far as both have them: lists leave some out."""
+    return {
+        name: sighting.actual[name] for name in subject.declared if name in sighting.actual and name in other.actual
+    }
