@@ -6,7 +6,8 @@ What is collected for the report on the way is in ``report_builder``; what is re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import structlog
 
@@ -30,8 +31,7 @@ UNUSABLE = View(error=Unreadable("what was read of it cannot be used"))
 """Stands for what was seen of a component that could not be judged: nothing follows from it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Conclusion:
+class _Conclusion(NamedTuple):
     """What is published of one component."""
 
     judgement: Judgement
