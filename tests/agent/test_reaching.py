@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from fractal_cloud.agent.client import ControlPlane
+from fractal_cloud.agent.client import ControlPlane, ControlPlaneUnreachable
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.wire import Registered, Registration
 from fractal_cloud.offers.offer import Cloud, Provider, Session
 from fractal_cloud.offers.registry import Registry
 from tests.world import ADMIN_TOKEN, World
@@ -44,9 +45,21 @@ class OneProvider(Registry):
         self._providers["clusters"] = Provider("clusters", "Clusters", lambda: session)
 
 
+class LosesSecondRegistration(ControlPlane):
+    """A control plane that does not answer the second registration."""
+
+    registrations = 0
+
+    def register(self, registration: Registration) -> Registered:
+        self.registrations += 1
+        if self.registrations == 2:
+            raise ControlPlaneUnreachable("no answer")
+        return super().register(registration)
+
+
 @contextmanager
-def running(world: World, session: Session) -> Iterator[None]:
-    plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
+def running(world: World, session: Session, plane: ControlPlane | None = None) -> Iterator[None]:
+    plane = plane or ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
     settings = AgentSettings(providers=("clusters",), token=ADMIN_TOKEN, cycle_seconds=0.05, agent_id="reaching")
     agent = Agent(settings, plane, OneProvider(session))
     thread = threading.Thread(target=agent.run, daemon=True)
@@ -88,3 +101,14 @@ def test_an_agent_that_reaches_nothing_yet_waits_until_it_does(world: World) -> 
         assert reached(world) == {}
         session.down = set()
         wait_for(world, {"blue": "uid-blue"})
+
+
+def test_what_was_found_while_the_control_plane_did_not_answer_is_registered_later(world: World) -> None:
+    session = Clusters(blue="uid-blue", green="uid-green")
+    session.down = {"green"}
+    plane = LosesSecondRegistration("http://testserver", ADMIN_TOKEN, client=world.api)
+    with running(world, session, plane):
+        wait_for(world, {"blue": "uid-blue"})
+        session.down = set()
+        wait_for(world, {"blue": "uid-blue", "green": "uid-green"})
+    assert plane.registrations == 3

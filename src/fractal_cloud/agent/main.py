@@ -224,6 +224,7 @@ class Agent:
             self._leases.lose(key)  # a registration takes all leases back
         self._leases.renew(asked)
         self._registered = True
+        self._reachable.has_news = False
         self._reachable.is_other_realm = bool(answer.others)
         for other in answer.others:
             log.warning("another realm is reached: it must be accepted", provider=other.provider, realm=other.realm)
@@ -255,7 +256,6 @@ class Agent:
         """
         self._reachable.search(self._plans, self._alarm.set)
         if self._reachable.has_news and not self._leases.running():
-            self._reachable.has_news = False
             self._introduce()
 
     # --- leases
