@@ -12,7 +12,7 @@ from typing import Any, Final
 from moto import backends as moto_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from fractal_sandbox.aws import asked
+from fractal_sandbox.aws import moto_api
 from fractal_sandbox.aws.descriptors import RESOURCES, Ref, ref_from_arn, ref_from_id
 
 __all__ = [
@@ -60,7 +60,7 @@ def backend(service: str, region: str) -> Any:
 def find(ref: Ref) -> Any | None:
     """Return moto's own object for a resource, or what it answers about it, in any state; None if there is none."""
     if ref.kind not in _KEPT:
-        return asked.items(RESOURCES[ref.kind], ref.region).get(ref.id)
+        return moto_api.items(RESOURCES[ref.kind], ref.region).get(ref.id)
     if ref.kind == "instance":
         return next((found for key, found in _all(ref.kind, ref.region) if key == ref.id), None)
     return next((group[ref.id] for group in _groups(ref.kind, ref.region) if ref.id in group), None)
@@ -119,7 +119,7 @@ def _tags(ref: Ref, found: Any) -> dict[str, str]:
     if found is None:
         return {}
     if ref.kind not in _KEPT:
-        return asked.tags(ref)
+        return moto_api.tags(ref)
     if ref.kind == "bucket":
         return dict(backend("s3", "aws").tagger.get_tag_dict_for_resource(found.arn))
     if ref.kind == "eks-cluster":
@@ -135,7 +135,7 @@ def name_of(ref: Ref, tags: Mapping[str, str]) -> tuple[str, str]:
 
 def _all(kind: str, region: str) -> list[tuple[str, Any]]:
     if kind not in _KEPT:
-        return list(asked.items(RESOURCES[kind], region).items())
+        return list(moto_api.items(RESOURCES[kind], region).items())
     if kind == "instance":
         reservations = list(backend("ec2", region).reservations.values())
         return [(found.id, found) for reservation in reservations for found in reservation.instances]
