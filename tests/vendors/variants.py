@@ -44,9 +44,9 @@ class Variants:
         self._way = way
         self._random = random
 
-    def of(self, schema: Mapping[str, Any], value: Any) -> Any:
-        """Return another value of the schema."""
-        return self._of(schema, value, 0)
+    def of(self, schema: Mapping[str, Any], value: Any, *, is_envelope: bool) -> Any:
+        """Return another value of the schema. ``is_envelope``: what stands around resources stays as it is."""
+        return self._of(schema, value, 0 if is_envelope else 1)
 
     def _of(self, schema: Mapping[str, Any], value: Any, depth: int) -> Any:
         schema = self._form(schema, value)
