@@ -135,22 +135,21 @@ def test_on_a_terminal_progress_is_a_table_in_its_place(
     assert ran.out.rindex("ls-a: Completed") > ran.out.rindex("ls-a: InProgress")
 
 
-def test_a_refused_deploy_lists_every_fault_on_its_line(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
+def test_a_refused_deploy_lists_every_error_on_its_line(fractal: Fractal, control: FakeControlPlane, file: str) -> None:
     control.refuse(
         "PUT",
         "/livesystems/ls-a",
         422,
-        "2 faults",
+        "2 errors. Fix them and try again; nothing was stored.",
         ("components[net].parameters.cidrBlock", "is 5: must be text"),
         ("components[x].type", "is missing"),
     )
     ran = fractal("deploy", file)
     assert ran.code == 1
     assert ran.err.splitlines() == [
-        f"error: {file}: 2 faults",
+        f"error: {file}: 2 errors. Fix them and try again; nothing was stored.",
         "  components[net].parameters.cidrBlock: is 5: must be text",
         "  components[x].type: is missing",
-        "Correct it and try again; nothing of it was stored.",
     ]
 
 

@@ -91,8 +91,9 @@ def test_a_deadlock_is_undone_and_its_work_runs_again(postgres_database: str) ->
     for thread in threads:
         thread.join(20)
     assert not any(thread.is_alive() for thread in threads)
-    assert len(runs) == 3, "one of both ran a second time"
     made.close()
+    # More than three where the one that was undone came back before the other had got its lock.
+    assert len(runs) >= 3, "none of both ran a second time"
 
 
 def _lock(tx: Tx, name: str) -> None:

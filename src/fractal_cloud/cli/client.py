@@ -143,7 +143,7 @@ class ControlPlane:
             return CommandError(cause, advice="Use a token of another role: `fractal token create --role …` makes one.")
         details = [_error_text(error) for error in problem.get("errors") or []]
         if details:
-            return CommandError(cause, details=details, advice="Correct it and try again; nothing of it was stored.")
+            return CommandError(cause, details=details)
         said, _, route = cause.partition(": GET /")
         command = _LISTS.get(route.removesuffix(" lists them"))
         return CommandError(said, advice=f"`{command}` lists them.") if command else CommandError(cause)
