@@ -21,6 +21,7 @@ from fractal_cloud.cli import (
     sandbox,
     token,
     up,
+    verify,
 )
 from fractal_cloud.cli.errors import CommandError, Exit
 from fractal_cloud.model.errors import RegistrationError
@@ -64,6 +65,7 @@ app.command("force-push")(glass.force_push)
 app.command("absorb")(absorb.absorb)
 app.command("delete")(delete.delete)
 app.command("discover")(discover.discover)
+app.command("verify")(verify.verify)
 app.add_typer(realm.realm_app, name="realm")
 app.add_typer(token.token_app, name="token")
 app.add_typer(restored.restored_app, name="restored")

@@ -53,8 +53,9 @@ class Product(Environment):
 
     ``folder``: where the control plane keeps its database. ``forget``: empties the cloud, now and whenever the
     suite starts over. ``slow``: makes whatever is created take that many seconds until it is ready; only examples with
-    ``is_slow`` need it. ``registry``: all that is installed here, if not given. What offers do is seen at their
-    verbs: nothing is asked of the cloud.
+    ``is_slow`` need it. ``registry``: all that is installed here, if not given. ``cycle_seconds`` and
+    ``visibility_seconds``: short for a cloud that answers at once; a real one needs time. What offers do is seen at
+    their verbs: nothing is asked of the cloud.
     """
 
     def __init__(
@@ -65,12 +66,16 @@ class Product(Environment):
         forget: Callable[[], None],
         slow: Callable[[float], None] | None = None,
         registry: Registry | None = None,
+        cycle_seconds: float = CYCLE,
+        visibility_seconds: float = 3 * CYCLE,
     ) -> None:
         self._folder = folder
         self._providers = tuple(providers)
         self._forget = forget
         self._slow = slow
         self._inner = registry or installed()
+        self._cycle_seconds = cycle_seconds
+        self._visibility_seconds = visibility_seconds
         self._times = 0
         self._open()
 
@@ -86,7 +91,7 @@ class Product(Environment):
         self._notes = Notes()
         registry = self._registry = WatchedRegistry(self._inner, self._notes)
         database = f"sqlite:///{self._folder / f'control-{self._times}.db'}"
-        app = create_app(ControlSettings(database_url=database, admin_token=_TOKEN, cycle_seconds=CYCLE))
+        app = create_app(ControlSettings(database_url=database, admin_token=_TOKEN, cycle_seconds=self._cycle_seconds))
         self.api = InProcessClient(app, headers={"Authorization": f"Bearer {_TOKEN}"})
         self.api.__enter__()
         self._plane = _Plane("http://testserver", _TOKEN, client=self.api)
@@ -94,7 +99,10 @@ class Product(Environment):
 
     def _started(self, registry: Registry) -> Agent:
         settings = AgentSettings(
-            providers=self._providers, cycle_seconds=CYCLE, token=_TOKEN, visibility_seconds=3 * CYCLE
+            providers=self._providers,
+            cycle_seconds=self._cycle_seconds,
+            token=_TOKEN,
+            visibility_seconds=self._visibility_seconds,
         )
         agent = Agent(settings, self._plane, registry)
         agent.run_once()  # it registers: from now on the control plane knows the types
@@ -139,7 +147,7 @@ class Product(Environment):
 
     def cycle(self) -> list[CycleResult]:
         """Let the agent run one settled cycle."""
-        time.sleep(CYCLE * 1.05)
+        time.sleep(self._cycle_seconds * 1.05)
         return self.agent.run_once()
 
     def settle(self) -> None:
