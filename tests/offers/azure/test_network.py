@@ -8,7 +8,7 @@ import pytest
 
 from fractal_cloud.model.component import ComponentError
 from fractal_cloud.offers.azure.nsg import AzureNsg
-from fractal_cloud.offers.azure.nsg_rules import AzureSecurityRule
+from fractal_cloud.offers.azure.nsg_rules import AzureSecurityRule, from_items
 from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
 from fractal_cloud.offers.azure.subnet import AzureSubnet
 from fractal_cloud.offers.azure.vnet import AzureVnet
@@ -147,6 +147,13 @@ def test_a_rule_is_declared_as_it_is_compared() -> None:
         AzureSecurityRule(**{**WEB, "destinationPortRange": "80,443"})
     with pytest.raises(ValueError, match="pattern"):
         AzureSecurityRule(**{**WEB, "sourceAddressPrefix": "*"})
+
+
+@pytest.mark.parametrize("protocol", ["Tcp", "TCP", "tcp"])
+def test_a_protocol_is_read_in_one_spelling(protocol: str) -> None:
+    properties = {"priority": 100, "direction": "Inbound", "access": "Allow", "protocol": protocol}
+    [rule] = from_items([{"name": "ssh", "properties": properties}])
+    assert rule["protocol"] == "Tcp"
 
 
 def test_two_rules_of_one_priority_are_refused() -> None:

@@ -86,7 +86,8 @@ def _from_item(item: Item) -> Rule:
     rule: Rule = {"name": item["name"].lower(), **{name: properties[name] for name in _PLAIN}}
     for one, several in _PEERS.items():
         rule[one] = _joined(properties.get(several) or [properties.get(one) or _ANY])
-    rule |= {name: properties.get(name) for name in ("protocol", "description")}
+    rule["description"] = properties.get("description")
+    rule["protocol"] = str(properties.get("protocol") or "").capitalize()  # Azure keeps TCP and tcp as they were sent
     return {name: value for name, value in rule.items() if value not in (None, "", _ANY)}
 
 
