@@ -20,17 +20,20 @@ _BY_VERB = {
     Verb.DELETE: PlannedAction.DELETE,
     Verb.TAG: PlannedAction.CREATE,
 }
-_BY_RULE = {
-    "S0": PlannedAction.UNKNOWN,
-    "S4": PlannedAction.CREATE,
-    "S5": PlannedAction.IMPORT,
-    "S6": PlannedAction.IMPORT,
-    "S6a": PlannedAction.IMPORT,
-    "S8": PlannedAction.IMPORT,
-    "S9": PlannedAction.CHANGE,
-    "S11a": PlannedAction.CHANGE,
-    "S17": PlannedAction.CREATE,
+_WITHOUT_A_STEP = {
+    "S0": PlannedAction.UNKNOWN,  # cannot be read
+    "S4": PlannedAction.CREATE,  # absent: its creation waits for something else
+    "S5": PlannedAction.IMPORT,  # only ever read: it cannot carry tags, or says importOnly
+    "S6": PlannedAction.IMPORT,  # owned by another LiveSystem
+    "S6a": PlannedAction.IMPORT,  # its tags are frozen, and do not say that it is ours
+    "S8": PlannedAction.IMPORT,  # claimed by another LiveSystem
+    "S9": PlannedAction.CHANGE,  # being re-adopted
+    "S11a": PlannedAction.CHANGE,  # being re-adopted, by its tag alone
+    "S17": PlannedAction.CREATE,  # its creation was sent, and does not show yet
 }
+"""By rule, what a plan says of a component for which no write is next."""
+
+_GONE_IN_OVERRIDE = "S2"
 
 
 def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
@@ -62,20 +65,30 @@ def _is_creation(judgement: Judgement) -> bool:
 
 
 def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:
-    if judgement.step is not None:
+    """What a plan says of one component. Tried from the top; the first line that fits decides."""
+    if judgement.step is not None:  # a write is next, whatever the status shows until then
         return _BY_VERB[judgement.step.verb]
-    if judgement.status is Status.MISSING or (judgement.stuck and judgement.rule != "S2"):
-        return PlannedAction.FAIL  # as the mutation would (C8); what is gone in override rests there
-    if judgement.rule in _BY_RULE and judgement.status is not Status.FAILED:
-        return _BY_RULE[judgement.rule]
-    if judgement.status is Status.FAILED:
+    if _would_fail(judgement):  # the mutation would fail too (C8), whatever rule led here
         return PlannedAction.FAIL
+    if judgement.rule in _WITHOUT_A_STEP:  # before deletions: one that cannot be read is unknown as well
+        return _WITHOUT_A_STEP[judgement.rule]
     if tracked.deleting:
-        if judgement.finished:
-            return PlannedAction.LEAVE if judgement.left else PlannedAction.DROP
-        return PlannedAction.DELETE
-    if judgement.noticing:
+        return _deletion(judgement)
+    if judgement.noticing:  # what differs is shown first, and written afterwards (S12a)
         return PlannedAction.CHANGE if judgement.drift else PlannedAction.NOTHING
     if judgement.status is Status.MANUAL_OVERRIDE:
         return PlannedAction.LEAVE
     return PlannedAction.NOTHING
+
+
+def _would_fail(judgement: Judgement) -> bool:
+    """Whether it failed, or is stuck until a person acts; what is gone in override is stuck, and may stay so."""
+    if judgement.status in (Status.MISSING, Status.FAILED):
+        return True
+    return judgement.stuck and judgement.rule != _GONE_IN_OVERRIDE
+
+
+def _deletion(judgement: Judgement) -> PlannedAction:
+    if not judgement.finished:
+        return PlannedAction.DELETE
+    return PlannedAction.LEAVE if judgement.left else PlannedAction.DROP
