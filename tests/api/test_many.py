@@ -17,7 +17,7 @@ from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.driver.notifications import PostgresSignals
-from fractal_cloud.control.store.failures import Undone, Unsure
+from fractal_cloud.control.store.failures import OutcomeUnknown, Undone
 from fractal_cloud.control.store.limits import Limits
 from tests import postgres
 from tests.api.conftest import TOKEN, vpc
@@ -143,7 +143,7 @@ def test_a_commit_nobody_knows_of_is_answered_503_and_not_tried_again(
     planes: tuple[Plane, Plane], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, _ = planes
-    _fail_commits(here.store, monkeypatch, [Unsure("it may be done, or not; look before you ask again", 2)])
+    _fail_commits(here.store, monkeypatch, [OutcomeUnknown("it may be done, or not; look before you ask again", 2)])
     answer = here.deploy("ls-unsure")
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"

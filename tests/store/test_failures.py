@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fractal_cloud.control.store import Store, database, open_store, schema
 from fractal_cloud.control.store.database import PendingEvent, Tx
-from fractal_cloud.control.store.failures import Overloaded, Undone, Unsure, again
+from fractal_cloud.control.store.failures import OutcomeUnknown, Overloaded, Undone, again
 from fractal_cloud.control.store.limits import Limits
 from fractal_cloud.model.event import EventKind
 from tests.store.playing import CATALOG
@@ -167,7 +167,7 @@ def test_a_connection_lost_while_committing_is_not_tried_again(store: Store) -> 
             )
             tx.connection.execute(text("INSERT INTO bomb VALUES (1)"))
 
-    with pytest.raises(Unsure, match="may be done, or not"):
+    with pytest.raises(OutcomeUnknown, match="may be done, or not"):
         again(work)
     assert runs == [1]
 
@@ -239,7 +239,7 @@ def test_a_connection_cut_while_events_are_counted_is_not_tried_again(store: Sto
         holder.connection.execute(text("SELECT value FROM counters WHERE name = 'events' FOR UPDATE"))
         cutting = threading.Thread(target=cut)
         cutting.start()
-        with pytest.raises(Unsure, match="may be done, or not"):
+        with pytest.raises(OutcomeUnknown, match="may be done, or not"):
             again(work)
         cutting.join()
     other.close()

@@ -20,7 +20,7 @@ from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, agents, claims, plan_tasks, realms, recovery, reports, scopes
 from fractal_cloud.control.store.errors import Forbidden
-from fractal_cloud.control.store.failures import Unsure, again
+from fractal_cloud.control.store.failures import OutcomeUnknown, again
 from fractal_cloud.control.store.signals import reach_topic
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import InputError
@@ -121,7 +121,7 @@ def report_batcher(store: Store) -> Batcher[reports.Sent, Reported]:
         try:
             with store.write() as tx:
                 return reports.apply(tx, sent)
-        except Unsure:
+        except OutcomeUnknown:
             raise  # it may be committed: not again
         except Exception as error:
             if len(sent) > 1:

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from fractal_cloud.control.store.database import ValueRefused
 from fractal_cloud.control.store.errors import Forbidden, Gone, LeaseLost, NotFound, Refused, Stale, StoreError
-from fractal_cloud.control.store.failures import DatabaseUnavailable, Unsure
+from fractal_cloud.control.store.failures import DatabaseUnavailable, OutcomeUnknown
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.wording import counted
@@ -133,7 +133,7 @@ async def _on_value_refused(_request: Request, _error: Exception) -> Response:
 
 def unavailable(error: DatabaseUnavailable) -> Response:
     """Say that nothing is wrong with the request, and when to come again."""
-    kind = "unsure" if isinstance(error, Unsure) else "unavailable"
+    kind = "unsure" if isinstance(error, OutcomeUnknown) else "unavailable"
     return problem(503, error.message, kind, headers={"Retry-After": str(error.after_seconds)})
 
 

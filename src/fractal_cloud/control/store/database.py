@@ -147,7 +147,7 @@ class Database:
                     events = _event_rows(tx)
                 with failures.committing(is_writing=True):
                     self._commit(tx, transaction, events)
-        except failures.Unsure:
+        except failures.OutcomeUnknown:
             self.signals.notify(topics)  # it may be committed, and waking those who find nothing new does no harm
             raise
         if topics:

@@ -3,7 +3,7 @@
 DatabaseUnavailable     nothing is wrong with the request: come again (503)
 ├── Undone              surely rolled back: the same work may run again at once
 ├── Overloaded          surely rolled back, after a long wait: later
-└── Unsure              the connection was lost while committing: it may be done, or not
+└── OutcomeUnknown      the connection was lost while committing: it may be done, or not
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Overloaded(DatabaseUnavailable):
     """Surely rolled back, after a long wait."""
 
 
-class Unsure(DatabaseUnavailable):
+class OutcomeUnknown(DatabaseUnavailable):
     """The connection was lost while committing."""
 
 
@@ -85,7 +85,7 @@ def committing(*, is_writing: bool) -> Iterator[None]:
         yield
     except DBAPIError as error:
         if is_writing and cause_of(error) is Cause.DISCONNECTED:
-            raise Unsure(
+            raise OutcomeUnknown(
                 "the connection to the database was lost while committing: it may be done, or not; "
                 "look before you ask again",
                 2,
