@@ -92,26 +92,27 @@ class ArubaSecurityGroupOffer(ArubaOffer[ArubaSecurityGroup]):
     def update(
         self, cloud: Aruba, sighting: Sighting, wanted: Wanted[ArubaSecurityGroup], drift: Collection[str]
     ) -> None:
-        """Make the next rule that lacks, then delete the next one that is too many."""
+        """Make the next missing rule, then delete the next surplus one."""
         if "rules" not in drift:
             return
         declared = [rule.flat() for rule in wanted.component.rules or ()]
         here = _rules(cloud, sighting)
         known = [security_rules.flat(one) for one in here]
-        lacking = [rule for rule in declared if rule not in known]
+        missing = [rule for rule in declared if rule not in known]
         surplus = [one for one, rule in zip(here, known, strict=True) if rule not in declared]
         surplus += [one for number, one in enumerate(here) if known[number] in known[:number]]  # the same rule twice
-        self._nobody_came(cloud, sighting)
-        if lacking:
+        self._raise_if_tags_changed(cloud, sighting)
+        if missing:
             location = str(sighting.outputs["location"])
-            cloud.write("POST", f"{sighting.resource_id}/{RULES}", security_rules.body(lacking[0], location))
+            cloud.write("POST", f"{sighting.resource_id}/{RULES}", security_rules.body(missing[0], location))
         elif surplus:
             try:
                 cloud.write("DELETE", address(surplus[0]))
             except NotFound:
                 return
 
-    def _nobody_came(self, cloud: Aruba, sighting: Sighting) -> None:
+    def _raise_if_tags_changed(self, cloud: Aruba, sighting: Sighting) -> None:
+        """Check, right before a write of a rule, that nobody took the group out of management since it was read."""
         item = cloud.find(sighting.resource_id)
         if item is None or mapping(item["metadata"].get("tags") or []) != sighting.tags:
             raise Overtaken("somebody changed its tags a moment ago: nothing was written, and it is read again")

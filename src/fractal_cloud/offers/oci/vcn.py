@@ -78,13 +78,13 @@ class OciVcnOffer(CoreOffer[OciVcn]):
         return {"cidrBlocks": vcn.cidr_blocks, "dnsLabel": vcn.dns_label, "isIpv6Enabled": vcn.is_ipv6_enabled}
 
     def update(self, cloud: Oci, sighting: Sighting, wanted: Wanted[OciVcn], drift: Collection[str]) -> None:
-        """Add the next block that lacks, then take the next one away that is too many; full, the other way round."""
+        """Add the next missing block, then remove the next surplus one; with no space left, the other way round."""
         del drift
         here = list(sighting.actual["cidrBlocks"])
-        lacking = [block for block in wanted.component.cidr_blocks if block not in here]
+        missing = [block for block in wanted.component.cidr_blocks if block not in here]
         surplus = [block for block in here if block not in wanted.component.cidr_blocks]
-        if lacking and len(here) < MOST_BLOCKS:
-            action, block = "addCidr", lacking[0]
+        if missing and len(here) < MOST_BLOCKS:
+            action, block = "addCidr", missing[0]
         elif surplus:
             action, block = "removeCidr", surplus[0]
         else:
