@@ -13,7 +13,7 @@ from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken,
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes.errors import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
-from fractal_cloud.offers.kubernetes.patching import holds
+from fractal_cloud.offers.kubernetes.patching import test_passes
 from fractal_cloud.offers.offer import Cloud
 
 PAGE: Final = 500
@@ -153,7 +153,7 @@ class Kubernetes(Cloud):
             raise gone from refused
         except CloudError:
             raise Overtaken(f"{refused.message}; what stands there now cannot be read") from refused
-        failed = [op["path"] for op in operations if op["op"] == "test" and not holds(there, op)]
+        failed = [op["path"] for op in operations if op["op"] == "test" and not test_passes(there, op)]
         if failed:
             raise made(Overtaken, f"{name!r} was changed by somebody else at {', '.join(failed)}", answer) from refused
         raise refused

@@ -1,4 +1,8 @@
-"""The way from an object as it is to the object as it should be, as a JSON Patch: only what differs is named."""
+"""From an object as it is to the object as it should be, as a JSON Patch (RFC 6902) that names only what differs.
+
+Paths into a list go by position. So a patch carries ``test`` operations: if somebody edited the list meanwhile, the
+server refuses the whole patch, and no other entry is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ _MISSING = object()
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Object]:
     """The operations that make ``after`` of ``before``.
 
-    Lists of equal length are gone through entry by entry. An entry is tested for its name first, or where it has none
-    for all of it, and a list of another length as a whole: somebody may have put another one into it meanwhile.
+    Lists of equal length are compared entry by entry. Before an entry changes, a ``test`` checks its name, or the whole
+    entry where it has none; a list whose length changes is tested and replaced as a whole.
     """
     return list(_of_maps("", before, after))
 
@@ -55,8 +59,8 @@ def _of_lists(path: str, before: list[Any], after: list[Any]) -> Iterator[Object
         yield from changes
 
 
-def holds(item: Mapping[str, Any], test: Mapping[str, Any]) -> bool:
-    """Whether the ``test`` of a JSON Patch is true of an object."""
+def test_passes(item: Mapping[str, Any], test: Mapping[str, Any]) -> bool:
+    """Whether a ``test`` operation would pass on an object; the server does not say which one failed."""
     found: Any = item
     for part in str(test["path"]).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
