@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import stamina
@@ -24,7 +24,7 @@ def follow(control: ControlPlane, path: str, seen: int) -> Iterator[Any]:
     stamina.instrumentation.set_on_retry_hooks(())
     while True:
         for attempt in stamina.retry_context(
-            on=_warning_once(),
+            on=_RetryWithWarning().retry,
             attempts=None,
             timeout=None,
             **BACKOFF.for_stamina(),
@@ -50,17 +50,17 @@ def _until_it_ends(control: ControlPlane, path: str, seen: int) -> Iterator[Any]
         raise Unreachable(f"the control plane at {control.url} ended the stream")
 
 
-def _warning_once() -> Callable[[Exception], bool]:
-    """Whether an error is worth another try; that there was one is said once, however many tries follow."""
-    warned = False
+class _RetryWithWarning:
+    """Retries for as long as the control plane is unreachable, and warns of it once, however many tries follow."""
 
-    def is_worth_another_try(error: Exception) -> bool:
-        nonlocal warned
+    def __init__(self) -> None:
+        self._warned = False
+
+    def retry(self, error: Exception) -> bool:
+        """Return whether to try again, with a warning the first time."""
         if not isinstance(error, Unreachable):
             return False
-        if not warned:
+        if not self._warned:
             warn(f"{error.cause}: following on as soon as it answers again")
-            warned = True
+            self._warned = True
         return True
-
-    return is_worth_another_try
