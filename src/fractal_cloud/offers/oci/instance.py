@@ -142,7 +142,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
         found = list(super().sightings(cloud, query))
         seen = [one for one in found if isinstance(one, Sighting)]
         named = [one.resource_id for one in seen if not query.names or one.name in query.names]
-        vnics.learn(cloud, named, with_addresses=bool(query.names))
+        vnics.cache_primary_vnics(cloud, named, with_addresses=bool(query.names))
         for one in found:
             yield _with_vnic(cloud, one) if isinstance(one, Sighting) else one
 
@@ -151,7 +151,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
         found = super().read(cloud, resource_id)
         if found is None:
             return None
-        vnics.learn(cloud, [resource_id], with_addresses=True, instanceId=resource_id)
+        vnics.cache_primary_vnics(cloud, [resource_id], with_addresses=True, instanceId=resource_id)
         found = _with_vnic(cloud, found)
         return replace(found, actual={**found.actual, **self.sweep(cloud, found, sweep)}) if sweep else found
 

@@ -1,7 +1,7 @@
 """The first network interface of each instance, which OCI returns separately from the instance.
 
-It is made with the instance, keeps its subnet and its address, and goes with it: so it is looked for only once. In a
-cycle without new instances nothing of this calls the cloud.
+It is made with the instance, keeps its subnet and its address, and goes with it: so it is read once and cached. In a
+cycle without new instances nothing here calls the cloud.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections.abc import Collection
 
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci, Vnic
 
-MOST_KNOWN = 100_000
+CACHE_LIMIT = 100_000
+"""With more instances than this the cache is emptied, so that those long gone do not fill the memory."""
 
 
-def learn(cloud: Oci, instances: Collection[str], *, with_addresses: bool, **query: str) -> None:
-    """Find the interfaces of instances not known yet: by one list of all attachments, and a read of each that is new.
+def cache_primary_vnics(cloud: Oci, instances: Collection[str], *, with_addresses: bool, **query: str) -> None:
+    """Cache the primary interface of those instances that are not in the cache yet.
 
-    Without addresses, an instance with a single interface needs no read.
+    It lists all attachments once and reads each new one; without addresses, an instance with a single interface needs
+    no read.
     """
     known = cloud.vnics
     unknown = {one for one in instances if one not in known or (with_addresses and not known[one].private_ip)}
     if not unknown:
         return
-    if len(known) > MOST_KNOWN:
+    if len(known) > CACHE_LIMIT:
         known.clear()
     attached: dict[str, list[Item]] = defaultdict(list)
     for item in cloud.list("core", f"{CORE}/vnicAttachments", **query):
