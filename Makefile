@@ -72,6 +72,7 @@ check: setup ## format, lint, types (also of the code in the docs), import contr
 	$(BIN)/lint-imports
 	@$(BIN)/python scripts/generate.py --check
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/certainty.py --check
 	@$(BIN)/python scripts/docs.py
 	@$(BIN)/python scripts/typed_docs.py
 	@$(MAKE) --no-print-directory rules
@@ -82,6 +83,7 @@ rules: setup ## which test proves which rule of docs/protocol.md
 docs: setup ## write docs/reference and what else follows from the offers anew, and check the links of the documentation
 	@$(BIN)/python scripts/generate.py
 	@$(BIN)/python scripts/reference.py
+	@$(BIN)/python scripts/certainty.py
 	@$(BIN)/python scripts/docs.py
 
 walk: setup ## the way of one deploy through the code: files and functions in order, and how many they are

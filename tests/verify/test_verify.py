@@ -20,6 +20,7 @@ from fractal_cloud.verifying.examples import PROVIDERS, examples_of
 from fractal_sandbox import Sandbox
 from fractal_sandbox.kubernetes import patching
 from fractal_sandbox.rest import store
+from scripts import certainty
 from tests.verify.conftest import SCOPES, Verify, not_held
 
 REGION = "eu-west-1"
@@ -220,3 +221,14 @@ def test_examples_are_of_their_provider_and_change_what_can_change(provider: str
         assert set(example.changes) <= set(declared["parameters"])
         assert not example.guarded or example.guarded in example.changes
         assert offer.provider == provider
+
+
+def test_every_provider_has_its_table_and_none_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {path.stem for path in certainty.pages()} == set(installed().providers())
+    assert certainty.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_a_stale_table_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(certainty, "INTRODUCTION", "something else")
+    assert certainty.main(["--check"]) == 1
+    assert "docs/providers/aws.md is stale: run make docs" in capsys.readouterr().err

@@ -170,9 +170,9 @@ def _warn_of_costs(account: Account, run: str, chosen: Sequence[VerificationExam
     from fractal_cloud.cli.output import table, warn
 
     where = ", ".join(f"{key}={value}" for key, value in words.items())
+    typer.echo(f"To be created for some minutes in {account.realm} ({where}), under names with {run}:", err=True)
     rows = [(example.short_type, example.cost) for example in chosen]
-    title = f"Created for some minutes in {account.realm} ({where}), with names that begin with {run}"
-    Console(stderr=True, highlight=False, emoji=False).print(table(("type", "costs"), rows, title))
+    Console(stderr=True, highlight=False, emoji=False).print(table(("type", "costs"), rows))
     warn("you pay for what is created there; prices are the vendor's, and the figures here are no promise")
 
 
@@ -244,7 +244,7 @@ def _conclude(report: Report) -> None:
             details=[
                 f"{one.type}, {one.assumption}{one.subject and f' ({one.subject})'}: {one.detail}" for one in wrong
             ],
-            advice="Please report it with this output: no automation should rely on these types there.",
+            advice="Please open an issue with this output; until it is closed, do not rely on these types there.",
         )
     held = sum(one.verdict == "held" for one in report.findings)
     typer.echo(f"{held} assumptions held, and everything that was created is deleted", err=True)
