@@ -160,6 +160,9 @@ class Contract:
         schema = self.errors if exchange.status >= 400 else found["answers"][str(exchange.status)]
         if schema is None or schema == {} or exchange.method == "HEAD":
             return
+        if schema.get("isEmpty"):
+            yield from [("body", "is not empty")] if exchange.answer else []
+            return
         if (
             exchange.status >= 400
             and self.has_plain_refusals

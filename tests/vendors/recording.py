@@ -28,7 +28,7 @@ from fractal_sandbox import fault_injection
 from fractal_sandbox.http_server import Environ, StartResponse
 from tests.vendors.interposing import interpose
 
-FOLDER = Path(os.environ.get("FRACTAL_RECORDINGS", ""))
+FOLDER = Path(os.environ["FRACTAL_RECORDINGS"])
 _PASSING = re.compile(rb"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+|[0-9a-f]{8,}|\d+")
 _this = threading.local()
 

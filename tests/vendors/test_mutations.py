@@ -98,6 +98,12 @@ MUTATIONS = (
         "nobody could follow",
         exchange=lambda one: replace(one, status=202, answerHeaders={"content-type": "application/json"}),
     ),
+    Mutation(
+        "azure",
+        "storage.v2024_01_01.StorageAccountsOperations.create",
+        "is not empty",
+        exchange=lambda one: replace(one, answer="{}"),
+    ),
     Mutation("gcp", "compute.instances.insert", "unknown field", sent=put("machineTyp", value="x")),
     Mutation("gcp", "compute.instances.insert", "missing", sent=drop("name")),
     Mutation("gcp", "storage.buckets.list", "is a int", answered=put("items", 0, "metageneration", value=1)),
