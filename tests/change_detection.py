@@ -12,7 +12,7 @@ import pytest
 
 from fractal_cloud.agent.cycle import Cycle
 from fractal_cloud.rules.judge import Judgement, judge
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def collect_missed_components() -> Iterator[list[str]]:
         for tracked in skipped:
             view = evaluator.view(tracked)
             judgement = judge(tracked, view, evaluator.circumstances(tracked, view))
-            memory = remember(tracked, view, judgement)
+            memory = observed_after(tracked, view, judgement)
             if judgement.step is not None or memory != tracked.memory:
                 missed.append(f"{tracked.live_system_id}/{tracked.component_id}: {tracked.memory} -> {memory}")
         return judgements

@@ -18,7 +18,7 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, Verb, judge
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 from fractal_cloud.rules.situate import ABSENT, Claims, TypeTraits, View
 
 NOW = datetime(2026, 11, 18, 3, 0, tzinfo=UTC)
@@ -97,7 +97,7 @@ def test_nothing_is_written_and_nothing_ends_while_a_live_system_is_in_recovery(
     assert found.stuck
     assert "restored from a backup" in found.message
     assert "fractal restored confirm ls-a" in found.message
-    after = remember(tracked, view, found)
+    after = observed_after(tracked, view, found)
     assert (after.stance, after.status, after.restored, after.stuck) == (stance, Status.ACTIVE, True, True)
     assert after.noticed_since is None
 
@@ -105,7 +105,7 @@ def test_nothing_is_written_and_nothing_ends_while_a_live_system_is_in_recovery(
 def _life(tracked: Tracked, view: View, now: datetime, context: Circumstances) -> Judgement:
     """One cycle at a time: judge, and remember it."""
     found = judge(tracked, view, replace(context, now=now))
-    memory = remember(tracked, view, found)
+    memory = observed_after(tracked, view, found)
     if memory.noticed_since is not None and tracked.memory.noticed_since is None:
         memory = replace(memory, noticed_since=now)
     tracked.memory = memory

@@ -20,7 +20,7 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.status import Status
 from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, judge
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 from fractal_cloud.rules.situate import Claims, TypeTraits, View
 from tests.deciding.test_requests import CYCLE, FREE, NOW, asked
 
@@ -51,7 +51,7 @@ def test_an_unreadable_component_waits_for_a_person_only_where_reading_again_cha
 ) -> None:
     component = replace(asked(), request=None, deleting=deleting)
     view = View(error=error)
-    remembered = remember(component, view, judge(component, view, _context()))
+    remembered = observed_after(component, view, judge(component, view, _context()))
     assert remembered.stuck is stuck
     assert remembered.status is component.memory.status
 
@@ -60,17 +60,17 @@ def test_what_cannot_be_read_says_what_it_waits_for_and_forgets_it_once_it_can_b
     """A parent in another scope that has failed: the mutation must find the way to it."""
     component = replace(asked(), request=None)
     view = View(error=Unreadable("'net', which it is in, is not known to be there"))
-    component.memory = remember(component, view, judge(component, view, _context(waits_for=("net",))))
+    component.memory = observed_after(component, view, judge(component, view, _context(waits_for=("net",))))
     assert component.memory.waits_for == ("net",)
     view = View(sighting=FREE)
-    assert remember(component, view, judge(component, view, _context())).waits_for == ()
+    assert observed_after(component, view, judge(component, view, _context())).waits_for == ()
 
 
 @pytest.mark.rule("S14", "S22")
 def test_several_of_one_name_wait_for_a_person_and_reach_no_generation_in_manual_override() -> None:
     component = replace(asked(), request=None)
     view = View(fitting=(FREE, replace(FREE, resource_id="id-2")))
-    remembered = remember(component, view, judge(component, view, _context()))
+    remembered = observed_after(component, view, judge(component, view, _context()))
     assert (remembered.stuck, remembered.observed_generation) == (True, component.memory.observed_generation)
     assert remembered.status is component.memory.status
 

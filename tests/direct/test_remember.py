@@ -18,7 +18,7 @@ from fractal_cloud.model.wire import Bound, RequestKind
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import Difference
 from fractal_cloud.rules.judge import Judgement
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 from fractal_cloud.rules.requests import Answer
 from fractal_cloud.rules.situate import ABSENT, GONE, View
 from tests.direct.things import ME, MINE, NOW, OTHER, intent, memory, request, sighting, tracked
@@ -59,7 +59,7 @@ BEFORE = Observed(
 def test_what_was_seen_is_what_is_remembered() -> None:
     component = tracked(BEFORE, parameters={"size": 3})
     view = seen(resource_id="id-1", incarnation="new", actual={"size": 3, "extra": 1}, outputs={"vpcId": "id-1"})
-    found = remember(component, view, judged(waits_for=("sub",), setbacks=BEFORE.setbacks))
+    found = observed_after(component, view, judged(waits_for=("sub",), setbacks=BEFORE.setbacks))
     assert found == Observed(
         stance=MANAGED,
         status=ACTIVE,
@@ -81,10 +81,10 @@ def test_what_was_seen_is_what_is_remembered() -> None:
 def test_what_cannot_be_read_stays_as_it_was_but_for_the_message() -> None:
     view = View(error=Unreadable("throttled"))
     unread = judged(status=None, message="cannot be read", stuck=False, waits_for=("sub",))
-    found = remember(tracked(BEFORE), view, unread)
+    found = observed_after(tracked(BEFORE), view, unread)
     assert found == replace(BEFORE, message="cannot be read", stuck=False, waits_for=("sub",))
     waiting = replace(BEFORE, links=LINKED)
-    found = remember(tracked(waiting), view, judged(message="cannot be read", stuck=True))
+    found = observed_after(tracked(waiting), view, judged(message="cannot be read", stuck=True))
     assert found == replace(waiting, message="cannot be read; link to 'db': no key", stuck=True, waits_for=())
 
 
@@ -93,8 +93,8 @@ def test_what_could_not_be_judged_is_failed_and_all_else_stays() -> None:
     known = replace(BEFORE, links=LINKED)
     unmonitored = judged(NONE, Status.FAILED, rule="S24", message="its offer failed")
     expected = replace(known, status=Status.FAILED, message="its offer failed; link to 'db': no key")
-    assert remember(tracked(known), seen(), unmonitored) == expected
-    unchanged = remember(tracked(known), seen(), replace(unmonitored, status=None))
+    assert observed_after(tracked(known), seen(), unmonitored) == expected
+    unchanged = observed_after(tracked(known), seen(), replace(unmonitored, status=None))
     assert unchanged.status is Status.INSTANTIATING
 
 
@@ -117,13 +117,13 @@ def test_what_a_backup_remembered_counts_until_it_was_shown_and_taken_over(
     rule: str, stance: Stance, noticing: bool, restored: bool
 ) -> None:
     judgement = judged(stance, rule=rule, noticing=noticing)
-    assert remember(tracked(memory(restored=True)), seen(), judgement).restored is restored
-    assert remember(tracked(memory()), seen(), judgement).restored is False
+    assert observed_after(tracked(memory(restored=True)), seen(), judgement).restored is restored
+    assert observed_after(tracked(memory()), seen(), judgement).restored is False
 
 
 @pytest.mark.rule("C9", "S17")
 def test_an_intent_of_a_backup_only_recognises_and_hides_no_absence() -> None:
-    found = remember(tracked(memory(intent=intent(restored=True))), ABSENT, judged())
+    found = observed_after(tracked(memory(intent=intent(restored=True))), ABSENT, judged())
     assert found.absent_since == AT_PUBLICATION
     assert found.intent == intent(restored=True)
 
@@ -131,20 +131,20 @@ def test_an_intent_of_a_backup_only_recognises_and_hides_no_absence() -> None:
 @pytest.mark.rule("S20")
 def test_a_judgement_that_changes_nothing_leaves_the_memory_equal() -> None:
     component = tracked(memory(message="as declared", status=ACTIVE, owner=ME, output_fields={}))
-    assert remember(component, seen(), judged()) == component.memory
+    assert observed_after(component, seen(), judged()) == component.memory
 
 
 @pytest.mark.rule("S22")
 def test_a_generation_is_observed_only_when_it_was_carried_out() -> None:
     component = tracked(BEFORE)
-    assert remember(component, seen(), judged(carried_out=False)).observed_generation == 1
-    assert remember(component, seen(), judged()).observed_generation == 3
+    assert observed_after(component, seen(), judged(carried_out=False)).observed_generation == 1
+    assert observed_after(component, seen(), judged()).observed_generation == 3
 
 
 @pytest.mark.rule("S13")
 def test_a_status_that_is_not_said_stays() -> None:
-    assert remember(tracked(BEFORE), seen(), judged(status=None)).status is Status.INSTANTIATING
-    assert remember(tracked(BEFORE), seen(), judged(stuck=True)).stuck
+    assert observed_after(tracked(BEFORE), seen(), judged(status=None)).status is Status.INSTANTIATING
+    assert observed_after(tracked(BEFORE), seen(), judged(stuck=True)).stuck
 
 
 # --- absent, several
@@ -153,34 +153,34 @@ def test_a_status_that_is_not_said_stays() -> None:
 @pytest.mark.rule("S2", "S3", "S4a")
 def test_an_absence_is_remembered_from_its_publication_and_what_it_was_stays_known() -> None:
     component = tracked(replace(BEFORE, output_fields={"vpcId": "id-0", "size": 3}))
-    found = remember(component, GONE, judged(status=Status.MISSING, message="gone"))
+    found = observed_after(component, GONE, judged(status=Status.MISSING, message="gone"))
     assert (found.absent_since, found.established) == (AT_PUBLICATION, False)
     assert (found.owner, found.resource_id, found.incarnation) == (OTHER, "id-0", "old")
     assert found.output_fields == {}
-    again = remember(tracked(replace(BEFORE, absent_since=EARLIER)), ABSENT, judged())
+    again = observed_after(tracked(replace(BEFORE, absent_since=EARLIER)), ABSENT, judged())
     assert again.absent_since == EARLIER
-    back = remember(tracked(replace(BEFORE, absent_since=EARLIER)), seen(), judged())
+    back = observed_after(tracked(replace(BEFORE, absent_since=EARLIER)), seen(), judged())
     assert (back.absent_since, back.established) == (None, True)
 
 
 @pytest.mark.rule("S14")
 def test_several_say_nothing_of_absence() -> None:
     known = replace(BEFORE, absent_since=EARLIER)
-    found = remember(tracked(known), TWO, judged(status=Status.FAILED, carried_out=False))
+    found = observed_after(tracked(known), TWO, judged(status=Status.FAILED, carried_out=False))
     assert (found.absent_since, found.established) == (EARLIER, True)
     assert (found.owner, found.resource_id) == (OTHER, "id-0")
     assert found.output_fields == known.output_fields
-    fresh = remember(tracked(replace(known, established=False, absent_since=None)), TWO, judged())
+    fresh = observed_after(tracked(replace(known, established=False, absent_since=None)), TWO, judged())
     assert (fresh.established, fresh.absent_since) == (False, None)
 
 
 @pytest.mark.rule("S12a")
 def test_the_notice_is_remembered_from_its_publication_and_forgotten_when_it_is_over() -> None:
-    first = remember(tracked(memory(NONE)), seen(), judged(NONE, noticing=True))
+    first = observed_after(tracked(memory(NONE)), seen(), judged(NONE, noticing=True))
     assert first.noticed_since == AT_PUBLICATION
-    still = remember(tracked(memory(NONE, noticed_since=EARLIER)), seen(), judged(NONE, noticing=True))
+    still = observed_after(tracked(memory(NONE, noticed_since=EARLIER)), seen(), judged(NONE, noticing=True))
     assert still.noticed_since == EARLIER
-    over = remember(tracked(memory(NONE, noticed_since=EARLIER)), seen(), judged())
+    over = observed_after(tracked(memory(NONE, noticed_since=EARLIER)), seen(), judged())
     assert over.noticed_since is None
 
 
@@ -202,7 +202,7 @@ def test_the_notice_is_remembered_from_its_publication_and_forgotten_when_it_is_
 )
 def test_a_creation_is_open_until_it_is_complete_or_somebody_elses(view: View, judgement: Any, is_open: bool) -> None:
     component = tracked(memory(intent=intent()))
-    found = remember(component, view, judgement)
+    found = observed_after(component, view, judgement)
     assert (found.intent == intent()) is is_open
     assert (found.intent is None) is not is_open
     assert found.established is (is_open or view.sighting is not None or view is TWO)
@@ -210,20 +210,20 @@ def test_a_creation_is_open_until_it_is_complete_or_somebody_elses(view: View, j
 
 @pytest.mark.rule("S17")
 def test_an_absence_counts_only_without_an_open_creation() -> None:
-    assert remember(tracked(memory(intent=intent())), ABSENT, judged()).absent_since is None
+    assert observed_after(tracked(memory(intent=intent())), ABSENT, judged()).absent_since is None
     known = memory(intent=intent(), absent_since=EARLIER)
-    assert remember(tracked(known), ABSENT, judged()).absent_since == EARLIER
+    assert observed_after(tracked(known), ABSENT, judged()).absent_since == EARLIER
 
 
 @pytest.mark.rule("S17")
 @pytest.mark.parametrize("tagging", ["owed", "begun", ""])
 def test_whose_tags_were_once_seen_owes_none_any_more(tagging: str) -> None:
     component = tracked(memory(intent=intent(tagging=tagging, attempts=2)))
-    kept = remember(component, seen(NO_TAGS), judged(carried_out=False)).intent
+    kept = observed_after(component, seen(NO_TAGS), judged(carried_out=False)).intent
     assert kept == intent(tagging=tagging, attempts=2)
-    assert remember(component, ABSENT, judged()).intent == intent(tagging=tagging, attempts=2)
+    assert observed_after(component, ABSENT, judged()).intent == intent(tagging=tagging, attempts=2)
     for tags in (MINE, ProtocolTags(reconcile=True), FREE):
-        tagged = remember(component, seen(tags), judged(carried_out=False)).intent
+        tagged = observed_after(component, seen(tags), judged(carried_out=False)).intent
         assert tagged == intent(tagging="", attempts=2)
 
 
@@ -233,12 +233,12 @@ def test_whose_tags_were_once_seen_owes_none_any_more(tagging: str) -> None:
 @pytest.mark.rule("O19")
 def test_what_took_the_name_of_something_deleted_is_not_published_as_it() -> None:
     component = tracked(memory(incarnation="a"), deleting=True, bound=Bound(resource_id="id-0"))
-    found = remember(component, seen(resource_id="id-9", incarnation="b"), judged(status=Status.DELETING))
+    found = observed_after(component, seen(resource_id="id-9", incarnation="b"), judged(status=Status.DELETING))
     assert (found.resource_id, found.incarnation, found.owner) == ("id-1", "a", ME)
-    own = remember(component, seen(resource_id="id-0", incarnation="b"), judged(status=Status.DELETING))
+    own = observed_after(component, seen(resource_id="id-0", incarnation="b"), judged(status=Status.DELETING))
     assert (own.resource_id, own.incarnation) == ("id-0", "b")
     declared = replace(component, deleting=False)
-    assert remember(declared, seen(resource_id="id-9"), judged()).resource_id == "id-9"
+    assert observed_after(declared, seen(resource_id="id-9"), judged()).resource_id == "id-9"
 
 
 # --- overrides
@@ -249,7 +249,7 @@ PUSH = request()
 
 
 def override_after(known: Override | None, judgement: Judgement, view: View | None = None, **more: Any) -> Any:
-    return remember(tracked(memory(OVERRIDE, override=known, **more)), view or seen(FREE), judgement).override
+    return observed_after(tracked(memory(OVERRIDE, override=known, **more)), view or seen(FREE), judgement).override
 
 
 @pytest.mark.rule("G13", "G5")
@@ -310,7 +310,7 @@ def test_output_fields_are_outputs_declared_actual_values_drift_and_link_keys() 
     )
     view = seen(name="real", outputs={"vpcId": "id-1"}, actual={"size": 2, "extra": 5})
     drift = {"zone": Difference("a", "b"), "size": Difference(3, 2)}
-    found = remember(component, view, judged(drift=drift))
+    found = observed_after(component, view, judged(drift=drift))
     assert found.output_fields == {
         "vpcId": "id-1",
         "name": "real",
@@ -327,7 +327,7 @@ def test_output_fields_are_outputs_declared_actual_values_drift_and_link_keys() 
 @pytest.mark.rule("G3")
 def test_no_difference_no_drift_and_a_name_only_where_it_is_declared() -> None:
     view = seen(outputs={"vpcId": "id-1"}, actual={"size": 2})
-    assert remember(tracked(), view, judged()).output_fields == {"vpcId": "id-1"}
+    assert observed_after(tracked(), view, judged()).output_fields == {"vpcId": "id-1"}
     assert view.sighting is not None
     assert view.sighting.outputs == {"vpcId": "id-1"}, "and what was seen is not changed"
 
@@ -335,21 +335,21 @@ def test_no_difference_no_drift_and_a_name_only_where_it_is_declared() -> None:
 @pytest.mark.rule("L3", "L13")
 def test_what_links_published_stays_while_the_resource_is_gone() -> None:
     component = tracked(memory(links=LINKED, output_fields={"vpcId": "id-1", **FIELDS}))
-    assert remember(component, GONE, judged()).output_fields == FIELDS
-    assert remember(component, TWO, judged()).output_fields == {"vpcId": "id-1", **FIELDS}
-    assert remember(tracked(memory(links=NO_LINKS)), GONE, judged()).output_fields == {}
+    assert observed_after(component, GONE, judged()).output_fields == FIELDS
+    assert observed_after(component, TWO, judged()).output_fields == {"vpcId": "id-1", **FIELDS}
+    assert observed_after(tracked(memory(links=NO_LINKS)), GONE, judged()).output_fields == {}
 
 
 @pytest.mark.rule("L7")
 def test_a_link_that_cannot_be_carried_out_fails_its_source() -> None:
     failed = LinkStates(outbound={"db": STATE.model_copy(update={"failed": True})})
-    found = remember(tracked(memory(links=failed)), seen(), judged())
+    found = observed_after(tracked(memory(links=failed)), seen(), judged())
     assert found.status is Status.FAILED
-    assert remember(tracked(memory(links=failed)), seen(FREE), judged(OVERRIDE, Status.MANUAL_OVERRIDE)).status is (
-        Status.MANUAL_OVERRIDE
-    )
+    assert observed_after(
+        tracked(memory(links=failed)), seen(FREE), judged(OVERRIDE, Status.MANUAL_OVERRIDE)
+    ).status is (Status.MANUAL_OVERRIDE)
 
 
 def test_the_tag_of_another_owner_is_remembered_as_seen() -> None:
-    assert remember(tracked(), seen(ProtocolTags(OURS, owner=OTHER)), judged(IMPORTED)).owner == OTHER
-    assert remember(tracked(), seen(NO_TAGS), judged(OVERRIDE)).owner is None
+    assert observed_after(tracked(), seen(ProtocolTags(OURS, owner=OTHER)), judged(IMPORTED)).owner == OTHER
+    assert observed_after(tracked(), seen(NO_TAGS), judged(OVERRIDE)).owner is None

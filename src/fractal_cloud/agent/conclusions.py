@@ -21,7 +21,7 @@ from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange
 from fractal_cloud.rules.judge import Judgement
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 from fractal_cloud.rules.setbacks import given_up
 from fractal_cloud.rules.situate import View
 
@@ -97,11 +97,11 @@ class Conclusions:
         """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""
         try:
             view = self._evaluator.view(tracked)
-            return _Conclusion(judgement, view, remember(tracked, view, judgement))
+            return _Conclusion(judgement, view, observed_after(tracked, view, judgement))
         except Exception as error:
             log.exception("component cannot be published", live_system=tracked.live_system_id, id=tracked.component_id)
             judgement = unjudged(tracked, error)
-            return _Conclusion(judgement, UNUSABLE, remember(tracked, UNUSABLE, judgement))
+            return _Conclusion(judgement, UNUSABLE, observed_after(tracked, UNUSABLE, judgement))
 
     def _change(self, tracked: Tracked, conclusion: _Conclusion) -> ComponentChange | None:
         """What the report says of one component, beside its events and its resource; None if nothing is new."""

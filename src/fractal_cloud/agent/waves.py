@@ -23,7 +23,7 @@ from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.judge import Judgement, Step, Verb
-from fractal_cloud.rules.remember import remember
+from fractal_cloud.rules.remember import observed_after
 
 Judgements = Mapping[str, Judgement]
 
@@ -179,7 +179,7 @@ class Waves:
         entry_id = self._report.journal.intend(tracked, step, view.sighting)
         planned = Planned(tracked, step, entry_id, view.sighting)
         # What this try comes to is not known yet: it does not end what waits for a person (C8).
-        memory = replace(remember(tracked, view, judgement), stuck=tracked.memory.stuck)
+        memory = replace(observed_after(tracked, view, judgement), stuck=tracked.memory.stuck)
         if self._errors.is_tried_again(tracked):
             memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
         if step.verb is Verb.CREATE:

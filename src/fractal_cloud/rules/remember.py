@@ -1,4 +1,7 @@
-"""From a judgement to what is remembered and published of a component. Pure; times are stamped at publication."""
+"""From a judgement to the observed state of a component, which is stored and published. Pure.
+
+Times are stamped at publication. What to do with the cloud is decided in ``judge``, and not here.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
 from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 
-_MANAGES = frozenset({"S4", "S9", "S11a", "S12"})
+_CONFIRMS_MANAGEMENT = frozenset({"S4", "S9", "S11a", "S12"})
+"""The rules by which a resource is created, re-adopted or kept in step: the cloud itself has shown that it is ours."""
 
 
-def remember(tracked: Tracked, view: View, judgement: Judgement) -> Observed:
-    """The observed half of a component after a judgement; equal to what it was where nothing changed."""
+def observed_after(tracked: Tracked, view: View, judgement: Judgement) -> Observed:
+    """The observed state of a component after a judgement; equal to the one before where nothing changed."""
     memory = tracked.memory
     status = judgement.status or memory.status
     if view.presence is Presence.UNREADABLE:
@@ -60,7 +64,7 @@ def remember(tracked: Tracked, view: View, judgement: Judgement) -> Observed:
 
 
 def _absent_since(memory: Observed, view: View, intent: Intent | None) -> datetime | None:
-    """Since when the resource is absent; while a creation of ours is open, that it is not there yet begins nothing."""
+    """Since when the resource is absent; while a creation of ours is open, its absence is expected and not counted."""
     if view.sighting is not None:
         return None
     is_creation_open = intent is not None and not intent.restored
@@ -70,17 +74,17 @@ def _absent_since(memory: Observed, view: View, intent: Intent | None) -> dateti
 
 
 def _is_its_own(tracked: Tracked, sighting: Sighting) -> bool:
-    """Whether what was seen is published as the component's: not what took the name of one that is deleted (O19)."""
+    """Whether what was seen belongs to the component; another resource may bear the name of a deleted one (O19)."""
     return not tracked.deleting or is_bound_to(tracked, sighting)
 
 
 def _is_settled(judgement: Judgement) -> bool:
-    """Whether what a backup remembered has been shown, and taken over by what was seen since (C9, S12a)."""
-    return judgement.rule in _MANAGES and judgement.stance is Stance.MANAGED and not judgement.noticing
+    """Whether the state of a restored backup is replaced by what was seen since, and any drift was shown (C9, S12a)."""
+    return judgement.rule in _CONFIRMS_MANAGEMENT and judgement.stance is Stance.MANAGED and not judgement.noticing
 
 
 def _intent(memory: Observed, sighting: Sighting | None) -> Intent | None:
-    """The open creation; whose tags were once seen owes none any more, whatever becomes of them (S17)."""
+    """The open creation. Once its tags were seen it no longer has to be tagged, even if somebody removes them (S17)."""
     intent = memory.intent
     if intent is None or not intent.tagging or sighting is None or sighting.protocol == NO_TAGS:
         return intent
