@@ -1,7 +1,7 @@
 """The safety monitor: whether any write of the agent broke the protocol, seen from inside the cloud.
 
 For every writing call of the agent it compares two moments: the agent's last read of the resource, and the instant of
-the write, under one lock with the write itself. Forbidden already at the read: a violation, a fault of the agent.
+the write, under one lock with the write itself. Forbidden already at the read: a violation, an error of the agent.
 Forbidden only since: a lost race. It knows resources only by reference and by their tags; how a vendor's call maps to
 them, the cloud says. A call that the cloud cannot map is a violation too, whatever becomes of it: the monitor fails
 closed. What is forbidden is decided in `monitor_rules.py`.
@@ -68,22 +68,22 @@ class Finding:
 class Touch:
     """An existing resource that a call is about to change, with the tags it carries at this instant.
 
-    `meant`: what the change was at the agent's last read, where a call carries a whole set and is another one by now.
-    `by_mark`: nothing but links makes this kind, so that only the mark of a link speaks for it.
+    `intended_change`: the change as it was at the agent's last read, where a call replaces a whole set of tags that
+    somebody edited since. `is_link_resource`: only links make this kind, so that the mark of its link decides.
     """
 
     resource: str
     change: Change
     tags: Mapping[str, str]
-    meant: Change | None = None
-    by_mark: bool = False
+    intended_change: Change | None = None
+    is_link_resource: bool = False
 
 
 @dataclass(frozen=True)
 class Creation:
     """A resource that a call is about to create, and the live ones that already bear its name in its scope.
 
-    `is_bare`: this cloud takes no tags in the call. `by_mark`: nothing but links makes this kind.
+    `is_bare`: this cloud takes no tags in the call. `is_link_resource`: only links make this kind.
     """
 
     kind: str
@@ -92,7 +92,7 @@ class Creation:
     tags: Mapping[str, str]
     twins: tuple[str, ...] = ()
     is_bare: bool = False
-    by_mark: bool = False
+    is_link_resource: bool = False
 
 
 class Monitor:
@@ -149,10 +149,10 @@ class Monitor:
         with self._lock:
             if not call.origin.live_system or not call.origin.component:
                 text = "the user agent of a writing call names no LiveSystem or no component"
-                return self._settle([Finding("violation", "C7", text, call, "", None, None)])
+                return self._record_violations([Finding("violation", "C7", text, call, "", None, None)])
             findings = [self._check_touch(call, touch) for touch in touches]
             findings += [] if creation is None else [self._check_tags(call, creation), self._check_name(call, creation)]
-            return self._settle([finding for finding in findings if finding is not None])
+            return self._record_violations([finding for finding in findings if finding is not None])
 
     def unclassified(self, call: Call, why: str) -> None:
         """Record a write of the agent of which nobody can say what it does: it is a violation, whatever comes of it."""
@@ -166,16 +166,17 @@ class Monitor:
         with self._lock:
             self._findings += lost_races
 
-    def _settle(self, findings: list[Finding]) -> list[Finding]:
+    def _record_violations(self, findings: list[Finding]) -> list[Finding]:
+        """Record the violations among findings, and return the others: races that the call may lose."""
         self._findings += [finding for finding in findings if finding.kind == "violation"]
         return [finding for finding in findings if finding.kind == "lost-race"]
 
     def _check_touch(self, call: Call, touch: Touch) -> Finding | None:
         seen = self._seen.get((_reader(call), touch.resource))
-        if touch.by_mark:
+        if touch.is_link_resource:
             return self._check_mark(call, touch, seen)
         if seen is not None:
-            broken = forbidden(touch.meant or touch.change, seen, call.origin)
+            broken = forbidden(touch.intended_change or touch.change, seen, call.origin)
             if broken is not None:
                 return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
         broken = forbidden(touch.change, touch.tags, call.origin)
@@ -194,7 +195,7 @@ class Monitor:
         return Finding("violation", broken.rule, broken.text, call, touch.resource, touch.tags, seen)
 
     def _check_tags(self, call: Call, creation: Creation) -> Finding | None:
-        rule = forbidden_in_link if creation.by_mark else forbidden_creation
+        rule = forbidden_in_link if creation.is_link_resource else forbidden_creation
         broken = rule(creation.tags, call.origin)
         if broken is None or (creation.is_bare and not creation.tags):
             return None

@@ -47,7 +47,7 @@ class Watching:
             return []
         made_by_links = link_effect(call)
         if made_by_links is not None:
-            return self._check_by_mark(call, made_by_links)
+            return self._check_link_resource(call, made_by_links)
         why = unclassified(call)
         if why is not None:
             self._monitor.unclassified(call, why)
@@ -55,14 +55,14 @@ class Watching:
         touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
         return self._monitor.check(call, touches, self._creation(call))
 
-    def _check_by_mark(self, call: Call, effect: LinkEffect) -> list[Finding]:
+    def _check_link_resource(self, call: Call, effect: LinkEffect) -> list[Finding]:
         if effect.change is None:
             name = (effect.id, "")
-            creation = Creation(effect.kind, call.region, name, effect.marks or {}, by_mark=True)
+            creation = Creation(effect.kind, call.region, name, effect.marks or {}, is_link_resource=True)
             return self._monitor.check(call, [], creation)
         if effect.marks is None:
             return self._monitor.check(call, [])  # nothing is there that it could change
-        touch = Touch(str(effect), effect.change, effect.marks, by_mark=True)
+        touch = Touch(str(effect), effect.change, effect.marks, is_link_resource=True)
         return self._monitor.check(call, [touch])
 
     def denial(self, call: Call) -> str | None:

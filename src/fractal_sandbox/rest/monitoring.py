@@ -69,16 +69,17 @@ class Watching:
         assert change.before is not None
         named = reference(change.kind, change.id)
         before = _tags(change.kind, change.before)
+        by_link = change.kind.mark is not None
         if change.after is None:
-            return [Touch(named, TagChange("delete"), before, by_mark=change.kind.mark is not None)]
+            return [Touch(named, TagChange("delete"), before, is_link_resource=by_link)]
         after = _tags(change.kind, change.after)
         found = []
         if before != after:
             seen = self._monitor.last_seen(call, named)
-            meant = _meant(change.kind, seen, before, after)
-            found.append(Touch(named, _tagging(before, after), before, meant, by_mark=change.kind.mark is not None))
+            intended = _intended_change(change.kind, seen, before, after)
+            found.append(Touch(named, _tagging(before, after), before, intended, is_link_resource=by_link))
         if _rest(change.kind, change.before) != _rest(change.kind, change.after) or not found:
-            found.append(Touch(named, TagChange("modify"), before, by_mark=change.kind.mark is not None))
+            found.append(Touch(named, TagChange("modify"), before, is_link_resource=by_link))
         return found
 
     def _spoken_for(self, change: Change, changes: list[Change]) -> list[Touch]:
@@ -93,8 +94,8 @@ class Watching:
             kind, body = self._store.kind(name), self._store.find(name, resource_id)
             if (name, resource_id) not in made:
                 tags = {} if body is None else _tags(kind, body)
-                by_mark = kind.mark is not None
-                found.append(Touch(reference(kind, resource_id), TagChange("modify"), tags, by_mark=by_mark))
+                by_link = kind.mark is not None
+                found.append(Touch(reference(kind, resource_id), TagChange("modify"), tags, is_link_resource=by_link))
         return found
 
     def _creation(self, call: Call, change: Change) -> Creation:
@@ -112,7 +113,7 @@ class Watching:
             _tags(change.kind, change.after),
             twins,
             is_bare=change.kind.is_made_once,
-            by_mark=change.kind.mark is not None,
+            is_link_resource=change.kind.mark is not None,
         )
 
 
@@ -124,7 +125,7 @@ def _goes_along(change: Change, changes: list[Change]) -> bool:
     return bool({other.id for other in changes if other is not change} & set(change.kind.goes_with(body)))
 
 
-def _meant(
+def _intended_change(
     kind: Kind, seen: Mapping[str, str] | None, before: Mapping[str, str], after: Mapping[str, str]
 ) -> TagChange | None:
     """What a change of tags was at the agent's last read, where that may be another one by now."""
