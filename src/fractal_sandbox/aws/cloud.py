@@ -81,9 +81,9 @@ class AwsCloud:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request = parse(environ)
-        if request.call is None:
-            if request.unread is not None:
-                self.monitor.unclassified(request.unread, "the vendor's models do not know the call")
+        if request.operation is None:
+            if request.call.actor == "agent":
+                self.monitor.unclassified(request.call, "the vendor's models do not know the call")
             answer = self._dispatch(request)
         else:
             ids = tuple(ref.id for ref in effects.named(request.call))

@@ -35,14 +35,12 @@ _SIGNING_NAMES = {"tagging": "resourcegroupstaggingapi", "s3express": "s3"}
 
 @dataclass(frozen=True)
 class AwsRequest:
-    """A request as it arrived, and the call it makes; `call` is None for what the models do not know. `unread`: the
-    agent signed it, and nobody knows what it asks for."""
+    """A request as it arrived, and the call it makes; `operation` is None where the vendor's models do not know it."""
 
     environ: Environ
     body: bytes
-    call: Call | None
+    call: Call
     operation: OperationModel | None
-    unread: Call | None = None
 
     def replay(self) -> Environ:
         """Return an environment that can be handed to a WSGI application, as often as needed."""
@@ -55,42 +53,38 @@ class AwsRequest:
 def parse(environ: Environ) -> AwsRequest:
     """Read a request. Never fails: what cannot be understood goes on to moto as it is."""
     body: bytes = environ["wsgi.input"].read()
-    raw = AwsRequest(environ, body, None, None)
-    access_key, region, service = _credential(environ)
+    unknown = AwsRequest(environ, body, _unknown_call(environ), None)
+    service = unknown.call.service
     if not service:
-        return raw
+        return unknown
     try:
-        operation, parameters = _operation(service, raw.replay())
+        operation, parameters = _operation(service, unknown.replay())
     except (HTTPException, NotImplementedError, LookupError, ValueError):
-        return raw if access_key != AGENT_ACCESS_KEY else replace(raw, unread=_unread(environ, service, region))
+        return unknown
+    is_write = not is_read(service, operation.name)
+    call = replace(unknown.call, operation=operation.name, parameters=parameters, is_write=is_write)
+    return replace(unknown, call=call, operation=operation)
+
+
+def _unknown_call(environ: Environ) -> Call:
+    """Return the call as far as its headers describe it: a write, until the models say otherwise."""
+    access_key, region, service = _credential(environ)
     user_agent = environ.get("HTTP_USER_AGENT", "")
-    call = Call(
+    return Call(
         actor="agent" if access_key == AGENT_ACCESS_KEY else "person",
         access_key=access_key,
         service=service,
-        operation=operation.name,
+        operation=environ.get("HTTP_X_AMZ_TARGET") or f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}",
         region=region,
-        parameters=parameters,
-        is_write=not is_read(service, operation.name),
+        parameters={},
+        is_write=True,
         origin=Origin.from_user_agent(user_agent),
         user_agent=user_agent,
-    )
-    return replace(raw, call=call, operation=operation)
-
-
-def _unread(environ: Environ, service: str, region: str) -> Call:
-    """A call of the agent that the models cannot read: a write, for all that anybody knows."""
-    user_agent = environ.get("HTTP_USER_AGENT", "")
-    asked = environ.get("HTTP_X_AMZ_TARGET") or f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
-    origin = Origin.from_user_agent(user_agent)
-    return Call(
-        "agent", AGENT_ACCESS_KEY, service, asked, region, {}, is_write=True, origin=origin, user_agent=user_agent
     )
 
 
 def with_parameters(request: AwsRequest, parameters: Mapping[str, Any], operation: str | None = None) -> AwsRequest:
     """Return the same caller's request with other parameters, or for another operation of the same service."""
-    assert request.call is not None
     assert request.operation is not None
     model = request.operation
     if operation is not None:

@@ -51,7 +51,6 @@ class Showing:
         return written(request, data, answer) if is_changed else answer
 
     def _read(self, request: AwsRequest) -> Answer:
-        assert request.call is not None
         fix = find_fix(request.call)
         return self._fix_context.dispatch(request) if fix is None else fix(self._fix_context, request, request.call)
 

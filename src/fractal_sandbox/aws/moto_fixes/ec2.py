@@ -73,7 +73,6 @@ def honour_client_token(context: FixContext, request: AwsRequest, call: Call) ->
 
 
 def _reservation(context: FixContext, request: AwsRequest, reservation_id: str) -> dict[str, Any]:
-    assert request.call is not None
     instances = backend("ec2", request.call.region).reservations[reservation_id].instances
     wanted = {"InstanceIds": [instance.id for instance in instances]}
     found: dict[str, Any] = context.ask(request, "DescribeInstances", wanted)["Reservations"][0]
