@@ -60,8 +60,8 @@ class Service:
     ``arn``: what every ARN begins with. ``not_found``, ``conflict``, ``invalid``, ``limit``: error codes whose meaning
     does not follow from their endings. ``iam``: the prefix of its actions, where it is not the name;
     ``actions``: operations whose action has another name; ``reads``: reading operations that the offers share.
-    ``noun``: the singular that names its own statements in the policy; ``scope``: their resources, where the same calls
-    touch other resources too.
+    ``noun``: the singular that names its own statements in the policy; without one it shares the common statements.
+    ``scope``: the resources of its own statements, where the same calls touch other resources too.
     ``needs_abac``: conditions on tags hold only where a resource has them switched on. ``has_role``: AWS makes a
     service-linked role for it. ``lists``: lists of what no offer is about, each with its items and their key.
     """
@@ -78,7 +78,7 @@ class Service:
     iam: str = ""
     actions: Mapping[str, str] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
-    noun: str = ""
+    noun: str | None = None
     scope: tuple[str, ...] = ()
     needs_abac: bool = False
     has_role: bool = False

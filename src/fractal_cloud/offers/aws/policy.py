@@ -27,9 +27,6 @@ PROTOCOL_KEYS: Final = [MANAGED_BY, RECONCILE, OWNER]
 _IS_MANAGED: Final = {"StringEquals": {f"aws:ResourceTag/{MANAGED_BY}": OURS}}
 _IS_STAMPED: Final = {"StringEquals": {f"aws:RequestTag/{MANAGED_BY}": OURS}}
 
-_JOINT: Final = ""
-"""The noun of the statements that services share which have none of their own."""
-
 
 def _resources() -> list[Resource]:
     offers = [offer for offer in installed("aws").of_provider("aws") if isinstance(offer, AwsOffer)]
@@ -47,15 +44,18 @@ def _creations(service: str) -> list[str]:
     return _actions((one.service, one.creates) for one in _resources() if one.service.name == service)
 
 
-def _changes(noun: str) -> list[str]:
-    """What changes and deletes the resources of the services with this noun."""
-    found = [one for one in _resources() if one.service.noun == noun]
-    return _actions((one.service, (*one.modifies, *one.deletes, *one.needs)) for one in found)
+def _changes(service: str) -> list[str]:
+    return _changes_of(one for one in _resources() if one.service.name == service)
 
 
-def _with_nouns() -> list[Service]:
-    """The services that have statements of their own."""
-    found = {one.service.name: one.service for one in _resources() if one.service.noun}
+def _changes_of(resources: Iterable[Resource]) -> list[str]:
+    """What changes and deletes these resources."""
+    return _actions((one.service, (*one.modifies, *one.deletes, *one.needs)) for one in resources)
+
+
+def _with_own_statements() -> list[Service]:
+    """The services that have statements of their own; all others share the common ones."""
+    found = {one.service.name: one.service for one in _resources() if one.service.noun is not None}
     return [service for _, service in sorted(found.items())]
 
 
@@ -68,7 +68,7 @@ def policy(*, bucket_abac: bool = False) -> dict[str, Any]:
             *_creating(),
             *_tagging(),
             *_changing(bucket_abac=bucket_abac),
-            *_helping(),
+            *_supporting_permissions(),
             *_linking(),
         ],
     }
@@ -111,7 +111,7 @@ def _creating() -> list[Statement]:
         _allow("CreateOthersStamped", _actions((one.service, one.creates) for one in others), None, _IS_STAMPED),
         *(
             _allow(f"Create{one.noun}Stamped", _creations(one.name), list(one.scope), _IS_STAMPED)
-            for one in _with_nouns()
+            for one in _with_own_statements()
             if one.scope
         ),
     ]
@@ -132,15 +132,16 @@ def _tagging() -> list[Statement]:
 
 
 def _changing(*, bucket_abac: bool) -> list[Statement]:
-    statements = [_allow("ChangeManaged", _changes(_JOINT), None, _IS_MANAGED)]
-    for service in _with_nouns():
+    sharing = [one for one in _resources() if one.service.noun is None]
+    statements = [_allow("ChangeManaged", _changes_of(sharing), None, _IS_MANAGED)]
+    for service in _with_own_statements():
         is_held = not service.needs_abac or bucket_abac
         name = f"Change{service.noun}s" if service.needs_abac else f"ChangeManaged{service.noun}s"
-        statements.append(_allow(name, _changes(service.noun), list(service.scope), _IS_MANAGED if is_held else None))
+        statements.append(_allow(name, _changes(service.name), list(service.scope), _IS_MANAGED if is_held else None))
     return statements
 
 
-def _helping() -> list[Statement]:
+def _supporting_permissions() -> list[Statement]:
     """What AWS asks for beside the resource itself: parts of a database, its password's secret, service roles."""
     parts = [f"arn:*:rds:*:*:{part}:*" for part in ("og", "pg", "secgrp", "snapshot", "subgrp")]
     secrets = ["arn:*:secretsmanager:*:*:secret:rds!*"]
@@ -149,7 +150,7 @@ def _helping() -> list[Statement]:
     roles = {"StringEquals": {"iam:AWSServiceName": with_role}}
     to_eks = {"StringEqualsIfExists": {"iam:PassedToService": "eks.amazonaws.com"}}
     return [
-        _allow("PartsOfDatabases", [*_creations(RDS.name), *_changes(RDS.noun)], parts),
+        _allow("PartsOfDatabases", [*_creations(RDS.name), *_changes(RDS.name)], parts),
         _allow("MasterPasswords", ["secretsmanager:CreateSecret", "secretsmanager:TagResource"], secrets),
         _allow("KeysOfMasterPasswords", ["kms:CreateGrant", "kms:DescribeKey"], None, for_aws),
         _allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], None, roles),
