@@ -21,7 +21,7 @@ HOT = {
     "the components of a report": reported_components._COMPONENTS,
     "who listens": listeners._AROUND,
     "whose owner listens": PreparedStatement(listeners._DECLARING),
-    "the scopes of a report": scopes._HOLD,
+    "the scopes of a report": scopes._LOCK,
     "the scopes of an agent": scopes._HELD_BY,
     "the number that wakes an agent": scopes._WAKE_NUMBER,
 }

@@ -108,7 +108,7 @@ def _leave_their_scopes(tx: Tx, ended: Sequence[ComponentRecord]) -> None:
     needed = leave_what_they_need(tx, ended)
     also_left = {record.uid: record.scope_key for record in needed if record.scope_key is not None}
     keys = {*(key for key, _ in left), *also_left.values()}
-    scopes.hold(tx, keys | heard.scope_keys | heard.host_scope_keys)
+    scopes.lock_existing(tx, keys | heard.scope_keys | heard.host_scope_keys)
     versions = scopes.renew_work(tx, keys)
     scopes.mark_news(tx, also_left, versions)
     delete_records(tx, (record.uid for record in ended))

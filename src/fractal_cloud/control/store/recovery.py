@@ -80,7 +80,7 @@ def begin(tx: Tx, by: str, reason: str = "") -> Json:
 def _hold_everything(tx: Tx) -> None:
     """Nobody deploys, claims or reports until this is committed."""
     lock_live_systems(tx, tx.connection.execute(select(live_systems.c.id)).scalars())
-    scopes.hold(tx, list(tx.connection.execute(select(scope_table.c.key)).scalars()))
+    scopes.lock_existing(tx, list(tx.connection.execute(select(scope_table.c.key)).scalars()))
 
 
 def _begin(tx: Tx, cause: Cause) -> None:

@@ -117,7 +117,7 @@ def _lock(tx: Tx, sent: Sequence[Sent]) -> _Locked:
     heard = listeners(tx, speaking)
     reported = {key for one in sent for key in _scope_keys(one.report)}
     destinations = _destinations(tx, components.records.values())
-    held = scopes.hold(tx, reported | heard.scope_keys | heard.host_scope_keys | destinations)
+    held = scopes.lock_existing(tx, reported | heard.scope_keys | heard.host_scope_keys | destinations)
     return _Locked(components, held, speaking, heard)
 
 
@@ -462,7 +462,7 @@ def _destinations(tx: Tx, reported: Iterable[ComponentRecord]) -> set[str]:
         realm = _declared_realm(record, reached)
         if realm is not None:
             keys.add(Scope(record.provider, realm, record.declared_place).key)
-    scopes.make(tx, keys)
+    scopes.create_missing(tx, keys)
     return keys
 
 

@@ -62,7 +62,7 @@ class ScopeRow:
     deadline: datetime | None
 
     def is_leased(self, token: int, to: tuple[str, str], now: datetime) -> bool:
-        """Whether this lease is the one that stands, and its holder (agent and token of access) the one who speaks."""
+        """Whether this lease is the current one, and its holder (agent and access token) the caller."""
         is_same = (self.holder, self.holder_token_id) == to and self.token == token
         return is_same and self.deadline is not None and self.deadline > now
 
@@ -76,14 +76,14 @@ _ROWS = select(*_COLUMNS).outerjoin_from(scopes, agents, agents.c.id == scopes.c
 
 
 def lock(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
-    """The scopes of these keys, made where they are missing, held until the transaction ends; always in one order."""
+    """Lock the scopes of these keys until the transaction ends, always in one order; missing ones are created."""
     wanted = set(keys)
-    make(tx, wanted)
-    return hold(tx, wanted)
+    create_missing(tx, wanted)
+    return lock_existing(tx, wanted)
 
 
-def make(tx: Tx, keys: Iterable[str]) -> None:
-    """Make the scopes of these keys where they are missing."""
+def create_missing(tx: Tx, keys: Iterable[str]) -> None:
+    """Create the scopes of these keys that do not exist yet."""
     known = [Scope.from_key(key) for key in sorted(keys)]
     insert_missing(
         tx.connection,
@@ -92,12 +92,12 @@ def make(tx: Tx, keys: Iterable[str]) -> None:
     )
 
 
-def hold(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
-    """As ``lock``, of scopes that are there: those that have or had components, or a holder."""
-    return {row.key: ScopeRow(*row) for row in _HOLD.rows(tx.connection, {"keys": set(keys)})}
+def lock_existing(tx: Tx, keys: Iterable[str]) -> dict[str, ScopeRow]:
+    """Lock scopes that exist: those that have or had components, or a holder."""
+    return {row.key: ScopeRow(*row) for row in _LOCK.rows(tx.connection, {"keys": set(keys)})}
 
 
-_HOLD = PreparedStatement(_ROWS.where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update(of=scopes))
+_LOCK = PreparedStatement(_ROWS.where(among(scopes.c.key, "keys")).order_by(scopes.c.key).with_for_update(of=scopes))
 
 
 def renew_work(tx: Tx, keys: Iterable[str]) -> dict[str, int]:
@@ -122,7 +122,7 @@ _RENEW = PreparedStatement(
 
 
 def renew_held(tx: Tx, keys: Collection[str]) -> None:
-    """As ``renew_work``, of scopes that the caller holds."""
+    """As ``renew_work``, of scopes that the caller has locked."""
     _renew(tx, keys)
 
 
@@ -133,7 +133,7 @@ def announce(tx: Tx, scope_of: Mapping[str, str]) -> None:
 
 
 def announce_in_held(tx: Tx, scope_of: Mapping[str, str]) -> None:
-    """As ``announce``, where the caller holds all of the scopes."""
+    """As ``announce``, where the caller has locked all of the scopes."""
     if scope_of:
         mark_news(tx, scope_of, _renew(tx, set(scope_of.values())))
 
@@ -180,7 +180,7 @@ _WAKE_NUMBER = PreparedStatement(select(func.coalesce(func.sum(scopes.c.wake_seq
 
 
 def depart(tx: Tx, left: Iterable[tuple[str, str]], versions: Mapping[str, int]) -> None:
-    """Remember that components (scope key, uid) left their scopes, for the holders to hear."""
+    """Store that components (scope key, uid) left their scopes, so that the holders learn of it."""
     rows = [{"scope_key": key, "uid": uid, "version": versions[key]} for key, uid in left]
     insert_missing(tx.connection, departures, rows)
 
@@ -234,7 +234,7 @@ def lease_free(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str
             batch = min(wanted, CHUNK)
             query = _free(tx, agent_id, pool.realms).limit(batch).with_for_update(skip_locked=True, of=scopes)
             found = {row.key: row.holder for row in tx.connection.execute(query)}
-            got = _without_the_living(tx, found)
+            got = _with_dead_holders(tx, found)
             tx.connection.execute(
                 update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
             )
@@ -244,11 +244,11 @@ def lease_free(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str
     return leased
 
 
-def _without_the_living(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
+def _with_dead_holders(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
     """Those of the scopes (key to holder) whose holder is surely dead, and stays so until this is committed.
 
-    The holders' rows are held meanwhile: a heartbeat that comes now waits, and then hears what was lost. One that came
-    first is seen here, because its row is read only now, or passed over, because it is being written.
+    The holders' rows are locked meanwhile: a heartbeat that comes now waits, and then finds its leases lost. One that
+    came first is seen here, because its row is read only now, or skipped, because it is being written.
     """
     names = {holder for holder in holders.values() if holder is not None}
     if not names:
@@ -277,7 +277,7 @@ def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
 
 
 def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
-    """Drop the departures of which the holder, who has these versions of the work, knows already."""
+    """Delete the departures that the holder, who has these versions of the work, already knows."""
     rows = [{"_key": key, "_version": version} for key, version in heard.items()]
     if rows:
         gone = delete(departures).where(
