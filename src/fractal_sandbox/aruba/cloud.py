@@ -17,7 +17,7 @@ __all__ = ["PROJECTS", "ArubaCloud"]
 PROJECTS: Final = {"team": "66f0aaaaaaaaaaaaaaaaaa01", "strict": common.STRICT}
 _ACTORS: Final[tuple[Actor, ...]] = ("person", "agent")
 _TOKENS: Final[dict[str, Actor]] = {f"sandbox-token-of-the-{actor}": actor for actor in _ACTORS}
-_SECONDS: Final = 3600
+_TOKEN_SECONDS: Final = 3600
 _COLLECTIONS: Final = (
     *networks.COLLECTIONS,
     *storage.COLLECTIONS,
@@ -105,4 +105,4 @@ def _client_of(request: Request) -> Actor:
 def _issue(request: Request, draft: Draft) -> Reply:
     del draft
     token = next(token for token, actor in _TOKENS.items() if actor == request.actor)
-    return Reply(200, {"access_token": token, "token_type": "Bearer", "expires_in": _SECONDS})
+    return Reply(200, {"access_token": token, "token_type": "Bearer", "expires_in": _TOKEN_SECONDS})

@@ -126,6 +126,6 @@ COLLECTIONS: Final = (
         change=_change,
         accepted=_accepted,
         answered=_answered,
-        gone=_gone,
+        on_delete=_gone,
     ),
 )

@@ -19,7 +19,7 @@ PROJECT: Final = common.plain("project", unmonitored="there from the start: no c
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Linked: TypeAlias = Callable[[Draft, Body], list[str]]
 Change: TypeAlias = Callable[[Body, Body], None]
-Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
+OnDelete: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
 Spelled: TypeAlias = Callable[[Body], Body]
 
 
@@ -49,7 +49,7 @@ def _as_wished(before: Body, after: Body) -> None:
     del before, after
 
 
-def _just_gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+def _nothing_more(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
     del draft, body, query
 
 
@@ -74,8 +74,8 @@ class Collection:
     accepted: Spelled = dict
     answered: Spelled = dict
     linked: Linked = _nothing_linked
-    gone: Gone = _just_gone
-    rests: str = "Active"
+    on_delete: OnDelete = _nothing_more
+    settled_state: str = "Active"
     put_status: int = 200
     shows_deleted: bool = False
 
@@ -158,7 +158,7 @@ class Collection:
             "project": project,
             "tags": tags,
             common.OWNERS: common.known_owners(request, tags, {}),
-            "state": self.rests,
+            "state": self.settled_state,
             "properties": self.accepted(given.get("properties") or {}),
         }
         body["properties"] = self.make(draft, body)
@@ -204,7 +204,7 @@ class Collection:
         if self.linked(draft, body):
             raise common.in_use(f"The {self.kind.name} is in use by linked resources.")
         shown = self.shown(draft, body) if self.shows_deleted else None
-        self.gone(draft, body, request.query)
+        self.on_delete(draft, body, request.query)
         draft.remove(self.kind.name, body["id"])
         return Reply(202, shown)
 

@@ -38,11 +38,12 @@ STRICT: Final = "66f0aaaaaaaaaaaaaaaaaa02"
 OWNERS: Final = "_owners"
 _STRICT_TAG: Final = re.compile(r"[A-Za-z0-9-]{4,30}\Z")
 _NAME: Final = re.compile(r"(?=.*[a-z])[A-Za-z0-9][A-Za-z0-9-]{2,48}[A-Za-z0-9]\Z")
-_PLAIN: Final = {
+# The protocol's tags as the agent spells them where colons are not allowed; the owner is a hash, to be short enough.
+_STRICT_SPELLING: Final = {
     "managed-by-fractal-cloud": ("managed-by", "fractal-cloud"),
     "fractal-cloud-reconcile": ("fractal-cloud", "reconcile"),
 }
-_PLAIN_OWNER: Final = "fc-owner-"
+_HASHED_OWNER: Final = "fc-owner-"
 _AT_WORK: Final[Mapping[Phase, str]] = {"creating": "InCreation", "updating": "Updating", "deleting": "Deleting"}
 
 
@@ -75,11 +76,11 @@ def monitored_tags(body: Body) -> Mapping[str, str]:
     """The tags as the monitor knows them: the protocol's under its own names, whatever their spelling."""
     found: dict[str, str] = {}
     for tag in body["tags"]:
-        if tag.startswith(_PLAIN_OWNER):
+        if tag.startswith(_HASHED_OWNER):
             found["fractal-cloud-owner"] = body[OWNERS].get(tag, tag)
         else:
             key, _, value = tag.partition(":")
-            found.update([_PLAIN.get(tag, (key, value))])
+            found.update([_STRICT_SPELLING.get(tag, (key, value))])
     return found
 
 
@@ -87,7 +88,7 @@ def known_owners(request: Request, tags: list[str], before: Mapping[str, str]) -
     """Return who is behind a hashed owner, as far as the user agents of calls name them."""
     live_system = Origin.from_user_agent(request.headers.get("user-agent", "")).live_system
     digest = hashlib.sha256((live_system or "").encode()).digest()
-    named = {f"{_PLAIN_OWNER}{b32encode(digest).decode().lower()[:20]}": live_system or ""}
+    named = {f"{_HASHED_OWNER}{b32encode(digest).decode().lower()[:20]}": live_system or ""}
     return {tag: owner for tag, owner in {**named, **before}.items() if tag in tags}
 
 

@@ -114,7 +114,7 @@ COLLECTIONS: Final = (
         parent=VPC,
         changed=("default",),
         linked=lambda draft, body: _servers(draft, body, "securityGroups"),
-        gone=_drop_rules,
+        on_delete=_drop_rules,
     ),
     Collection(
         RULE,

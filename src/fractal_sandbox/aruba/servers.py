@@ -20,14 +20,15 @@ from fractal_sandbox.rest import Body, Draft, Kind, Reply, Request, Route
 __all__ = ["COLLECTIONS", "KEY", "PRESENT_FROM_THE_START"]
 
 KEY: Final = common.plain("key-pair", tags=common.monitored_tags, offered=False)
-CREATED_BY: Final = "1.1"
+CREATE_API_VERSION: Final = "1.1"
 FLAVORS: Final[Mapping[str, tuple[int, int]]] = {"CSO2A4": (2, 4), "CSO4A8": (4, 8)}
 PRESENT_FROM_THE_START: Final = {
     "keyPairs": ("Aruba.Compute/keyPairs", KEY),
     "elasticIps": ("Aruba.Network/elasticIps", ADDRESS),
 }
 """What every project has from the start, by the collection it is in; each is called `given`."""
-_HIDDEN: Final = ("subnets", "securityGroups", "elasticIps", "dataVolumes")
+_SHOWN_AS_LINKS: Final = ("subnets", "securityGroups", "elasticIps", "dataVolumes")
+"""What answers list under `linkedResources`, and not as properties of their own."""
 
 
 def _uris(given: Any) -> list[str]:
@@ -75,10 +76,10 @@ def _make(draft: Draft, body: Body) -> Body:
     }
 
 
-Act = Callable[[Draft, Body, Body], None]
+Action = Callable[[Draft, Body, Body], None]
 
 
-def _power(state: str) -> Act:
+def _power(state: str) -> Action:
     def act(draft: Draft, body: Body, given: Body) -> None:
         del draft, given
         if body["power"] == state:
@@ -88,8 +89,8 @@ def _power(state: str) -> Act:
     return act
 
 
-def _associate(name: str, kind: Kind, added: str, removed: str) -> Act:
-    """What a server is associated with: some are added, some taken away, in one call."""
+def _associate(name: str, kind: Kind, added: str, removed: str) -> Action:
+    """Return the action that adds and removes associations of a server in one call."""
 
     def act(draft: Draft, body: Body, given: Body) -> None:
         coming = _checked(draft, kind, given.get(added), added)
@@ -107,7 +108,7 @@ def _associate(name: str, kind: Kind, added: str, removed: str) -> Act:
     return act
 
 
-ACTS: Final[Mapping[str, Act]] = {
+ACTIONS: Final[Mapping[str, Action]] = {
     "poweron": _power("Running"),
     "poweroff": _power("Stopped"),
     "associateDisassociateSubnets": _associate("subnets", SUBNET, "subnetsToAssociate", "subnetsToDisassociate"),
@@ -138,7 +139,7 @@ class _Servers(Collection):
                 "id",
                 kind=self.kind.name,
             )
-            for name, act in ACTS.items()
+            for name, act in ACTIONS.items()
         ]
 
     def shown(self, draft: Draft, body: Body) -> Body:
@@ -149,16 +150,16 @@ class _Servers(Collection):
             {"subnet": uri, "macAddress": f"02:00:00:00:00:{number:02x}", "ips": [f"10.0.{number}.4"]}
             for number, uri in enumerate(properties["subnets"])
         ]
-        kept = {name: value for name, value in properties.items() if name not in _HIDDEN}
+        kept = {name: value for name, value in properties.items() if name not in _SHOWN_AS_LINKS}
         links = [{"uri": uri, "strictCorrelation": False} for uri in linked]
         return {**item, "properties": {**kept, "networkInterfaces": nets, "linkedResources": links}}
 
     def _create(self, request: Request, draft: Draft) -> Reply:
-        if request.query.get("api-version") != CREATED_BY:
-            raise common.invalid("api-version", f"must be {CREATED_BY}")
+        if request.query.get("api-version") != CREATE_API_VERSION:
+            raise common.invalid("api-version", f"must be {CREATE_API_VERSION}")
         return super()._create(request, draft)
 
-    def _acting(self, act: Act) -> Callable[[Request, Draft], Reply]:
+    def _acting(self, act: Action) -> Callable[[Request, Draft], Reply]:
         def handler(request: Request, draft: Draft) -> Reply:
             body = self.writable(request, draft)
             act(draft, body, request.json() or {})
@@ -167,8 +168,8 @@ class _Servers(Collection):
         return handler
 
 
-def _with_its_disk(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
-    """The boot volume goes along, unless the caller says otherwise."""
+def _delete_boot_volume(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+    """Delete the boot volume with its server, unless the caller says otherwise."""
     if query.get("deleteBootVolumeOnCascade") != "false":
         draft.remove(DISK.name, body["properties"]["bootVolume"]["uri"].rpartition("/")[2])
 
@@ -190,10 +191,12 @@ COLLECTIONS: Final = (
         "compute",
         "CloudServer",
         _make,
-        gone=_with_its_disk,
-        rests="Running",
+        on_delete=_delete_boot_volume,
+        settled_state="Running",
         shows_deleted=True,
     ),
     Collection(KEY, PRESENT_FROM_THE_START["keyPairs"][0], "compute", "KeyPair", _make_part, linked=_users),
-    Collection(ADDRESS, PRESENT_FROM_THE_START["elasticIps"][0], "network", "ElasticIp", _make_part, rests="NotUsed"),
+    Collection(
+        ADDRESS, PRESENT_FROM_THE_START["elasticIps"][0], "network", "ElasticIp", _make_part, settled_state="NotUsed"
+    ),
 )

@@ -60,7 +60,7 @@ class _Disks(Collection):
     def shown(self, draft: Draft, body: Body) -> Body:
         item = super().shown(draft, body)
         in_use = any(body["uri"] in attached(one) for _, one in draft.everything(SERVER.name))
-        return {**item, "status": {"state": "InUse"}} if in_use and body["state"] == self.rests else item
+        return {**item, "status": {"state": "InUse"}} if in_use and body["state"] == self.settled_state else item
 
 
 COLLECTIONS: Final = (
@@ -73,7 +73,7 @@ COLLECTIONS: Final = (
         changed=("sizeGb", "billingPeriod"),
         change=_never_shrinks,
         linked=_needed_by,
-        rests="NotUsed",
+        settled_state="NotUsed",
         put_status=202,
         shows_deleted=True,
     ),

@@ -22,7 +22,7 @@ COMPARTMENT: Final = common.unmonitored("compartment", "there from the start: no
 
 Make: TypeAlias = Callable[[Draft, Body], Body]
 Change: TypeAlias = Callable[[Draft, Body, Body], Body]
-Gone: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
+OnDelete: TypeAlias = Callable[[Draft, Body, Mapping[str, str]], None]
 _COMMON: Final[tuple[str, ...]] = ("displayName", "freeformTags", "definedTags")
 
 
@@ -39,7 +39,7 @@ def _overwritten(draft: Draft, body: Body, given: Body) -> Body:
     return {**body, **given}
 
 
-def _just_gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+def _nothing_more(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
     del draft, body, query
 
 
@@ -53,7 +53,7 @@ class Collection:
     """One kind of resource. `word` is what ids call it, `noun` what operations do.
 
     `make` completes a new resource from what a request says (fields `made`), `change` one that is there (fields
-    `changed`), `gone` does what goes with a deletion, and raises where something is still in it. `also` adds to a list
+    `changed`), `on_delete` does what goes with a deletion, and raises where something is still in it. `also` adds to a list
     what is no longer there and still shown. `filters`: what a list may be narrowed by.
     """
 
@@ -65,7 +65,7 @@ class Collection:
     make: Make
     changed: tuple[str, ...] = ()
     change: Change = _overwritten
-    gone: Gone = _just_gone
+    on_delete: OnDelete = _nothing_more
     also: Callable[[Draft, set[str]], list[Body]] = _nothing
     filters: tuple[str, ...] = ()
 
@@ -110,10 +110,10 @@ class Collection:
     def _create(self, request: Request, draft: Draft) -> Reply:
         given = common.check_fields(request.json(), ("compartmentId", *_COMMON, *self.made))
         token = request.headers.get("opc-retry-token")
-        said = json.dumps(given, sort_keys=True)
+        arguments = json.dumps(given, sort_keys=True)
         before = draft.peek(TOKEN.name, token) if token else None
         if token and before is not None:
-            return self._again(draft, before, said)
+            return self._again(draft, before, arguments)
         existing(draft, COMPARTMENT.name, given.get("compartmentId"))
         body = {
             "id": common.new_id(self.word),
@@ -126,16 +126,16 @@ class Collection:
         }
         body = common.bumped(self.make(draft, body))
         if token:
-            draft.put(TOKEN.name, token, {"id": body["id"], "said": said})
+            draft.put(TOKEN.name, token, {"id": body["id"], "arguments": arguments})
         return common.answer(draft.put(self.kind.name, body["id"], body))
 
-    def _again(self, draft: Draft, before: Body, said: str) -> Reply:
+    def _again(self, draft: Draft, before: Body, arguments: str) -> Reply:
         """A retry token that was used before makes nothing: the answer is what it made then."""
         found = draft.peek(self.kind.name, before["id"])
         if found is None:
             message = "The retry token was used before, for something that has been changed since."
             raise Refused(409, "InvalidatedRetryToken", message)
-        if before["said"] != said:
+        if before["arguments"] != arguments:
             raise common.invalid("The retry token was used before, with other arguments.")
         return common.answer(found)
 
@@ -164,6 +164,6 @@ class Collection:
 
     def _delete(self, request: Request, draft: Draft) -> Reply:
         body = self.writable(request, draft)
-        self.gone(draft, body, request.query)
+        self.on_delete(draft, body, request.query)
         draft.remove(self.kind.name, body["id"])
         return Reply(204)

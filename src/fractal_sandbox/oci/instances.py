@@ -170,7 +170,7 @@ _INSTANCES: Final = Collection(
     changed=("faultDomain", "metadata", "shape", "shapeConfig"),
     make=_launch,
     change=_change,
-    gone=_terminate,
+    on_delete=_terminate,
     also=_remains,
     filters=("availabilityDomain", "lifecycleState"),
 )

@@ -188,7 +188,7 @@ _VCNS: Final = Collection(
     "Vcn",
     made=("cidrBlock", "cidrBlocks", "dnsLabel", "isIpv6Enabled"),
     make=_make_vcn,
-    gone=_delete_vcn,
+    on_delete=_delete_vcn,
 )
 _SUBNETS: Final = Collection(
     SUBNET,
@@ -209,7 +209,7 @@ _SUBNETS: Final = Collection(
     changed=("cidrBlock", "routeTableId", "securityListIds", "dhcpOptionsId"),
     make=_make_subnet,
     change=_change_subnet,
-    gone=_delete_subnet,
+    on_delete=_delete_subnet,
     filters=("vcnId",),
 )
 _GATEWAYS: Final = Collection(

@@ -37,7 +37,7 @@ def return_the_existing_cluster(context: FixContext, request: AwsRequest, call: 
 @fix("ecs", "DeleteCluster")
 def keep_a_cluster_with_services(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto deletes a cluster with services inside; AWS refuses."""
-    name = (call.parameters.get("cluster") or "default").rsplit("/", 1)[-1]
+    name = _cluster_name(call)
     services = [ref for ref in live("ecs-service", call.region) if ref.id.startswith(f"{name}/")]
     draining = [
         ref for ref in _all_services(call.region) if ref.id.startswith(f"{name}/") and context.lifecycle.phase(ref)
@@ -55,7 +55,7 @@ def create_a_service_once(context: FixContext, request: AwsRequest, call: Call) 
     once, unless the knobs slow it down.
     """
     _refuse_inactive_cluster(call)
-    ref = _service(call, call.parameters.get("serviceName", ""))
+    ref = _service_ref(call, call.parameters.get("serviceName", ""))
     existing = find(ref)
     token = call.parameters.get("clientToken")
     key = ("CreateService", ref)
@@ -80,7 +80,7 @@ def create_a_service_once(context: FixContext, request: AwsRequest, call: Call) 
 @fix("ecs", "UpdateService")
 def run_the_tasks_of_an_updated_service(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto updates dead services, and leaves the deployment as it was; AWS refuses, and rolls the change out."""
-    ref = _service(call, call.parameters.get("service", ""))
+    ref = _service_ref(call, call.parameters.get("service", ""))
     existing = find(ref)
     if existing is not None and (existing.status != "ACTIVE" or context.lifecycle.phase(ref) == "deleting"):
         raise AwsError("ServiceNotActiveException", "Service was not ACTIVE.")
@@ -109,17 +109,17 @@ def describe_at_most_a_hundred_clusters(context: FixContext, request: AwsRequest
 @fix("ecs", "ListServices")
 def list_only_the_services_of_this_cluster(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto lists the services of `blue` also for a cluster `ue`, and dead ones; AWS neither."""
-    cluster = (call.parameters.get("cluster") or "default").rsplit("/", 1)[-1]
-    return _without(context, request, "serviceArns", f"{cluster}/")
+    cluster = _cluster_name(call)
+    return _only_active(context, request, "serviceArns", f"{cluster}/")
 
 
 @fix("ecs", "ListClusters")
 def list_only_living_clusters(context: FixContext, request: AwsRequest, _: Call) -> Answer:
     """moto lists clusters that were deleted; AWS does not, though they can still be described."""
-    return _without(context, request, "clusterArns", "")
+    return _only_active(context, request, "clusterArns", "")
 
 
-def _without(context: FixContext, request: AwsRequest, key: str, prefix: str) -> Answer:
+def _only_active(context: FixContext, request: AwsRequest, key: str, prefix: str) -> Answer:
     answer = context.dispatch(request)
     if not answer.is_success:
         return answer
@@ -134,8 +134,13 @@ def _is_active(ref: Ref) -> bool:
     return found is not None and found.status == "ACTIVE"
 
 
-def _service(call: Call, name: str) -> Ref:
-    cluster = (call.parameters.get("cluster") or "default").rsplit("/", 1)[-1]
+def _cluster_name(call: Call) -> str:
+    """Return the name of the cluster that a call names by its name or its ARN."""
+    return str(call.parameters.get("cluster") or "default").rsplit("/", 1)[-1]
+
+
+def _service_ref(call: Call, name: str) -> Ref:
+    cluster = _cluster_name(call)
     return Ref("ecs-service", f"{cluster}/{name.rsplit('/', 1)[-1]}", call.region)
 
 
@@ -144,7 +149,7 @@ def _all_services(region: str) -> list[Ref]:
 
 
 def _refuse_inactive_cluster(call: Call) -> None:
-    name = (call.parameters.get("cluster") or "default").rsplit("/", 1)[-1]
+    name = _cluster_name(call)
     cluster = find(Ref("ecs-cluster", name, call.region))
     if cluster is not None and cluster.status != "ACTIVE":
         raise AwsError("ClusterNotFoundException", "Cluster not found.")
