@@ -84,7 +84,7 @@ def _token(body: Body, actor: Actor) -> str:
     return f"kaas-{body['id']}-{actor}"
 
 
-def _gone(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
+def _close_cluster(draft: Draft, body: Body, query: Mapping[str, str]) -> None:
     del draft, query
     CLUSTERS.close(body["id"])
 
@@ -126,6 +126,6 @@ COLLECTIONS: Final = (
         change=_change,
         accepted=_accepted,
         answered=_answered,
-        on_delete=_gone,
+        on_delete=_close_cluster,
     ),
 )

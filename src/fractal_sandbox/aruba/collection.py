@@ -60,7 +60,7 @@ class Collection:
     `make` completes the properties of a new one, and raises where they are wrong. `changed`: the properties a write may
     change, checked by `change`. `accepted`: the properties of a request as they are stored; raises where they are
     wrong. `answered`: the stored properties in the spelling of answers. `linked`: the addresses of what needs it.
-    `gone`: what goes with a deletion.
+    `on_delete`: what goes with a deletion. `settled_state`: its state while nothing happens to it.
     """
 
     kind: Kind

@@ -53,8 +53,8 @@ class Collection:
     """One kind of resource. `word` is what ids call it, `noun` what operations do.
 
     `make` completes a new resource from what a request says (fields `made`), `change` one that is there (fields
-    `changed`), `on_delete` does what goes with a deletion, and raises where something is still in it. `also` adds to a list
-    what is no longer there and still shown. `filters`: what a list may be narrowed by.
+    `changed`), `on_delete` does what goes with a deletion, and raises where something is still in it. `also` adds to a
+    list what is no longer there and still shown. `filters`: what a list may be narrowed by.
     """
 
     kind: Kind
