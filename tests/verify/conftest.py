@@ -19,6 +19,7 @@ __all__ = ["SCOPES", "Verify", "fractal", "not_held"]
 SCOPES = {
     "aws": ("--scope", "region=eu-west-1"),
     "azure": ("--scope", "resourceGroup=sandbox", "--scope", "location=westeurope"),
+    "hetzner": (),
     "kubernetes": ("--scope", "namespace=default"),
 }
 Verify = Callable[..., Ran]
@@ -27,7 +28,7 @@ Verify = Callable[..., Ran]
 @pytest.fixture
 def account(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
     """Empty clouds, and a person's credentials in the environment."""
-    for name in ("aws", "azure", "kubernetes"):
+    for name in SCOPES:
         getattr(session_sandbox, name).reset()
     for name, value in sandbox_env(session_sandbox.url, tmp_path).items():
         monkeypatch.setenv(name, value)
@@ -36,7 +37,7 @@ def account(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Monkey
     logging = structlog.get_config()
     yield session_sandbox
     structlog.configure(**logging)
-    for name in ("aws", "azure", "kubernetes"):
+    for name in SCOPES:
         getattr(session_sandbox, name).knobs.reset()
 
 

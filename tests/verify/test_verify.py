@@ -120,6 +120,15 @@ def test_a_list_that_forgets_tags_is_found_on_azure(verify: Verify, account: San
     assert ("listed", "") in not_held(ran)
 
 
+def test_what_the_credentials_may_not_do_is_not_tried_and_no_difference(verify: Verify, account: Sandbox) -> None:
+    account.aws.knobs.fail(operation="DeleteTags", code="UnauthorizedOperation", status=403)
+    ran = verify("aws", "--yes", "--type", "AwsVpc")
+    assert ran.code == 1
+    assert "0 of 14 assumptions did not hold, 6 could not be tried" in ran.words
+    assert "Denied" in ran.err
+    assert not _vpcs()
+
+
 # --- nothing is done unasked, and nothing stays
 
 
@@ -176,20 +185,8 @@ def test_what_a_killed_run_left_is_cleaned_and_nothing_else(
         (("--provider", "aws", "--scope", "region=eu-west-1", "--type", "AwsEks"), "AwsEks: no example"),
         (("--provider", "aws", "--scope", "region=eu-west-1", "--type", "AwsVpk"), "AwsVpc"),
         (("--provider", "aws", "--scope", "region=eu-west-1", "--type", "AwsEc2Instance"), "--scope imageId=…"),
-        (
-            (
-                "--provider",
-                "hetzner",
-            ),
-            "aws, azure, kubernetes",
-        ),
-        (
-            (
-                "--provider",
-                "nowhere",
-            ),
-            "installed are",
-        ),
+        (("--provider", "oci"), "aws, azure, hetzner, kubernetes"),
+        (("--provider", "nowhere"), "installed are"),
     ],
 )
 def test_bad_usage_is_refused_with_what_to_do(

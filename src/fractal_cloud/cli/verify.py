@@ -237,14 +237,20 @@ def _conclude(report: Report) -> None:
         )
     if report.interrupted:
         raise CommandError("interrupted; everything that was created is deleted")
-    wrong = [one for one in report.findings if one.verdict == "not held"]
+    if report.error:
+        raise CommandError(f"the run ended early, and everything that was created is deleted: {report.error}")
     if not report.all_held:
+        wrong = [one for one in report.findings if one.verdict == "not held"]
+        untried = [one for one in report.findings if one.verdict == "not tried"]
         raise CommandError(
-            f"{len(wrong)} of {len(report.findings)} assumptions did not hold",
+            f"{len(wrong)} of {len(report.findings)} assumptions did not hold, {len(untried)} could not be tried",
             details=[
-                f"{one.type}, {one.assumption}{one.subject and f' ({one.subject})'}: {one.detail}" for one in wrong
+                f"{one.type}, {one.assumption}{one.subject and f' ({one.subject})'}: {one.detail}"
+                for one in wrong or untried[:1]
             ],
-            advice="Please open an issue with this output; until it is closed, do not rely on these types there.",
+            advice="Please open an issue with this output; until it is closed, do not rely on these types there."
+            if wrong
+            else "Try it again, with credentials that may do all of it.",
         )
     held = sum(one.verdict == "held" for one in report.findings)
     typer.echo(f"{held} assumptions held, and everything that was created is deleted", err=True)

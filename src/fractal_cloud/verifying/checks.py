@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from fractal_cloud.model.errors import CloudError, Conflict, Overtaken
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, Overtaken, Throttled, Transient, Unexpected
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import OURS, ProtocolTags, stamp
 from fractal_cloud.offers.offer import AnyOffer, Cloud, Query, Wanted
@@ -39,6 +39,8 @@ MOST_WRITES: Final = 12
 _STUCK: Final = 4
 _MANAGED: Final = ProtocolTags(managed_by=OURS)
 _BOTH: Final = ProtocolTags(managed_by=OURS, reconcile=True)
+_SAYS_NOTHING: Final = (Denied, Throttled, Transient)
+"""Errors of a person's call that say nothing about an assumption: it could not be tried."""
 _LEAVES_IT_AS_IT_WAS: Final = frozenset({"read-by-id", "guarded-update"})
 """What may fail without an effect on the assumptions after it."""
 _AT_REST: Final = ("Active", "ExternallyManaged")
@@ -121,10 +123,11 @@ class Trial:
             finding = self._tried(name, subject, step)
             self.findings.append(finding)
             pending.pop(0)
-            if finding.verdict is Verdict.NOT_HELD and name not in _LEAVES_IT_AS_IT_WAS:
+            is_over = finding.verdict is Verdict.NOT_HELD and name not in _LEAVES_IT_AS_IT_WAS
+            if is_over or finding.verdict is Verdict.NOT_TRIED:
+                why = f"{name}: {finding.verdict}"
                 self.findings += [
-                    Finding(self.example.short_type, one, Verdict.NOT_TRIED, about, f"{name} did not hold")
-                    for one, about in pending
+                    Finding(self.example.short_type, one, Verdict.NOT_TRIED, about, why) for one, about in pending
                 ]
                 break
         return self.findings
@@ -184,7 +187,9 @@ class Trial:
         except NotHeld as reason:
             verdict, detail = Verdict.NOT_HELD, str(reason)
         except CloudError as error:
-            verdict, detail = Verdict.NOT_HELD, f"{type(error).__name__}: {error.message}"
+            says_nothing = isinstance(error, _SAYS_NOTHING) and not isinstance(error, Unexpected)
+            verdict = Verdict.NOT_TRIED if says_nothing else Verdict.NOT_HELD
+            detail = f"{type(error).__name__}: {error.message}"
             ids += [error.request_id] if error.request_id else []
         except Exception as error:  # noqa: BLE001  # whatever it is: the offer or the product did not cope with the answer
             verdict, detail = Verdict.NOT_HELD, f"{type(error).__name__}: {error}"
@@ -390,14 +395,13 @@ class Trial:
         raise NotHeld(f"{', '.join(left)} still there {wait}: {self._status()}")
 
     def _is_gone(self) -> str:
-        read = self.account.read(self.offer, self.resource_id)
-        if read is not None and read.condition is not Condition.DYING:
-            raise NotHeld(f"a read by its id shows it as {read.condition}")
-        wait = Wait(LISTED_SECONDS)
+        wait, read = Wait(LISTED_SECONDS), None
         for _ in wait:
-            if not any(one.resource_id == self.resource_id for one in self._listed()):
-                return f"the list followed {wait}"
-        raise NotHeld(f"the list still shows it {wait}")
+            read = self.account.read(self.offer, self.resource_id)
+            if read is None and not any(one.resource_id == self.resource_id for one in self._listed()):
+                return str(wait)
+        where = "the list still shows it" if read is None else f"a read by its id shows it as {read.condition}"
+        raise NotHeld(f"{where} {wait}")
 
     # --- what is seen
 

@@ -49,7 +49,8 @@ class VerificationExample:
     """How one type is tried.
 
     ``declare``: the declarations in dependency order; the last one is tried. ``changes``: another value for every
-    parameter that costs nothing to change. ``needs``: the words of `--scope` without which it cannot be declared.
+    parameter that costs nothing to change; never a protection from deletion, which would outlive a run that is killed.
+    ``needs``: the words of `--scope` without which it cannot be declared.
     ``guarded``: the parameter whose change carries a precondition, if the offer claims one. ``cost``: what a run costs,
     in words. ``on_request``: tried only where `--type` names it. ``minutes``: how long the cloud may take for one step.
     """

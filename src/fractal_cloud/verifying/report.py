@@ -50,7 +50,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """All that one run found. ``unverified``: types without a trial, each with the reason; ``left``: what remains."""
+    """All that one run found.
+
+    ``unverified``: types without a trial, each with the reason. ``left``: what remains. ``error``: why the run ended
+    before its end.
+    """
 
     provider: str
     realm: str
@@ -61,13 +65,14 @@ class Report:
     unverified: dict[str, str] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     interrupted: bool = False
+    error: str = ""
 
     @property
     def all_held(self) -> bool:
         """Whether something was tried, all of it held, and nothing remains."""
         bad = (Verdict.NOT_HELD, Verdict.NOT_TRIED)
         tried = bool(self.findings) and not any(one.verdict in bad for one in self.findings)
-        return tried and not self.left and not self.interrupted
+        return tried and not (self.left or self.interrupted or self.error)
 
     def to_json(self) -> dict[str, Any]:
         """As `--output json` prints it."""
@@ -79,6 +84,7 @@ class Report:
             "startedAt": self.started_at,
             "allHeld": self.all_held,
             "interrupted": self.interrupted,
+            "error": self.error,
             "findings": [finding.to_json() for finding in self.findings],
             "notVerified": [{"type": name, "reason": why} for name, why in self.unverified.items()],
             "leftBehind": list(self.left),

@@ -46,6 +46,8 @@ class Run:
         except KeyboardInterrupt:
             report.interrupted = True
             self.progress("interrupted: deleting what was created; interrupt again to leave it")
+        except Exception as error:  # noqa: BLE001  # what was created is deleted all the same, and what was found is shown
+            report.error = f"{type(error).__name__}: {error}"
         finally:
             try:
                 report.left += self._clean()

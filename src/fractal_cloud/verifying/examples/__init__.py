@@ -8,7 +8,7 @@ from typing import Final
 
 from fractal_cloud.verifying.example import VerificationExample
 
-PROVIDERS: Final = ("aws", "azure", "kubernetes")
+PROVIDERS: Final = ("aws", "azure", "hetzner", "kubernetes")
 
 
 def examples_of(provider: str) -> Mapping[str, VerificationExample]:
