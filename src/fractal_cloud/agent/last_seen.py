@@ -26,10 +26,10 @@ class LastSeenFile:
     """
 
     def __init__(self, folder: Path | None, url: str) -> None:
-        named = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self._path = None if folder is None else folder / f"control-plane-{named}.json"
+        digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        self._path = None if folder is None else folder / f"control-plane-{digest}.json"
         self._kept: LastSeen | None = None
-        self._is_broken = False
+        self._has_warned = False
         self.value = self._read()
 
     def keep(self, seen: LastSeen) -> None:
@@ -55,7 +55,7 @@ class LastSeenFile:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            self._complain("what was remembered of the control plane cannot be read", error)
+            self._warn_once("what was remembered of the control plane cannot be read", error)
             return None
 
     def _write(self, path: Path, seen: LastSeen) -> None:
@@ -73,10 +73,10 @@ class LastSeenFile:
                 Path(name).unlink(missing_ok=True)
                 raise
         except OSError as error:
-            self._complain("what the control plane said cannot be kept on disk", error)
+            self._warn_once("what the control plane said cannot be kept on disk", error)
 
-    def _complain(self, what: str, error: Exception) -> None:
-        if not self._is_broken:
+    def _warn_once(self, what: str, error: Exception) -> None:
+        if not self._has_warned:
             hint = "a restored backup may go unnoticed when this agent starts again"
             log.warning(what, hint=hint, file=str(self._path), error=str(error))
-        self._is_broken = True
+        self._has_warned = True

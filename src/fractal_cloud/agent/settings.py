@@ -50,7 +50,7 @@ class AgentSettings:
 
     @property
     def visibility(self) -> timedelta:
-        """How long a creation whose answer was lost may stay invisible: two cycles or ten seconds."""
+        """How long a creation whose answer was lost may stay invisible: two cycles, and no less than is set."""
         return max(2 * self.cycle, timedelta(seconds=self.visibility_seconds))
 
     @property

@@ -92,13 +92,14 @@ class Account:
             call = getattr(racing, name, None)
             if call is not None:
                 setattr(racing, name, partial(second, call))
-        return _signed(racing, act)
+        return _call_as_person(racing, act)
 
     def _act(self, offer: AnyOffer, act: Callable[[Cloud], None]) -> list[str]:
-        return _signed(self.cloud(offer), act)
+        return _call_as_person(self.cloud(offer), act)
 
 
-def _signed(cloud: Cloud, act: Callable[[Cloud], None]) -> list[str]:
+def _call_as_person(cloud: Cloud, act: Callable[[Cloud], None]) -> list[str]:
+    """Call a verb under a context that is not the agent's; return the vendor's request ids."""
     context = CallContext("fractal-verify", "person", "verify")
     with cloud.calling_as(context):
         act(cloud)
