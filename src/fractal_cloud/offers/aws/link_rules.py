@@ -149,8 +149,9 @@ def _authorize(cloud: Aws, group_id: str, rule: Rule) -> None:
     try:
         cloud.call("ec2", "authorize_security_group_ingress", GroupId=group_id, IpPermissions=to_permissions([rule]))
     except Conflict as refusal:
+        # A duplicate is fine: the same access is there under another description, by a person's rule or another link.
         if refusal.code != "InvalidPermission.Duplicate":
-            raise  # the same access is there already, under another description: somebody else's rule, or link
+            raise
 
 
 def _inbound(target: type[WorkloadSource]) -> InboundHandler:

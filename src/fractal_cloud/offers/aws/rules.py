@@ -70,7 +70,7 @@ class AwsSecurityGroupRule(BaseModel):
         return self
 
     def _value(self, name: str) -> Any:
-        return getattr(self, {"cidrIp": "cidr_ip", "cidrIpv6": "cidr_ipv6"}.get(name) or _snake(name))
+        return getattr(self, _snake(name))
 
     def flat(self) -> Rule:
         """The rule as it is compared."""
