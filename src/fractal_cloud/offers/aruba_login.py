@@ -79,7 +79,7 @@ class _Issuer(Dialect):
     def authorise(self, method: str, url: str, headers: dict[str, str], content: bytes) -> None:
         """Nothing: the request itself holds the secret."""
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """OAuth's error and its description."""
         body = answer.body()
         error = body if isinstance(body, dict) else {}

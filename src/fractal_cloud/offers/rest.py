@@ -122,8 +122,8 @@ class Dialect(ABC):
         """Add to the headers what proves who calls; raises ``Denied``, saying what is missing, where nothing can."""
 
     @abstractmethod
-    def said(self, answer: Answer) -> tuple[str, str]:
-        """The vendor's error code and its words in a refusal."""
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
+        """The vendor's error code and message in a refusal."""
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """The error of the closed set that a refusal is; vendors override where a code says more than the status."""
@@ -138,7 +138,7 @@ class Dialect(ABC):
 
     def error_of(self, answer: Answer) -> CloudError:
         """The error to raise for an answer that is not good."""
-        code, words = self.said(answer) if answer.status else ("", answer.failure)
+        code, words = self.code_and_message(answer) if answer.status else ("", answer.failure)
         kind = self.kind_of(answer, code)
         if issubclass(kind, NotFound) and answer.is_page:
             # A proxy or a portal on the way says so: whether it is there, the cloud has not said.

@@ -29,7 +29,7 @@ class ArubaDialect(Dialect):
         del method, url, content
         headers["authorization"] = f"Bearer {self._token()}"
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """The title of the problem, and every field that is wrong."""
         problem = _problem(answer)
         fields = problem.get("errors") or ()
@@ -41,7 +41,7 @@ class ArubaDialect(Dialect):
         """A 400 that names no field means «not yet»: something it depends on is not ready, or still in use."""
         if answer.status == 401:
             self._forget(self._token())
-        if 400 <= answer.status < 500 and _LIMIT.search(self.said(answer)[1]) and answer.status != 429:
+        if 400 <= answer.status < 500 and _LIMIT.search(self.code_and_message(answer)[1]) and answer.status != 429:
             return LimitReached
         is_for_now = answer.call.method == "DELETE" or not _problem(answer).get("errors")
         if answer.status == 400 and is_for_now and not answer.call.is_read:

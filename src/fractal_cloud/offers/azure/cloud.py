@@ -45,13 +45,13 @@ class ArmDialect(Dialect):
         del method, url, content
         headers["authorization"] = f"Bearer {azure_login.token(self._credential, self._audience)}"
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """The code and the words of the usual envelope."""
         return code_and_words(answer.body())
 
     def kind_of(self, answer: Answer, code: str) -> type[CloudError]:
         """By its code, where that says more than the status."""
-        return kind_of(answer.status, code, answer.call.method, self.said(answer)[1])
+        return kind_of(answer.status, code, answer.call.method, self.code_and_message(answer)[1])
 
 
 class AzureSession(Session):

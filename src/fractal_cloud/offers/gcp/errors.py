@@ -63,7 +63,7 @@ class GoogleDialect(Dialect):
         headers["authorization"] = f"Bearer {self._token()}"
         headers.update(self._headers)
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """Return the most specific code of a refusal (reason before status), and its words."""
         error = (answer.body() or {}).get("error") if isinstance(answer.body(), dict) else None
         if not isinstance(error, dict):
@@ -77,7 +77,7 @@ class GoogleDialect(Dialect):
         if not 400 <= answer.status < 500:
             return super().kind_of(answer, code)
         kind = _BY_CODE.get(code)
-        words = self.said(answer)[1].lower()
+        words = self.code_and_message(answer)[1].lower()
         is_open = kind in (None, LimitReached) or code == _EXHAUSTED
         if is_open and answer.status != 404 and "quota" in words:
             return Throttled if any(rate in words for rate in _RATES) else LimitReached

@@ -70,7 +70,7 @@ class HetznerDialect(Dialect):
         """Nothing to add: the vendor's client does it."""
         del method, url, headers, content
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """The code and the words of the error object, which a gateway in between may not have sent."""
         body = answer.body()
         error = body.get("error") if isinstance(body, dict) else None

@@ -46,7 +46,7 @@ class _Bearer(Dialect):
         del method, url, content
         headers["authorization"] = f"Bearer {self._token()}"
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """What Azure and Aruba say: an error with a code, or a problem with a title."""
         body = answer.body()
         problem = body if isinstance(body, dict) else {}

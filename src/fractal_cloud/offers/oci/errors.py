@@ -48,7 +48,7 @@ class OciDialect(Dialect):
         key_id, key = self._caller().key()
         sign(key, key_id, method, url, headers, content)
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """The code and the message of a refusal."""
         body = answer.body()
         if isinstance(body, dict):

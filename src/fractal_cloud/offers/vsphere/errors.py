@@ -1,4 +1,4 @@
-"""vSphere's refusals in the closed set: SOAP faults by their name, and what its REST door says."""
+"""vSphere's refusals as the closed set of errors: SOAP faults by their name, and the errors of its REST API."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _CODES: Final[Mapping[str, type[CloudError]]] = {
 
 
 def fault(name: str, words: str, call: str, *, is_read: bool) -> CloudError:
-    """The error to raise for a SOAP fault; one that is not known is the declaration's."""
+    """The error to raise for a SOAP fault; an unknown one is blamed on the declaration."""
     return _refusal(_FAULTS.get(name, Invalid), words or name, name, call, is_read=is_read)
 
 
@@ -72,7 +72,7 @@ def _refusal(kind: type[CloudError], words: str, code: str, call: str, *, is_rea
 
 
 class VsphereDialect(Dialect):
-    """The HTTP of vCenter's REST door. ``session``: what proves who calls; empty while nobody is logged in."""
+    """The HTTP of vCenter's REST API. ``session``: the id that authenticates a call; empty before the login."""
 
     provider = PROVIDER
 
@@ -85,7 +85,7 @@ class VsphereDialect(Dialect):
         if self.session:
             headers["vmware-api-session-id"] = self.session
 
-    def said(self, answer: Answer) -> tuple[str, str]:
+    def code_and_message(self, answer: Answer) -> tuple[str, str]:
         """The last word of the error's type, and its messages."""
         body = answer.body()
         if not isinstance(body, dict):
