@@ -21,7 +21,7 @@ from fractal_cloud.offers.aws.kinds import Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
+from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
@@ -274,14 +274,14 @@ def _protected(sighting: Sighting, refusal: Conflict) -> Protected:
 def _sightings(cloud: Aws, reservations: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     for reservation in reservations:
         for instance in reservation["Instances"]:
-            state = same(instance["State"]["Name"])
+            state = interned(instance["State"]["Name"])
             if state != _DEAD:
                 yield _sighting(cloud, instance, state)
 
 
 def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
     instance_id = instance["InstanceId"]
-    region = same(cloud.region)
+    region = interned(cloud.region)
     tags = from_list(instance.get("Tags"))
     run_state, condition = _STATES.get(state, (None, Condition.CHANGING))
     known = {name: instance[key] for name, key in _OUTPUTS.items() if instance.get(key)}
@@ -294,17 +294,17 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
         actual={
             "region": region,
             "subnet": instance.get("SubnetId"),
-            "imageId": same(instance["ImageId"]),
-            "instanceType": same(instance["InstanceType"]),
+            "imageId": interned(instance["ImageId"]),
+            "instanceType": interned(instance["InstanceType"]),
             "keyName": instance.get("KeyName"),
-            "securityGroups": sorted(same(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
+            "securityGroups": sorted(interned(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
             **({"state": run_state} if run_state else {}),
         },
         outputs={
             "instanceId": instance_id,
             "instanceArn": cloud.arn(INSTANCE, instance_id),
             "region": region,
-            "availabilityZone": same(instance.get("Placement", {}).get("AvailabilityZone") or ""),
+            "availabilityZone": interned(instance.get("Placement", {}).get("AvailabilityZone") or ""),
             "state": state,
             **known,
         },

@@ -17,7 +17,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, ecs_name
 from fractal_cloud.offers.aws.services.ecs import ECS
-from fractal_cloud.offers.aws.tags import from_list, same, to_list
+from fractal_cloud.offers.aws.tags import from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Wanted
 
 INSIGHTS: Final = "containerInsights"
@@ -176,9 +176,9 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
 
 
 def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     tags = from_list(cluster.get("tags"), "key", "value")
-    status = same(cluster["status"])
+    status = interned(cluster["status"])
     settings = {setting["name"]: setting["value"] for setting in cluster.get("settings") or ()}
     condition = _CONDITIONS.get(status, Condition.CHANGING)
     return Sighting(

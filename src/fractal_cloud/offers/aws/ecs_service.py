@@ -22,7 +22,7 @@ from fractal_cloud.offers.aws.kinds import ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ecs import ECS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import from_list, moment, same, to_list
+from fractal_cloud.offers.aws.tags import from_list, interned, moment, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
@@ -234,8 +234,8 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
 def _actual(service: Mapping[str, Any]) -> dict[str, Any]:
     network = (service.get("networkConfiguration") or {}).get("awsvpcConfiguration") or {}
     return {
-        "cluster": same(service["clusterArn"]),
-        "taskDefinition": same(service["taskDefinition"].rpartition("/")[2]),
+        "cluster": interned(service["clusterArn"]),
+        "taskDefinition": interned(service["taskDefinition"].rpartition("/")[2]),
         "desiredCount": service["desiredCount"],
         "launchType": service.get("launchType"),
         "subnets": sorted(network.get("subnets") or ()),
@@ -247,9 +247,9 @@ def _actual(service: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     tags = from_list(service.get("tags"), "key", "value")
-    status = same(service["status"])
+    status = interned(service["status"])
     primary: Mapping[str, Any] = next(
         (one for one in service.get("deployments") or () if one.get("status") == "PRIMARY"), {}
     )
@@ -259,17 +259,17 @@ def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:
         name=service["serviceName"],
         resource_id=service["serviceArn"],
         incarnation=moment(service.get("createdAt")),
-        parent_id=same(service["clusterArn"]),
+        parent_id=interned(service["clusterArn"]),
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
         actual=_actual(service),
         outputs={
             "serviceName": service["serviceName"],
             "serviceArn": service["serviceArn"],
-            "clusterArn": same(service["clusterArn"]),
+            "clusterArn": interned(service["clusterArn"]),
             "region": region,
             "status": status,
-            "rolloutState": same(primary.get("rolloutState") or "COMPLETED"),
+            "rolloutState": interned(primary.get("rolloutState") or "COMPLETED"),
         },
         # A rollout in progress takes further changes, and one that never ends needs them: it counts as settled.
         condition=_STATUS.get(status, Condition.CHANGING),

@@ -19,7 +19,7 @@ from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.eks import EKS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import from_map, moment, same
+from fractal_cloud.offers.aws.tags import from_map, interned, moment
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Query, Wanted
 
@@ -260,9 +260,9 @@ def _actual(cluster: Mapping[str, Any], region: str) -> dict[str, Any]:
 
 
 def _sighting(cloud: Aws, cluster: Mapping[str, Any]) -> Sighting:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     tags = from_map(cluster.get("tags"))
-    status = same(cluster["status"])
+    status = interned(cluster["status"])
     network = cluster.get("resourcesVpcConfig") or {}
     optional = {
         "endpoint": cluster.get("endpoint"),

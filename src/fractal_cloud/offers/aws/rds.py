@@ -21,7 +21,7 @@ from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.rds import RDS
-from fractal_cloud.offers.aws.tags import from_list, same, to_list
+from fractal_cloud.offers.aws.tags import from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Wanted
 
 # Parameter, its name in requests, and its name in answers where that is another one.
@@ -290,7 +290,7 @@ def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
     reported |= {name: pending[sent[name]] for name in _PENDING if pending.get(sent[name]) is not None}
     groups = instance.get("VpcSecurityGroups") or ()
     reported["vpcSecurityGroups"] = sorted(
-        same(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
+        interned(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
     )
     reported["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
     reported["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
@@ -299,10 +299,10 @@ def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     identifier = instance["DBInstanceIdentifier"]
     tags = from_list(instance.get("TagList"))
-    status = same(instance["DBInstanceStatus"])
+    status = interned(instance["DBInstanceStatus"])
     endpoint = instance.get("Endpoint") or {}
     born = instance.get("InstanceCreateTime")
     optional = {

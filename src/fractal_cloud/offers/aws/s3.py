@@ -27,7 +27,7 @@ from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
 from fractal_cloud.offers.aws.services.s3 import S3, S3_CONTROL
-from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, moment, same, to_list, write_tags
+from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, interned, moment, to_list, write_tags
 from fractal_cloud.offers.offer import Query, Wanted
 
 _AT: Final = "--region {region} --resource-arn-list {bucketArn}"
@@ -207,7 +207,7 @@ def _buckets(cloud: Aws) -> Iterator[_Bucket]:
     for page in cloud.pages("s3", "list_buckets", "Buckets", MaxBuckets=10_000):
         for bucket in page:
             name = bucket["Name"]
-            region = same(bucket.get("BucketRegion") or _location(cloud, name))
+            region = interned(bucket.get("BucketRegion") or _location(cloud, name))
             yield _Bucket(name, region, moment(bucket.get("CreationDate")))
 
 
@@ -269,7 +269,7 @@ def _not_empty(cloud: Aws, name: str, refusal: Conflict) -> Conflict:
 def _sighting(
     cloud: Aws, name: str, tags: Mapping[str, str], swept: Mapping[str, Any] | None = None, born: str = ""
 ) -> Sighting:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     suffix = "amazonaws.com.cn" if cloud.partition == "aws-cn" else "amazonaws.com"
     return Sighting(
         type=AwsS3.type,

@@ -25,7 +25,7 @@ from fractal_cloud.offers.aws.rules import (
     to_permissions,
 )
 from fractal_cloud.offers.aws.services.ec2 import EC2
-from fractal_cloud.offers.aws.tags import from_list, same, to_list
+from fractal_cloud.offers.aws.tags import from_list, interned, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Query, Wanted
 
@@ -185,12 +185,12 @@ class AwsSecurityGroupOffer(AwsOffer[AwsSecurityGroup]):
 
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     prefix = cloud.arn(SECURITY_GROUP, "")
     kind = AwsSecurityGroup.type
     for group in found:
         group_id = group["GroupId"]
-        vpc_id = same(group.get("VpcId") or "")
+        vpc_id = interned(group.get("VpcId") or "")
         tags = from_list(group.get("Tags"))
         yield Sighting(
             type=kind,
@@ -201,7 +201,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             tags=tags,
             actual={
                 "vpc": vpc_id,
-                "description": same(group["Description"]),
+                "description": interned(group["Description"]),
                 "ingress": from_permissions(group.get("IpPermissions") or ()),
                 "egress": from_permissions(group.get("IpPermissionsEgress") or ()),
             },

@@ -15,7 +15,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Block
 from fractal_cloud.offers.aws.services.ec2 import EC2
-from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
+from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
@@ -121,14 +121,14 @@ class AwsSubnetOffer(AwsOffer[AwsSubnet]):
 
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
-    region = same(cloud.region)
+    region = interned(cloud.region)
     prefix = cloud.arn(SUBNET, "")
     kind = AwsSubnet.type
     for subnet in found:
         subnet_id = subnet["SubnetId"]
-        vpc_id = same(subnet["VpcId"])
+        vpc_id = interned(subnet["VpcId"])
         tags = from_list(subnet.get("Tags"))
-        state = same(subnet["State"])
+        state = interned(subnet["State"])
         yield Sighting(
             type=kind,
             name=tags.get(NAME, ""),
@@ -139,7 +139,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             actual={
                 "vpc": vpc_id,
                 "cidrBlock": subnet.get("CidrBlock", ""),
-                "availabilityZone": same(subnet["AvailabilityZone"]),
+                "availabilityZone": interned(subnet["AvailabilityZone"]),
                 "mapPublicIpOnLaunch": bool(subnet.get("MapPublicIpOnLaunch")),
             },
             outputs={

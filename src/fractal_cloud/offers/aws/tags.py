@@ -24,7 +24,7 @@ GUARD: Final = (
 
 
 @lru_cache(maxsize=4096)
-def same(text: str) -> str:
+def interned(text: str) -> str:
     """One object for equal texts: thousands of resources repeat the same keys, regions and states."""
     return text
 
@@ -38,12 +38,12 @@ def from_list(tags: Iterable[Mapping[str, str]] | None, key: str = "Key", value:
     """Tags from a list of pairs; ECS spells the pairs in lower case."""
     if not tags:
         return NONE
-    return {same(tag[key]): tag[value] if tag[key] == NAME else same(tag[value]) for tag in tags}
+    return {interned(tag[key]): tag[value] if tag[key] == NAME else interned(tag[value]) for tag in tags}
 
 
 def from_map(tags: Mapping[str, str] | None) -> Mapping[str, str]:
     """Tags from a map, as EKS has them."""
-    return {same(key): same(value) for key, value in tags.items()} if tags else NONE
+    return {interned(key): interned(value) for key, value in tags.items()} if tags else NONE
 
 
 def to_list(

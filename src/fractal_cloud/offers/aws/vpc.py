@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import Block, Region
 from fractal_cloud.offers.aws.services.ec2 import EC2
-from fractal_cloud.offers.aws.tags import NAME, from_list, same, to_list
+from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
 VPC = Resource(
@@ -133,13 +133,13 @@ def _attribute(cloud: Aws, vpc_id: str, name: str) -> bool:
 
 def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sighting]:
     """One sighting per VPC. Thousands in every cycle: what is equal is shared, and nothing is built twice."""
-    region = same(cloud.region)
+    region = interned(cloud.region)
     prefix = cloud.arn(VPC, "")
     kind = AwsVpc.type
     for vpc in found:
         vpc_id = vpc["VpcId"]
         tags = from_list(vpc.get("Tags"))
-        state = same(vpc["State"])
+        state = interned(vpc["State"])
         yield Sighting(
             type=kind,
             name=tags.get(NAME, ""),
@@ -149,7 +149,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
             actual={
                 "region": region,
                 "cidrBlock": vpc["CidrBlock"],
-                "instanceTenancy": same(vpc["InstanceTenancy"]),
+                "instanceTenancy": interned(vpc["InstanceTenancy"]),
             },
             outputs={
                 "vpcId": vpc_id,

@@ -17,7 +17,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import glass, labels_of, one_way, same
+from fractal_cloud.offers.gcp.tags import glass, interned, labels_of, one_way
 from fractal_cloud.offers.gcp.value_types import GcpComponent, bucket_name
 from fractal_cloud.offers.offer import Wanted
 
@@ -120,7 +120,7 @@ class GcpGcsBucketOffer(GcpOffer[GcpGcsBucket]):
         del cloud
         name = raw["name"]
         labels = labels_of(raw.get("labels"))
-        location = same(raw["location"])
+        location = interned(raw["location"])
         return Sighting(
             type=GcpGcsBucket.type,
             name=name,
@@ -200,6 +200,6 @@ def _actual(raw: Raw) -> dict[str, Any]:
         **found,
         "versioning": bool(found["versioning"]),
         "uniformBucketLevelAccess": bool(found["uniformBucketLevelAccess"]),
-        "publicAccessPrevention": same(found["publicAccessPrevention"] or "inherited"),
+        "publicAccessPrevention": interned(found["publicAccessPrevention"] or "inherited"),
         "softDeleteSeconds": int(found["softDeleteSeconds"] or 0),
     }

@@ -17,7 +17,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, interned, labels_of, relabelled
 from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
@@ -116,7 +116,7 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
         name = last_of(raw["name"])
         labels = labels_of(raw.get("labels"))
         condition, detail = _state(raw)
-        region = same(cloud.place)
+        region = interned(cloud.place)
         optional = {
             "uri": raw.get("uri"),
             "latestReadyRevision": last_of(raw.get("latestReadyRevision")),
@@ -134,7 +134,7 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
                 "serviceName": name,
                 "servicePath": raw["name"],
                 "region": region,
-                "project": same(cloud.project),
+                "project": interned(cloud.project),
                 "uid": raw.get("uid", ""),
                 **{key: value for key, value in optional.items() if value},
             },

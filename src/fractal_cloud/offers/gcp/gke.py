@@ -20,7 +20,7 @@ from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, interned, labels_of, relabelled
 from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Location, Network, resource_name
 from fractal_cloud.offers.offer import Wanted
 
@@ -157,10 +157,10 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a cluster shows."""
-        name, status = raw["name"], same(raw["status"])
+        name, status = raw["name"], interned(raw["status"])
         labels = labels_of(raw.get("resourceLabels"))
         condition = _CONDITIONS.get(status, Condition.CHANGING)
-        location = same(cloud.place)
+        location = interned(cloud.place)
         optional = {
             "endpoint": raw.get("endpoint"),
             "certificateAuthorityData": (raw.get("masterAuth") or {}).get("clusterCaCertificate"),
@@ -179,7 +179,7 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
                 "clusterName": name,
                 "clusterId": raw.get("id", ""),
                 "selfLink": raw.get("selfLink", ""),
-                "project": same(cloud.project),
+                "project": interned(cloud.project),
                 "location": location,
                 "status": status,
                 **{key: value for key, value in optional.items() if value},

@@ -18,7 +18,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.nesting import dug, nested
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, one_way, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, interned, labels_of, one_way
 from fractal_cloud.offers.gcp.value_types import GcpComponent, Region, resource_name
 from fractal_cloud.offers.offer import Wanted
 
@@ -151,7 +151,7 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
         """What an instance shows; None where it is no PostgreSQL."""
         if not str(raw["databaseVersion"]).startswith(_POSTGRES):
             return None
-        name, state = raw["name"], same(raw["state"])
+        name, state = raw["name"], interned(raw["state"])
         labels = _labels(raw)
         condition = _CONDITIONS.get(state, Condition.CHANGING)
         addresses = {one["type"]: one["ipAddress"] for one in raw.get("ipAddresses") or ()}
@@ -172,7 +172,7 @@ class GcpPostgresDbmsOffer(GcpOffer[GcpPostgresDbms]):
                 "instanceName": name,
                 "connectionName": raw.get("connectionName", ""),
                 "selfLink": raw.get("selfLink", ""),
-                "project": same(cloud.project),
+                "project": interned(cloud.project),
                 "region": raw["region"],
                 "state": state,
                 **{key: value for key, value in optional.items() if value},
@@ -269,7 +269,7 @@ def _actual(raw: Raw) -> dict[str, Any]:
         name: bool(found[name]) for name in ("backupEnabled", "publicIP", "deletionProtection", "storageAutoResize")
     }
     return {
-        "region": same(raw["region"]),
+        "region": interned(raw["region"]),
         "databaseVersion": raw["databaseVersion"],
         **found,
         **flags,

@@ -12,7 +12,7 @@ from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
-from fractal_cloud.offers.gcp.tags import same
+from fractal_cloud.offers.gcp.tags import interned
 from fractal_cloud.offers.gcp.value_types import GcpComponent, Network, Region, path_of, resource_name
 
 
@@ -69,7 +69,7 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
         """What a subnet shows."""
         name = raw["name"]
         network = path_of(raw["network"])
-        region = same(cloud.place)
+        region = interned(cloud.place)
         return Sighting(
             type=GcpSubnet.type,
             name=name,

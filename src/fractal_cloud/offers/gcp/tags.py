@@ -20,14 +20,14 @@ BOTH: Final = f"{MANAGED_BY}={OURS},{RECONCILE}={RECONCILE_VALUE}"
 
 
 @lru_cache(maxsize=4096)
-def same(text: str) -> str:
+def interned(text: str) -> str:
     """One object for equal texts: thousands of resources repeat the same keys, zones and states."""
     return text
 
 
 def labels_of(labels: Mapping[str, str] | None) -> Mapping[str, str]:
     """Labels as they are, each text kept once."""
-    return {same(key): same(value) for key, value in labels.items()} if labels else NONE
+    return {interned(key): interned(value) for key, value in labels.items()} if labels else NONE
 
 
 def one_way(add: ProtocolTags, remove: ProtocolTags) -> tuple[dict[str, str], dict[str, str]]:

@@ -21,7 +21,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
-from fractal_cloud.offers.gcp.tags import check_unchanged, glass, labels_of, relabelled, same
+from fractal_cloud.offers.gcp.tags import check_unchanged, glass, interned, labels_of, relabelled
 from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, attempt, change
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
@@ -204,7 +204,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         return None if NODE_LABEL in labels else self._shown(cloud, raw, labels)
 
     def _shown(self, cloud: Gcp, raw: Raw, labels: Mapping[str, str]) -> Sighting:
-        name, status = raw["name"], same(raw["status"])
+        name, status = raw["name"], interned(raw["status"])
         run_state, condition = _STATES.get(status, (None, Condition.CHANGING))
         interface = first_interface(raw)
         optional = {
@@ -216,7 +216,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
             "lastStartTimestamp": raw.get("lastStartTimestamp"),
             "lastStopTimestamp": raw.get("lastStopTimestamp"),
         }
-        zone = same(cloud.place)
+        zone = interned(cloud.place)
         return Sighting(
             type=GcpVm.type,
             name=name,
@@ -229,7 +229,7 @@ class GcpVmOffer(GcpOffer[GcpVm]):
                 "instanceName": name,
                 "instanceId": str(raw.get("id", "")),
                 "selfLink": raw.get("selfLink", ""),
-                "project": same(cloud.project),
+                "project": interned(cloud.project),
                 "zone": zone,
                 "status": status,
                 **{key: value for key, value in optional.items() if value},

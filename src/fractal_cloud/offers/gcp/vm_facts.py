@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fractal_cloud.offers.gcp.tags import same
+from fractal_cloud.offers.gcp.tags import interned
 from fractal_cloud.offers.gcp.value_types import last_of, path_of
 
 Part = Mapping[str, Any]
@@ -33,7 +33,7 @@ def actual(raw: Part) -> dict[str, Any]:
     accounts = raw.get("serviceAccounts") or ()
     size = boot_disk(raw).get("diskSizeGb")
     return {
-        "machineType": same(last_of(raw["machineType"])),
+        "machineType": interned(last_of(raw["machineType"])),
         "diskSizeGb": int(size) if size else None,
         "subnetwork": path_of(first_interface(raw).get("subnetwork")),
         "externalIP": bool(access_config(raw)),
