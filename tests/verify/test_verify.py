@@ -120,6 +120,15 @@ def test_a_list_that_forgets_tags_is_found_on_azure(verify: Verify, account: San
     assert ("listed", "") in not_held(ran)
 
 
+def test_a_label_that_is_lost_at_creation_is_found_on_hetzner(verify: Verify, account: Sandbox) -> None:
+    account.hetzner.knobs.rewrite(lambda body: body.replace(b'"managed-by"', b'"managed-bye"'))
+    ran = verify("hetzner", "--yes", "--type", "HetznerFirewall", "--output", "json")
+    assert ran.code == 1
+    assert list(not_held(ran)) == [("tags-in-call", "")]
+    account.hetzner.knobs.reset()
+    assert verify("hetzner", "--clean").out == "nothing is left there\n"
+
+
 def test_what_the_credentials_may_not_do_is_not_tried_and_no_difference(verify: Verify, account: Sandbox) -> None:
     account.aws.knobs.fail(operation="DeleteTags", code="UnauthorizedOperation", status=403)
     ran = verify("aws", "--yes", "--type", "AwsVpc")
