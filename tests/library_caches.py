@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -115,7 +115,7 @@ def sqlalchemy(folder: Path) -> Iterator[None]:
     make = connections._sqlite
     empty = folder / "empty.db"
     Database(f"sqlite:///{empty}").close()
-    with sqlite3.connect(empty) as made:
+    with closing(sqlite3.connect(empty)) as made, made:
         made.execute("DELETE FROM incarnations")  # each database made from it draws its own at its first start
     first = make(URL.create("sqlite", database=str(empty)))
     with first.connect():

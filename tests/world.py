@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,8 @@ class World(LiveSystems):
 
     def backup(self, name: str = "backup.db") -> None:
         """Copy the database as it is now, beside the running control plane."""
-        with sqlite3.connect(self._database) as here, sqlite3.connect(self._folder / name) as there:
+        # Closed at once: whatever closes the last connection to a database deletes its log, by the log's name.
+        with closing(sqlite3.connect(self._database)) as here, closing(sqlite3.connect(self._folder / name)) as there:
             here.backup(there)
 
     def restore(self, name: str = "backup.db") -> None:
