@@ -236,10 +236,10 @@ class ServedStore(Store):
         """Take away what holds back an object that is being deleted; of definitions the server itself takes care."""
         metadata = dying["metadata"]
         where = path_of(Target(kind, metadata.get("namespace", ""), metadata["name"]))
-        if kind == NAMESPACE:
-            self._server.ask("PUT", f"{where}/finalize", {**dying, "spec": {"finalizers": []}})
-        elif kind != CRD and metadata.get("finalizers"):
+        if kind != CRD and metadata.get("finalizers"):
             self._server.ask("PUT", where, {**dying, "metadata": {**metadata, "finalizers": []}})
+        elif kind == NAMESPACE:
+            self._server.ask("PUT", f"{where}/finalize", {**dying, "spec": {"finalizers": []}})
 
     def _good(self, reply: Reply) -> Object:
         if not reply.is_good:

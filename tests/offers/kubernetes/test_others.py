@@ -17,6 +17,7 @@ from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicy
 from fractal_cloud.offers.kubernetes.service import KubernetesService
 from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine, KubernetesVirtualMachineOffer
 from tests.offers.kubernetes.declaring import claim, gateway, machine, policy, service, workload
+from tests.offers.kubernetes.real import KUBECONFIG
 from tests.offers.kubernetes.worlds import KubernetesWorld
 
 Json = dict[str, Any]
@@ -31,9 +32,30 @@ def there(world: KubernetesWorld, plural: str, name: str) -> Json:
 # --- what admission refuses is no lack of rights
 
 
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+
+
+def limit_services(world: KubernetesWorld) -> None:
+    """Let nobody create a Service: by a quota whose use the test writes, where no controller counts it."""
+    if not KUBECONFIG:
+        world.cloud.admission.limit("Service", 0)
+        return
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
+    made = world.kube.call("POST", QUOTAS, {**quota, "spec": {"hard": {"services": "0"}}})
+    used = {"hard": {"services": "0"}, "used": {"services": "0"}}
+    world.kube.call("PUT", f"{QUOTAS}/small/status", {**made, "status": used})
+
+
+def lift_the_limit(world: KubernetesWorld) -> None:
+    if KUBECONFIG:
+        world.kube.call("DELETE", f"{QUOTAS}/small")
+    else:
+        world.cloud.admission.reset()
+
+
 @pytest.mark.rule("S21")
 def test_a_quota_that_is_used_up_is_reported_as_one(world: KubernetesWorld) -> None:
-    world.cloud.admission.limit("Service", 0)
+    limit_services(world)
     world.deploy("ls-a", service(workload=None, selector={"app": "x"}))
     world.cycle(2)
     shown = world.component("ls-a", "front")
@@ -41,7 +63,7 @@ def test_a_quota_that_is_used_up_is_reported_as_one(world: KubernetesWorld) -> N
     assert "exceeded quota: small" in shown["message"]
     assert "raise the limit" in shown["message"]
     assert "allow it to the agent" not in shown["message"]
-    world.cloud.admission.reset()
+    lift_the_limit(world)
     world.deploy("ls-a", service(workload=None, selector={"app": "x"}))
     world.settle()
     assert world.status("ls-a", "front") == "Active"
