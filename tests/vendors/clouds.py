@@ -9,15 +9,23 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from fractal_sandbox.vsphere import simulator
 from tests.vendors.contract import Contract, Exchange
-from tests.vendors.tables import aruba, aws, hetzner, kubernetes
+from tests.vendors.soap import translated
+from tests.vendors.tables import aruba, aws, hetzner, kubernetes, vsphere
 
 TABLES = Path(os.environ.get("FRACTAL_VENDORS_TABLES", "/nowhere"))
 RECORDINGS = Path(os.environ.get("FRACTAL_RECORDINGS", "/nowhere"))
 
-CLOUDS = ("aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci")
+CLOUDS = ("aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "vsphere")
 # From packages that the project's own environment has.
-MADE_HERE = {"aruba": aruba.make, "aws": aws.make, "hetzner": hetzner.make, "kubernetes": kubernetes.make}
+MADE_HERE = {
+    "aruba": aruba.make,
+    "aws": aws.make,
+    "hetzner": hetzner.make,
+    "kubernetes": kubernetes.make,
+    "vsphere": vsphere.make,
+}
 PREFIX = re.compile(r"^/as/(agent|person)(?=/)")  # how a sandbox's cluster is asked for
 # What a sandbox answers beside the vendor's API, and whose contract that is.
 ELSEWHERE = {
@@ -30,7 +38,13 @@ ELSEWHERE = {
     "gcp": re.compile(r"/token|/(?!v\d|compute/|storage/|sql/|upload/|apis/).*"),  # OAuth 2; buckets as S3 serves them
     "kubernetes": re.compile(r"/(api|apis|openapi)(/v\d)?/?"),  # which kinds there are
     "oci": re.compile(r"/compat/.*"),  # buckets as S3 serves them
+    "vsphere": re.compile(r"/api/session|/rest/com/vmware/cis/session|/sdk/vimServiceVersions\.xml"),  # logging in
 }
+
+
+def why_not(cloud: str) -> str:
+    """Why nothing of a cloud can be recorded on this machine; empty where it can."""
+    return simulator.why_not() if cloud == "vsphere" else ""
 
 
 @cache
@@ -49,4 +63,4 @@ def exchanges(cloud: str) -> Iterator[Exchange]:
                 if found["cloud"].partition("-")[0] == cloud:  # a second cluster is one too
                     exchange = Exchange(**{**found, "target": PREFIX.sub("", found["target"])})
                     if not ELSEWHERE[cloud].fullmatch(exchange.path):
-                        yield exchange
+                        yield translated(contract(cloud), exchange) if cloud == "vsphere" else exchange

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
 JSON = ("application/json", "application/merge-patch+json", "application/strategic-merge-patch+json")
@@ -66,6 +66,9 @@ class Contract:
         self.schemas = table["schemas"]
         self.errors = table["errors"]
         self.has_plain_refusals = bool(table.get("hasPlainRefusals"))
+        extend: Any = validators.extend  # not typed
+        own = {"ofType": self._of_type, "order": _order}
+        self._form: Any = extend(Draft202012Validator, own) if table.get("hasTypes") else Draft202012Validator
         self.anywhere = frozenset(table.get("anywhere", ()))
         self._patterns = sorted(
             ((_pattern(one["path"]), one) for one in table["operations"]),
@@ -177,7 +180,38 @@ class Contract:
         yield from self.faults(schema, value)
 
     def _made_validator(self, schema: str) -> Draft202012Validator:
-        return Draft202012Validator({"$defs": self.schemas, **json.loads(schema)})
+        made: Draft202012Validator = self._form({"$defs": self.schemas, **json.loads(schema)})
+        return made
+
+    def _of_type(self, validator: Any, declared: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+        """A data object may be of any type that derives from the declared one, and says which in ``@type``."""
+        del schema
+        if not isinstance(value, dict):
+            yield ValidationError(f"is a {type(value).__name__}, not {declared}")
+            return
+        name = value.get("@type", declared)
+        found = self.schemas.get(name, {})
+        if declared == "anyType":
+            if "@type" not in value and set(value) != {"type", "value"}:
+                yield ValidationError("does not say of which type it is")
+            if "bases" not in found:
+                return
+        elif declared not in found.get("bases", ()):
+            yield ValidationError(f"{name} is no {declared}")
+            return
+        plain = {key: one for key, one in value.items() if key != "@type"}
+        yield from validator.descend(plain, {"$ref": f"#/$defs/{name}"})
+
+
+def _order(validator: Any, names: list[str], value: Any, schema: Any) -> Iterator[ValidationError]:
+    """The elements of a data object come in the order in which its type has them."""
+    del validator, schema
+    known = [name for name in value if name in names] if isinstance(value, dict) else []
+    wanted = sorted(known, key=names.index)
+    for name, other in zip(known, wanted, strict=True):
+        if name != other:
+            yield ValidationError("is out of order", path=[name])
+            return
 
 
 def _said(error: ValidationError, *, is_request: bool) -> Iterator[tuple[str, str]]:
@@ -198,6 +232,8 @@ def _said(error: ValidationError, *, is_request: bool) -> Iterator[tuple[str, st
         yield where, f"is a {type(value).__name__}, not {rule}"
     elif error.validator in ("enum", "const"):
         yield where, f"{value!r} is no value of it"
+    elif error.validator in ("ofType", "order"):
+        yield where, error.message
     elif error.validator in ("anyOf", "oneOf"):
         nearest = _nearest(error)
         yield from () if nearest else [(where, "fits none of its forms")]

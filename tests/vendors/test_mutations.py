@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.vendors.clouds import CLOUDS, contract, exchanges
+from tests.vendors.clouds import CLOUDS, contract, exchanges, why_not
 from tests.vendors.contract import Exchange
 from tests.vendors.deviations import DEVIATIONS
 
@@ -73,6 +73,9 @@ def with_query(more: str) -> Callable[[Exchange], Exchange]:
 
 VM = "compute.v2024_11_01.VirtualMachinesOperations"
 SERVER = "compute-provider_v1.1.post /{projectId}/providers/Aruba.Compute/cloudServers"
+CREATE, COLLECT = "Folder.CreateVM_Task", "PropertyCollector.RetrievePropertiesEx"
+DEVICE = ("config", "deviceChange", 0, "device")
+ASKED, SHOWN = ("specSet", 0, "propSet", 0, "pathSet"), ("returnval", "objects", 0, "propSet")
 MUTATIONS = (
     Mutation("aruba", SERVER, "unknown field", sent=put("properties", "flavour", value="x")),
     Mutation("aruba", SERVER, "is a int", sent=put("metadata", "name", value=7)),
@@ -132,6 +135,23 @@ MUTATIONS = (
         "?compartmentId: missing",
         exchange=lambda one: replace(one, target=one.path),
     ),
+    Mutation("vsphere", CREATE, "unknown field", sent=put("config", "numCpu", value=2)),
+    Mutation("vsphere", CREATE, "pool: missing", sent=drop("pool")),
+    Mutation("vsphere", CREATE, "is a str", sent=put("config", "memoryMB", value="1 GB")),
+    Mutation("vsphere", CREATE, "out of order", sent=lambda body: body.update(config=body.pop("config"))),
+    Mutation("vsphere", CREATE, "is no VirtualDevice", sent=put(*DEVICE, "@type", value="VirtualMachineConfigSpec")),
+    Mutation("vsphere", CREATE, "is no value of it", sent=put("config", "deviceChange", 0, "operation", value="make")),
+    Mutation(
+        "vsphere",
+        CREATE,
+        "no such operation",
+        exchange=lambda one: replace(one, target=one.target.replace("Folder.", "Datastore.")),
+    ),
+    Mutation("vsphere", COLLECT, "is no value of it", sent=put(*ASKED, 0, value="config.hardware.numCpu")),
+    Mutation("vsphere", COLLECT, "unknown field", answered=put(*SHOWN, "config.uid", value="x")),
+    Mutation("vsphere", COLLECT, "is a str", answered=put(*SHOWN, "config.hardware.numCPU", value="two")),
+    Mutation("vsphere", COLLECT, "is no value of it", answered=put(*SHOWN, "runtime.powerState", value="on")),
+    Mutation("vsphere", "tag.create", "unknown field", sent=put("create_spec", "category", value="x")),
 )
 
 
@@ -142,6 +162,8 @@ def test_there_are_enough_of_them_on_every_cloud() -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.cloud} {one.operation} {one.found}")
 def test_a_planted_fault_is_found(mutation: Mutation) -> None:
+    if reason := why_not(mutation.cloud):
+        pytest.skip(reason)
     whole = contract(mutation.cloud)
     fitting = (
         one

@@ -7,6 +7,7 @@ schema on its way to the offer, as lists and as direct reads.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.offers.suites import kinds
 from tests.offers.test_identity import reads_of
 from tests.vendors.clouds import CLOUDS, PREFIX, contract
 from tests.vendors.interposing import interposed
+from tests.vendors.soap import Soap, rest_path
 from tests.vendors.variants import WAYS, Variants, Way, text_of
 
 Count = Callable[[str, str, int], None]
@@ -39,8 +41,12 @@ CONFORMING: tuple[Way, ...] = ("required", "some", "all")
 """The ways that stay within the schema; the others go beyond it in one respect."""
 READABLE: tuple[Way, ...] = ("extra", "all", "enums")
 """The ways that leave everything in its place: not even unreadable is good enough there."""
+VERSIONED = ("vsphere",)
+"""The clouds that answer in the version they are asked in: a client need not read what is newer."""
 UNCHANGED: tuple[Way, ...] = ("extra",)
 """The ways in which what was declared is answered unchanged: nothing has drifted."""
+READS = re.compile(r"\.(RetrieveProperties|ContinueRetrieveProperties|Fetch\.|FindBy)")
+"""The SOAP calls by which resources are read; the others open a session."""
 EVERY_KIND = [
     pytest.param(name, id=name, marks=[pytest.mark.xdist_group(f"readers {suite.provider}"), *suite.marks()])
     for name, (suite, _) in kinds().items()
@@ -69,9 +75,11 @@ class Changer:
         is_envelope = isinstance(answer, dict) and (len(answer) == 1 or not found["path"].endswith("}"))
         variants = Variants(contract(cloud).schemas, self.way, Random(f"{self.seed} {path}"))
         variant = variants.of(schema, answer, is_envelope=is_envelope)
-        if self.way in CONFORMING and (text := text_of(variant)) not in self.made:
-            known = contract(cloud).faults(schema, json.loads(text_of(answer)))
-            self.wrong += [one for one in contract(cloud).faults(schema, json.loads(text)) if one not in known]
+        if self.way in CONFORMING and text_of(variant) not in self.made:
+            before, after = (
+                contract(cloud).faults(schema, json.loads(json.dumps(one, default=str))) for one in (answer, variant)
+            )
+            self.wrong += [one for one in after if one not in before]
         self.made.add(text_of(variant))
         return variant
 
@@ -108,21 +116,41 @@ def changing_sandbox(changer: Changer) -> Iterator[Sandbox]:
 def _wrapped(changer: Changer, cloud: str, app: Any) -> Any:
     def answering(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         seen: list[Any] = []
+        sent = environ["wsgi.input"].read()
+        environ["wsgi.input"].seek(0)
         answer = app(environ, lambda status, headers: seen.extend([status, headers]))
         if changer.way is not None and isinstance(answer, list) and seen[0].startswith("200"):
-            path = PREFIX.sub("", environ["PATH_INFO"])
-            try:
-                body = json.loads(b"".join(answer))
-            except ValueError:
-                body = None
-            if body is not None:
-                answer = [json.dumps(changer.changed(cloud, environ["REQUEST_METHOD"], path, body)).encode()]
+            changed = _changed_soap if environ["PATH_INFO"] == "/sdk" else _changed_json
+            if (text := changed(changer, cloud, environ, sent, b"".join(answer))) is not None:
+                answer = [text.encode()]
                 seen[1] = [pair for pair in seen[1] if pair[0].lower() != "content-length"]
         start_response(*seen)
         found: Iterable[bytes] = answer
         return found
 
     return answering
+
+
+def _changed_json(changer: Changer, cloud: str, environ: Environ, sent: bytes, answer: bytes) -> str | None:
+    del sent
+    path = PREFIX.sub("", environ["PATH_INFO"])
+    if cloud == "vsphere":
+        path = rest_path(f"{path}?{environ['QUERY_STRING']}")
+    try:
+        body = json.loads(answer)
+    except ValueError:
+        return None
+    return json.dumps(changer.changed(cloud, environ["REQUEST_METHOD"], path, body))
+
+
+def _changed_soap(changer: Changer, cloud: str, environ: Environ, sent: bytes, answer: bytes) -> str | None:
+    soap = Soap(contract(cloud))
+    path, _ = soap.request(sent.decode())
+    if not contract(cloud).operation_of("POST", path) or not READS.search(path):
+        return None
+    return soap.written(
+        path, changer.changed(cloud, environ["REQUEST_METHOD"], path, soap.answer(path, answer.decode()))
+    )
 
 
 @dataclass(frozen=True)
@@ -193,7 +221,7 @@ def _read_both_ways(subject: Subject, way: Way, before: Sighting) -> None:
     for read in (subject.listed, subject.read):
         found, error = _outcome(read)
         assert all(one is None or isinstance(one, Sighting | UnreadItem) for one in found)
-        if way in READABLE:
+        if way in READABLE and (way in CONFORMING or subject.provider not in VERSIONED):
             errors = [str(one.error) for one in found if isinstance(one, UnreadItem)]
             same = [one for one in found if isinstance(one, Sighting) and one.resource_id == before.resource_id]
             assert len(same) == 1, f"{way}: {errors or error}"

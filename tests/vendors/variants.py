@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -27,9 +27,11 @@ CURSORS = frozenset(
         "marker",
         "continuationtoken",
         "bucketregion",
+        "token",
+        "missingset",
     }
 )
-"""Where to ask next: nobody but the cloud can make that up."""
+"""Where to ask next, and what could not be read: nobody but the cloud can make that up."""
 TEXTS = {
     "2026-01-02T03:04:05.678Z": re.compile(r"T"),
     "7": re.compile(r"\[0-9\]|\\d"),
@@ -54,12 +56,12 @@ class Variants:
             return self._object(schema, value, depth)
         if isinstance(value, list):
             return [self._of(schema.get("items", {}), one, depth) for one in value]
-        if self._way == "enums" and "enum" in schema and isinstance(value, str):
+        if self._way == "enums" and "enum" in schema and isinstance(value, str) and not schema.get("isName"):
             return f"{value}New"
         return value
 
     def _object(self, schema: Mapping[str, Any], value: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        fields, required = schema.get("properties", {}), set(schema.get("required", ()))
+        fields, required = schema.get("properties", {}), {*schema.get("required", ()), *schema.get("always", ())}
         others = schema.get("additionalProperties")
         made: dict[str, Any] = {}
         for name, one in value.items():
@@ -71,13 +73,16 @@ class Variants:
                 made[name] = None
                 continue
             made[name] = self._of(inner, one, depth + 1)
+        if "always" in schema:
+            return made  # a choice of properties: there is no more of it than was asked for
         if self._way == "all" and depth > 0:
-            for name, one in fields.items():
+            for name, one in _answered(schema):
                 if name not in made and name.lower() not in CURSORS and (found := self._made(one, 0)) is not None:
                     made[name] = found
         if self._way == "extra" and fields:
             made["somethingNew"] = {"a": [1, None, {"b": "c"}]}
-        return made
+        order = {name: at for at, name in enumerate(schema.get("order", ()))}
+        return dict(sorted(made.items(), key=lambda pair: order.get(pair[0], len(order)))) if order else made
 
     def _made(self, schema: Mapping[str, Any], depth: int) -> Any:
         """A new value; None where none can be made."""
@@ -98,7 +103,7 @@ class Variants:
     def _made_object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any] | None:
         if depth >= DEPTH:
             return None
-        made = {name: self._made(one, depth + 1) for name, one in schema.get("properties", {}).items()}
+        made = {name: self._made(one, depth + 1) for name, one in _answered(schema)}
         if any(made.get(name) is None for name in schema.get("required", ())):
             return None
         return {name: one for name, one in made.items() if one is not None}
@@ -114,6 +119,9 @@ class Variants:
         for _ in range(20):
             if "$ref" in schema:
                 schema = self._schemas[schema["$ref"].removeprefix("#/$defs/")]
+            elif "ofType" in schema:
+                name = value.get("@type") if isinstance(value, dict) else None
+                schema = self._schemas.get(name or schema["ofType"], {})
             elif "allOf" in schema:
                 schema = schema["allOf"][0]
             elif "anyOf" in schema:
@@ -128,6 +136,12 @@ class Variants:
         best = sorted(fitting, key=lambda one: -len(set(one.get("properties", ())) & _names(value)))
         real = [one for one in best if one.get("type") != "null"]
         return (real or best or [{}])[0]
+
+
+def _answered(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields that may be answered to a client of the oldest version."""
+    newer = schema.get("newer", ())
+    yield from ((name, one) for name, one in schema.get("properties", {}).items() if name not in newer)
 
 
 def _names(value: Any) -> set[str]:

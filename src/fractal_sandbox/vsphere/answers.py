@@ -11,12 +11,18 @@ from fractal_sandbox.vsphere.simulator import ENVELOPE
 __all__ = ["fault", "rest_refusal", "versions"]
 
 
-def fault(name: str, words: str) -> Reply:
-    """A SOAP fault by its name."""
-    detail = f'<detail><{name}Fault xmlns="urn:vim25" xsi:type="{name}"></{name}Fault></detail>'
+def fault(name: str, words: str, /, **fields: str | tuple[str, str]) -> Reply:
+    """A SOAP fault by its name, with its fields in their order; a pair is the type and the id of an object."""
+    inner = "".join(_field(field, value) for field, value in fields.items())
+    detail = f'<detail><{name}Fault xmlns="urn:vim25" xsi:type="{name}">{inner}</{name}Fault></detail>'
     content = f"<faultcode>ServerFaultCode</faultcode><faultstring>{escape(words)}</faultstring>{detail}"
     body = ENVELOPE.format(f"<soapenv:Fault>{content}</soapenv:Fault>")
     return Reply(500, body.encode(), (("Content-Type", "text/xml"),), name)
+
+
+def _field(name: str, value: str | tuple[str, str]) -> str:
+    kind, text = ("", value) if isinstance(value, str) else (f' type="{value[0]}"', value[1])
+    return f"<{name}{kind}>{escape(text)}</{name}>"
 
 
 def rest_refusal(status: int, code: str, words: str) -> Reply:

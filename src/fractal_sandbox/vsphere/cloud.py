@@ -39,6 +39,7 @@ _CALLERS: Mapping[str, Actor] = {PERSON: "person", AGENT: "agent"}
 _SESSION = "/rest/com/vmware/cis/session"
 _PASSED = ("cookie", "content-type", "soapaction", "vmware-api-session-id", "authorization")
 _HOP = frozenset({"content-length", "date", "connection", "transfer-encoding"})
+_NOTHING = re.compile(rb"(<RetrievePropertiesExResponse[^>]*>)<returnval></returnval>")
 _SIZES = frozenset({"numCPUs", "memoryMB"})
 
 
@@ -174,7 +175,7 @@ class VsphereCloud:
                 self._words.clear()
             lost = self._check(call, asked)
             reply = self._pending.refusal(asked) or self._refused(asked) or self._carry_out(request, asked)
-            reply = self._pending.shown(asked, reply)
+            reply = _without_nothing(self._pending.shown(asked, reply))
             interference = self.knobs.after(call)
             if reply.status < 400:
                 self.monitor.confirm(lost)
@@ -262,12 +263,15 @@ class VsphereCloud:
 
     def _refused(self, asked: Asked) -> Reply | None:
         if asked.kind == "create":
-            if _place(asked) in self._machines().values():
-                return fault("DuplicateName", f"The name '{asked.name}' already exists.")
+            twin = next((one for one, place in self._machines().items() if place == _place(asked)), None)
+            if twin is not None:
+                words = f"The name '{asked.name}' already exists."
+                return fault("DuplicateName", words, name=asked.name, object=("VirtualMachine", twin))
             if self.accepts_tags_in_create and any(self._word(one) is None for one in asked.tag_ids):
                 return fault("InvalidArgument", "A specified parameter was not correct: spec.tagSpecs")
         if asked.operation == "ReconfigVM_Task" and _SIZES & set(asked.parameters) and self._runs(asked.machine):
-            return fault("InvalidPowerState", "The operation is not allowed in the current state (Powered on).")
+            words = "The operation is not allowed in the current state (Powered on)."
+            return fault("InvalidPowerState", words, requestedState="poweredOff", existingState="poweredOn")
         return None
 
     def _carry_out(self, request: Request, asked: Asked) -> Reply:
@@ -314,7 +318,7 @@ class VsphereCloud:
     def _next_page(self, token: str) -> Reply:
         pages = self._pages.pop(token, None)
         if not pages:
-            return fault("InvalidProperty", "the token is unknown")
+            return fault("InvalidProperty", "the token is unknown", name="token")
         more = ""
         if len(pages) > 1:
             more = f"<token>{(after := uuid4().hex)}</token>"
@@ -338,7 +342,8 @@ class VsphereCloud:
         elif status in (401, 403):
             reply = fault("NoPermission", "Permission to perform this operation was denied.")
         elif status >= 500 and interference.kind != "throttle":
-            reply = fault("SystemError", interference.message or "A general system error occurred.")
+            words = interference.message or "A general system error occurred."
+            reply = fault("SystemError", words, reason=words)
         else:
             reply = Reply(status, b"", error=interference.code)
         self._finish(RecordedCall(call, reply.status, reply.error, effect))
@@ -403,6 +408,11 @@ class VsphereCloud:
 
 def _object(machine: str) -> dict[str, Any]:
     return {"id": machine, "type": "VirtualMachine"}
+
+
+def _without_nothing(reply: Reply) -> Reply:
+    """An answer of the property collector: where it found nothing, a vCenter answers no result, not an empty one."""
+    return replace(reply, content=_NOTHING.sub(rb"\1", reply.content)) if reply.content else reply
 
 
 def _reference(machine: str) -> str:

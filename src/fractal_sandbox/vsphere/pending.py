@@ -58,11 +58,12 @@ class Pending:
             return None
         if asked.machine in self._hidden:
             self._hidden[asked.machine].count_read()
-            return fault(
-                "ManagedObjectNotFound", "The object has already been deleted or has not been completely created"
-            )
+            words = "The object has already been deleted or has not been completely created"
+            return fault("ManagedObjectNotFound", words, obj=("VirtualMachine", asked.machine))
         if asked.machine in self._making and asked.kind in ("modify", "delete"):
-            return fault("TaskInProgress", "The operation is not allowed in the current state: a task is in progress.")
+            task = next((one for one, machine in self._tasks.items() if machine == asked.machine), "")
+            words = "The operation is not allowed in the current state: a task is in progress."
+            return fault("TaskInProgress", words, task=("Task", task))
         return None
 
     def shown(self, asked: Asked, reply: Reply) -> Reply:

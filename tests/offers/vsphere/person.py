@@ -101,7 +101,8 @@ class VspherePerson:
 
     def _send(self, method: str, path: str, headers: dict[str, str], body: Any) -> Any:
         content = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self._base}{path}", content, headers, method=method)
+        said = headers if content is None else {**headers, "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self._base}{path}", content, said, method=method)
         with urllib.request.urlopen(request) as response:
             text = response.read()
         return json.loads(text).get("value") if text else None

@@ -68,6 +68,8 @@ def machine_from(item: Any) -> Machine:
     from pyVmomi import vim
 
     values = {one.name: one.val for one in item.propSet}
+    if "name" not in values:
+        raise Unreadable(f"the answer for machine {item.obj._moId} has no name")  # noqa: SLF001
     devices = values.pop("config.hardware.device", None) or ()
     disks = [one for one in devices if isinstance(one, vim.vm.device.VirtualDisk)]
     snapshot, parent = values.pop("snapshot", None), values.pop("parent", None)
