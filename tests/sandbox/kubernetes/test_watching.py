@@ -130,6 +130,8 @@ def test_the_state_is_refused_to_a_watch_that_does_not_say_how_old_it_may_be(per
 
 
 def test_a_server_keeps_config_maps_of_its_own(person: Api) -> None:
+    if int(person.get("/version").json["minor"].rstrip("+")) < 27:
+        pytest.skip("an older server may keep none")
     found = person.get("/api/v1/namespaces/kube-system/configmaps").json["items"]
     assert "extension-apiserver-authentication" in {one["metadata"]["name"] for one in found}
 
