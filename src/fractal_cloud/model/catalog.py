@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
+from fractal_cloud.model.commands import Command
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.link import LinkContract
-from fractal_cloud.model.wording import FACTS
+from fractal_cloud.model.wording import FACTS, HIDING
 
 GLOBAL_PLACE = "global"
 
@@ -24,11 +25,12 @@ def as_word(value: object) -> str:
 class GlassCommands(Wire):
     """The vendor's own commands, as templates over a component's output fields and scope (G12).
 
-    ``{resourceId}``, ``{region}`` and every other output field may stand in them.
+    ``{resourceId}``, ``{region}`` and every other output field may stand in them. One that is more than plain words
+    is written as steps.
     """
 
-    break_glass: list[str] = Field(default_factory=list)
-    readopt: list[str] = Field(default_factory=list)
+    break_glass: list[Command] = Field(default_factory=list)
+    readopt: list[Command] = Field(default_factory=list)
     caveat: str = ""
 
 
@@ -38,7 +40,7 @@ class Entry(Wire):
     Templates over the component's output fields and scope, as those of ``GlassCommands``.
     """
 
-    commands: list[str] = Field(default_factory=list)
+    commands: list[Command] = Field(default_factory=list)
     context: str = ""
 
 
@@ -52,6 +54,7 @@ class TypeFacts(Wire):
     ``wired_by_declarer``: nobody can own it, so every LiveSystem that declares it serves its own links to it (L12).
     ``tags_frozen``: tags travel in the create call, and nobody can change them afterwards: what people do by tags
     elsewhere, the control plane remembers for this type (G13).
+    ``owner_moves``: one call replaces the owner tag, so that an operator's transfer can be carried out (O8).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
     """
 
@@ -66,6 +69,7 @@ class TypeFacts(Wire):
     realm: str | None = None
     taggable: bool = True
     tags_frozen: bool = False
+    owner_moves: bool = True
     wired_by_declarer: bool = False
     holds_data: bool = False
     guard: str = ""
@@ -82,6 +86,11 @@ class TypeFacts(Wire):
         """Parameters that only links set."""
         properties = self.parameter_schema.get("properties", {})
         return [name for name in properties if self.parameter_facts(name).get("linked")]
+
+    def hidden(self) -> list[str]:
+        """Parameters that may hold secrets: whole, as references, or in the entries of a map (A8)."""
+        properties = self.parameter_schema.get("properties", {})
+        return [name for name in properties if any(self.parameter_facts(name).get(mark) for mark in HIDING)]
 
     @property
     def words(self) -> list[str]:

@@ -35,7 +35,9 @@ from pydantic.alias_generators import to_camel
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.link import LinkSettings
-from fractal_cloud.model.wording import FACTS, Path, explain, path_text
+from fractal_cloud.model.referable import Referable, resolved
+from fractal_cloud.model.reference import form_errors, has_reference, misplaced
+from fractal_cloud.model.wording import FACTS, Path, explain, is_hidden, path_text
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries"]
 COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
@@ -50,6 +52,10 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     enforced: bool = False,
     lines: bool = False,
     linked: bool = False,
+    secret: bool = False,
+    sensitive: bool = False,
+    holds_secrets: bool = False,
+    write_only: bool = False,
     compare: Compare = "exact",
     grows_while: str | None = None,
     set_by_cloud: Mapping[str, str] | None = None,
@@ -64,6 +70,11 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     ``immutable``: the cloud cannot change it in place (S18). ``swept``: the cloud lists it only one by one (S23).
     ``enforced``: its default is compared as if declared. ``lines``: its text may have line breaks and tabs.
     ``linked``: only links set it (``Offer.wire``); a declaration must not.
+    ``secret``: it must be a reference to a secret (``SecretText``); a clear value is refused (A8). ``sensitive``: its
+    text, or each text in it, may be one (``SensitiveText``), and is hidden from readers where it is not.
+    ``holds_secrets``: a map of texts of which some may be references (an environment); only those that seem to be
+    secrets are hidden. ``write_only``: the cloud takes it at any time and never returns it, so that it is compared with
+    what was last written, by a keyed digest.
     ``compare``: how declared and actual values are compared; ``entries``: only the declared entries of a map are.
     ``grows_while``: the parameter that lets the cloud raise this one by itself; while it is on, more is as declared.
     ``set_by_cloud``: fields of the value's entries that the cloud sets while another field of the entry is on.
@@ -74,6 +85,7 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     """
     facts: dict[str, Any] = {}
     flags = {"immutable": immutable, "swept": swept, "enforced": enforced, "lines": lines, "linked": linked}
+    flags |= {"secret": secret, "sensitive": sensitive, "holdsSecrets": holds_secrets, "writeOnly": write_only}
     facts |= {name: True for name, value in flags.items() if value}
     if compare != "exact":
         facts["compare"] = compare
@@ -87,7 +99,11 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
         facts["hosts"] = {component_type: list(outputs) for component_type, outputs in hosts.items()}
     if declared_as is not None:
         field["alias"] = declared_as
-    return Field(default=default, json_schema_extra={FACTS: facts}, **field)
+    is_hidden = secret or sensitive or holds_secrets
+    info: Any = Field(default=default, json_schema_extra={FACTS: facts}, repr=not is_hidden, **field)
+    if is_hidden:
+        info.metadata.append(Referable(only=secret))
+    return info
 
 
 if TYPE_CHECKING:
@@ -123,6 +139,20 @@ def _id_of(value: Any) -> Any:
 
 def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in given.items()}
+
+
+def _explained(
+    error: ValidationError, given: Mapping[str, Any], schema: Mapping[str, Any], names: Mapping[str, str]
+) -> list[tuple[Path, str]]:
+    """What pydantic found, and in its place what is wrong with a reference that cannot stand where it does (A8)."""
+    takers = [name for name in schema["properties"] if is_hidden((name,), schema)]
+    stray = {
+        (name,): next((text for _, text in form_errors(value)), misplaced(takers))
+        for name, value in given.items()
+        if name not in takers and name not in COMPONENT_FIELDS and (has_reference(value) or any(form_errors(value)))
+    }
+    found = explain(error, given, schema, names)
+    return [*stray.items(), *((path, text) for path, text in found if path[:1] not in stray)]
 
 
 Link = dict[str, Any]
@@ -179,9 +209,9 @@ class Component(_Declarable):
     @classmethod
     def _refused(cls, error: ValidationError, given: Mapping[str, Any]) -> ComponentError:
         aliases = {name: field.alias or name for name, field in cls.model_fields.items()}
-        found = explain(error, _renamed(given, aliases), cls.model_json_schema(by_alias=True), aliases)
+        found = _explained(error, _renamed(given, aliases), cls.model_json_schema(by_alias=True), aliases)
         names = {alias: name for name, alias in aliases.items()}
-        in_python = explain(error, _renamed(given, names), cls.model_json_schema(by_alias=False), names)
+        in_python = _explained(error, _renamed(given, names), cls.model_json_schema(by_alias=False), names)
         base = f"{cls.__name__}[{given.get('id', '')}]"
         return ComponentError([InputError(base + path_text(path), text) for path, text in in_python], found)
 
@@ -237,6 +267,12 @@ class Component(_Declarable):
     def from_parameters(cls, component_id: str, parameters: Mapping[str, Any]) -> Self:
         """The typed component for parameters that were validated before."""
         return cls.model_validate({**parameters, "id": component_id})
+
+    @classmethod
+    def from_resolved(cls, component_id: str, parameters: Mapping[str, Any]) -> Self:
+        """The same with the values of secrets in the place of references, for the call that needs them."""
+        with resolved():
+            return cls.from_parameters(component_id, parameters)
 
 
 def reference_id(value: str | Component) -> str:

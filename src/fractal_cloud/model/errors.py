@@ -3,9 +3,11 @@
 FractalError
 ├── DeclarationError        a declaration is refused; carries every error at once
 ├── RegistrationError       two places register the same component type or link handler
+├── PolicyOptionError       rights are asked for in a way that cannot be meant
 ├── LinkError               a handler breaks a rule of links: nothing of what it returned is published
 │   ├── LinkSettingsError   a link's settings are not what its handler asks for
 │   └── LinkNotReady        the other side is not as far yet: tried again when something of it changes
+├── SecretUnavailable       a secret has no value here: not bound, not allowed, or its store does not answer
 └── CloudError              a cloud's answer that is not what was asked for
     ├── Throttled           too many calls; nothing was done; come again later
     ├── Unreadable          a read failed or stayed incomplete (never the same as absent)
@@ -26,7 +28,9 @@ FractalError
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+from fractal_cloud.model.visible_text import visible
 
 
 class FractalError(Exception):
@@ -56,6 +60,10 @@ class RegistrationError(FractalError):
     """Two packages register the same component type or link handler, or one contradicts itself."""
 
 
+class PolicyOptionError(FractalError):
+    """An option of the printed rights means nothing for this provider, or has a value that cannot be meant (A7)."""
+
+
 class LinkError(FractalError):
     """A link handler breaks a rule: a secret in an output field, a key of somebody else's. Nothing is published."""
 
@@ -68,6 +76,23 @@ class LinkNotReady(LinkError):
     """A half needs something that the other side does not have yet: that is no error, and it waits (L5, L9)."""
 
 
+class SecretUnavailable(FractalError):
+    """A secret has no value for whoever asks; ``is_passing``: its store did not answer, and is asked again (A8)."""
+
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.is_passing = is_passing
+
+
+_MOST_SAID: Final = 4_000
+"""The longest message of a cloud that is passed on, in characters: a report with a longer one would be refused."""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"
+
+
 class CloudError(FractalError):
     """A cloud's refusal or failure, with what a person needs to look it up at the vendor.
 
@@ -78,11 +103,11 @@ class CloudError(FractalError):
     needs_person: ClassVar[bool] = False
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "", cause: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.cause = cause or message
-        self.code = code
-        self.request_id = request_id
+        self.message = _clipped(visible(message))  # much of it is what a cloud said (A6)
+        super().__init__(self.message)
+        self.cause = _clipped(visible(cause)) or self.message
+        self.code = visible(code)
+        self.request_id = visible(request_id)
 
 
 class Throttled(CloudError):

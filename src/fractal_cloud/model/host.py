@@ -33,6 +33,11 @@ class HostName:
     parent: str
     name: str
 
+    @property
+    def shown(self) -> str:
+        """What operators and tokens call it."""
+        return f"{self.live_system_id}/{self.component_id}"
+
     def __str__(self) -> str:
         words = [self.live_system_id, self.component_id, self.type, self.place, self.parent, self.name]
         return _DECLARED + json.dumps(words, separators=(",", ":"))
@@ -56,13 +61,14 @@ def called(realm_name: str) -> str:
     return host.component_id if host.name == host.component_id else f"{host.component_id} ({host.name})"
 
 
-def reach_name(component_type: str, outputs: Mapping[str, Any], needed: Sequence[str]) -> str | None:
-    """What agents call a host, made of all by which it is reached; None while something of that is not published.
+def reach_name(identity: Sequence[str], outputs: Mapping[str, Any], needed: Sequence[str]) -> str | None:
+    """What agents call a host, made of its natural identity and of what it published; None while that is not complete.
 
     Whoever publishes anything else is another host: what an agent once reached by an old name is never taken for it.
+    And whoever publishes the same as another host is not that one.
     """
     published = [outputs.get(name) for name in needed]
     if not needed or not all(isinstance(value, str) and value for value in published):
         return None
-    text = json.dumps([component_type, *published])
+    text = json.dumps([*identity, *published])
     return f"{_DECLARED}{sha256(text.encode()).hexdigest()[:40]}"

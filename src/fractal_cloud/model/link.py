@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from fractal_cloud.model.declaration import Scalar, Wire
 from fractal_cloud.model.errors import LinkSettingsError
+from fractal_cloud.model.sealing import fingerprint
 from fractal_cloud.model.status import Status
 
 INBOUND_PREFIX: Final = "linkedCredentials"
@@ -87,7 +88,10 @@ class LinkState(Wire, frozen=True):
     without their prefix. ``waits``: why nothing can be done yet, for people. ``failed``: it never can be as it is
     declared. ``begun``: the half ran, or was about to, so there may be something to take back. ``own``: the id the
     component had then. ``settings``: those it was last provided with; ``tried``: others under which it was tried since,
-    and nobody knows how far that got. ``sealed_to``: the key of the other agent, where something hangs on it (L9).
+    and nobody knows how far that got. ``sealed_to``: all keys to which secrets that are valid were sealed, by
+    their fingerprints; None: nobody noted it (A5). ``seen_keys``: those that it was last tried with, or that can open
+    what is published, where something hangs on them. ``revoked``: taken back for a key that was withdrawn, and not
+    provided anew yet.
     """
 
     link_type: str
@@ -101,7 +105,21 @@ class LinkState(Wire, frozen=True):
     begun: bool = False
     own: str = ""
     tried: list[dict[str, Scalar]] = Field(default_factory=list)
-    sealed_to: str | None = None
+    sealed_to: list[str] | None = Field(default_factory=list)
+    seen_keys: list[str] | None = None
+    revoked: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_key(cls, given: Any) -> Any:
+        """Read what was stored when a value was sealed to one key alone, which was kept whole while it mattered."""
+        if not isinstance(given, dict):
+            return given
+        sealed_to = given.get("sealedTo")
+        if not isinstance(sealed_to, str):
+            return given
+        keys = [fingerprint(sealed_to)] if sealed_to else []
+        return {**given, "sealedTo": keys, "seenKeys": keys}
 
 
 class LinkStates(Wire, frozen=True):
@@ -121,7 +139,8 @@ class LinkWork(Wire):
 
     ``other``: how the other side is called in keys; ``ls-team-a/producer`` where it belongs to another LiveSystem.
     ``outputs``: the other side's own output fields; ``published``: what its half of this link published, by key.
-    ``key``: the public key of the agent that tends the other side, where values must travel sealed (L9).
+    ``keys``: the public keys of the realm in which the other side lives, where values must travel sealed (L9, A5);
+    ``withdrawn``: the fingerprints of those that were its keys and are withdrawn.
     ``refused``: why this link must not be served, or not yet (L12). ``failed``: why the target's half cannot be carried
     out as the source declares it (L7).
     """
@@ -133,7 +152,8 @@ class LinkWork(Wire):
     status: Status = Status.INSTANTIATING
     outputs: dict[str, Any] = Field(default_factory=dict)
     published: dict[str, Scalar] = Field(default_factory=dict)
-    key: str = ""
+    keys: list[str] = Field(default_factory=list)
+    withdrawn: list[str] = Field(default_factory=list)
     refused: str = ""
     failed: str = ""
 

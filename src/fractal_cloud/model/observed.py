@@ -75,6 +75,32 @@ class Setback(Wire):
     in_handshake: bool = False
 
 
+class ChangedBy(Wire):
+    """Something that was changed outside of Fractal Cloud, and who did it, as far as the cloud records that.
+
+    ``parameter``: what differs from the declaration; ``MANAGED_BY`` where somebody took the resource over. ``value``: a
+    digest of what it was changed to. ``seen``: when the agent first saw it; ``after``: its read before that, where it
+    is known, so that the change came later. ``stands``: it still is as it was changed.
+    ``state``: ``known`` by whom; ``related``: the cloud names a call to the resource, and not what it set; ``waiting``
+    for a record that is written late; ``denied``: the agent may not read the record; or ``unknown``.
+    ``by``: who, in short; ``identity``: as the cloud calls them; ``at``, ``how``, ``address``: when, by which call and
+    from where; ``source``: the record. It is never the agent itself.
+    """
+
+    parameter: str
+    value: str = ""
+    seen: datetime
+    after: datetime | None = None
+    stands: bool = True
+    state: Literal["known", "related", "waiting", "denied", "unknown"] = "unknown"
+    by: str = ""
+    identity: str = ""
+    at: datetime | None = None
+    how: str = ""
+    address: str = ""
+    source: str = ""
+
+
 class Refusal(Wire):
     """A write that failed, how often in a row, and when it is tried again (S21).
 
@@ -106,6 +132,8 @@ class _Carried:
     by parameter (S27). ``stuck``: it makes no progress until a person acts, so a mutation does not wait for it (C8).
     ``refusal``: the write that failed last, until one goes through or nothing is left to write (S21).
     ``restored``: all this comes from a backup: what would change is shown for one cycle before it is written (C9).
+    ``secrets``: where values of secrets stand, by path; of parameters that the cloud never returns, the keyed digest of
+    what was written (A8). ``changed_by``: what was changed outside of Fractal Cloud, the newest first, and by whom.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = Wire.model_config
@@ -126,6 +154,8 @@ class _Carried:
     refusal: Refusal | None = None
     restored: bool = False
     links: LinkStates = NO_LINKS
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    changed_by: tuple[ChangedBy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +204,7 @@ _VALUE: Final = {_STORED: operator.attrgetter("value")}
 _LIST: Final = {_STORED: list}
 _DOCUMENT: Final = {_STORED: _document}
 _DOCUMENTS: Final[Json] = {_STORED: _documents, _EMPTY: []}
+_MAPPING: Final[Json] = {_STORED: lambda found: dict(found) or None, _EMPTY: {}}
 _LINKS: Final[Json] = {_STORED: _document, _EMPTY: NO_LINKS.to_json()}
 
 
@@ -206,6 +237,8 @@ class ObservedColumns:
     refusal: Json | None = field(default=None, metadata=_DOCUMENT)
     restored: bool = False
     links: Json = field(default_factory=dict, metadata=_LINKS)
+    secrets: Json | None = field(default=None, metadata=_MAPPING)
+    changed_by: list[Json] | None = field(default=None, metadata=_DOCUMENTS)
 
 
 STAMPED: Final = {"absent_since": "absent", "noticed_since": "noticed"}

@@ -11,6 +11,7 @@ from typing import Any, Final, get_type_hints
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
 from fractal_cloud.model.observed import Observed, to_report
+from fractal_cloud.model.reference import references
 from fractal_cloud.model.wire import (
     Bound,
     ComponentChange,
@@ -105,6 +106,7 @@ _OWN: Final[Mapping[object, Callable[[Interner, Any], Any]]] = {
     str | None: Interner.optional,
     tuple[str, ...]: Interner.texts,
     Mapping[str, Any]: Interner.plain,
+    Mapping[str, str]: Interner.plain,
     LinkStates: lambda _, links: links if links.inbound or links.outbound else NO_LINKS,
 }
 """How a value is copied out of a message, by its type; of other types, parsing made the copy."""
@@ -121,6 +123,7 @@ class Tracked:
     """The desired half of a component, as the control plane sent it, and what is remembered of it.
 
     ``realm_names``: what the account (or the like) is called under which it is looked for, and in the declaration.
+    ``secrets``: the names of the secrets that its parameters refer to (A8).
     """
 
     uid: str
@@ -146,6 +149,7 @@ class Tracked:
     links_out: tuple[LinkWork, ...] = ()
     realm_names: tuple[str, str] = ("", "")
     in_recovery: bool = False
+    secrets: frozenset[str] = _NOTHING
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, interner: Interner) -> Tracked:
@@ -180,6 +184,7 @@ class Tracked:
             links_in=tuple(work.links_in),
             links_out=tuple(work.links_out),
             in_recovery=work.in_recovery,
+            secrets=frozenset(own(one.name) for _, one in references(declaration.parameters)) or _NOTHING,
         )
 
     @property

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, Readoption, Wire
@@ -38,13 +38,20 @@ class RequestKind(StrEnum):
 
     FORCE_PUSH = "force-push"
     BREAK = "break"
+    TRANSFER = "transfer"
+
+
+def refused_event(kind: RequestKind) -> EventKind:
+    """The event that says that a request of this kind is used up, and was not carried out."""
+    return EventKind.TRANSFER_REFUSED if kind is RequestKind.TRANSFER else EventKind.FORCE_PUSH_REFUSED
 
 
 class OperatorRequest(Wire):
-    """An operator's Force Push (G10) or broken glass (G13), until the agent has used it up or refused it.
+    """An operator's Force Push (G10), broken glass (G13) or transfer (O8), until the agent used it up or refused it.
 
-    ``resource_id``: what the component was known as when it was asked for. A Force Push
-    is used up by publishing its intent; a BREAK is used up only when ``managed-by`` is off, and finished after a crash.
+    ``resource_id``: what the component was known as when it was asked for. A Force Push and a transfer are used up by
+    publishing their intent; a BREAK is used up only when ``managed-by`` is off, and finished after a crash. ``to``: the
+    LiveSystem that a transfer makes the owner.
     """
 
     id: str
@@ -56,6 +63,7 @@ class OperatorRequest(Wire):
     stance: Stance = Stance.NONE
     reason: str | None = None
     until: datetime | None = None
+    to: str | None = None
 
 
 class JournalEntry(Wire):
@@ -197,15 +205,20 @@ class Reach(Wire):
 
 
 class Host(Wire):
-    """A declared component in which others live (a cluster), and all that it published by which it is reached.
+    """A declared component in which others live (a cluster), by its natural identity: where it answers is asked of the
+    vendor by the agent that enters it (A6).
 
-    ``provider``: of those who live in it. ``name``: by which an agent that reaches it registers it.
+    ``provider``: of those who live in it; ``vendor``: of the cluster itself. ``name``: by which an agent that reaches
+    it registers it. ``resource``: its own name, in a place of a realm of the vendor.
     """
 
     provider: str
     name: str
     type: str
-    outputs: dict[str, str]
+    vendor: str
+    realm: str
+    place: str
+    resource: str
 
 
 class Hosts(Wire):
@@ -218,13 +231,15 @@ class Hosts(Wire):
 class LastSeen(Wire):
     """The newest event that an agent knows of, and the incarnation of the database that it is in (C9).
 
-    ``event_id``: empty where that event is kept no longer. ``at``: the control plane's time of that news.
+    ``event_id``: empty where that event is kept no longer. ``at``: the control plane's time of that news. ``proof``: by
+    which the control plane knows later that it said so itself; whatever has none begins no recovery.
     """
 
     incarnation: str
     event: int
     event_id: str = ""
     at: datetime
+    proof: str = ""
 
 
 class Registration(Wire):
@@ -244,12 +259,16 @@ class Registration(Wire):
 
 
 class Registered(Wire):
-    """The control plane's answer to a registration; ``others``: what it reaches that is not the realm first reached."""
+    """The control plane's answer to a registration; ``others``: what it reaches that is not the realm first reached.
+
+    ``waiting``: what it reaches and is not let in at before an operator has approved it (A2).
+    """
 
     now: datetime
     lease_seconds: float
     last_seen: LastSeen
     others: list[Reach] = Field(default_factory=list)
+    waiting: list[Reach] = Field(default_factory=list)
 
 
 class Claim(Wire):
@@ -270,7 +289,8 @@ class Claimed(Wire):
     """All leases the agent holds now, with work where it changed; and plans somebody waits for.
 
     ``asked_back``: scopes beyond the agent's share, to be given back when no cycle of theirs runs. ``hosts``: where
-    there is news of them, all of them.
+    there is news of them, all of them. ``register_again``: what the agent waited for was approved (A2).
+    ``key_withdrawn``: its sealing key was withdrawn, and it is to make a new one (A5).
     """
 
     now: datetime
@@ -280,6 +300,8 @@ class Claimed(Wire):
     asked_back: list[str] = Field(default_factory=list)
     plans: list[PlanTask] = Field(default_factory=list)
     hosts: Hosts | None = None
+    register_again: bool = False
+    key_withdrawn: bool = False
 
 
 class Wait(Wire):
@@ -297,24 +319,59 @@ class Woken(Wire):
     woken: bool
 
 
+class Unread(Wire):
+    """A part of a scope that the last read of it did not show: ``since`` when, and when it was last read, if ever."""
+
+    since: AwareDatetime
+    last_read: AwareDatetime | None = None
+
+
+PartName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+MOST_UNREAD: Final = 5_000
+"""The most parts of a scope that are named one by one as unread."""
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class ScopeCycle(Wire):
+    """How the last cycle of a scope went: how long it took, and the calls to its cloud that it made (C11).
+
+    ``throttles`` and ``errors``: calls that the cloud wanted fewer of, and those that failed otherwise.
+    ``is_writing``: what was read is still being reconciled. ``unread``: by type, or by uid of a single component, what
+    could not be read (S0).
+    """
+
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    calls: _Count = 0
+    throttles: _Count = 0
+    errors: _Count = 0
+    is_writing: bool = False
+    unread: dict[PartName, Unread] = Field(default_factory=dict, max_length=MOST_UNREAD)
+
+
 class Heartbeat(Wire):
     """One row per agent and cycle: alive, and when each scope was last read (``sweep``: the oldest swept reading).
 
-    ``held``: the scopes the agent takes for its own, each with the token of its lease.
+    ``held``: the scopes the agent takes for its own, each with the token of its lease. ``cycles``: how the last cycle
+    of each went.
     """
 
     agent_id: str
     last_seen: LastSeen
     held: dict[str, int] = Field(default_factory=dict)
-    read_at: dict[str, datetime] = Field(default_factory=dict)
-    swept_since: dict[str, datetime] = Field(default_factory=dict)
+    read_at: dict[str, AwareDatetime] = Field(default_factory=dict)
+    swept_since: dict[str, AwareDatetime] = Field(default_factory=dict)
+    cycles: dict[str, ScopeCycle] = Field(default_factory=dict)
 
 
 class Beat(Wire):
-    """The answer to a heartbeat; ``lost`` are scopes the agent no longer holds."""
+    """The answer to a heartbeat; ``lost`` are scopes the agent no longer holds.
+
+    ``has_stale``: some that it holds count as unread, and the next read of them is worth a heartbeat of its own (C11).
+    """
 
     now: datetime
     lost: list[str] = Field(default_factory=list)
+    has_stale: bool = False
 
 
 class AgentEvent(Wire):

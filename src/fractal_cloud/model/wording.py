@@ -20,6 +20,9 @@ Path = tuple[str | int, ...]
 FACTS: Final = "x-fractal"
 """Where in a parameter's schema stands what the reconciler must know of it."""
 
+HIDING: Final = ("secret", "sensitive", "holdsSecrets")
+"""The facts of a parameter that may hold a secret (see ``parameter``)."""
+
 _SHOWN: Final = 60
 _LISTED: Final = 12
 _BOUNDS: Final = {
@@ -87,6 +90,8 @@ def describe(schema: Schema, root: Schema) -> str:
     """What a JSON Schema asks for, in words that follow «must be»."""
     schema = resolve(schema, root)
     reference = schema.get(FACTS, {}).get("reference")
+    if schema.get("required") == ["$secret"]:
+        return 'a reference like {"$secret": "name"}'
     if reference:
         return ("a list of ids" if schema.get("type") == "array" else "the id") + f" of a {reference['type']}"
     options = [option for option in _options(schema, root) if option.get("type") != "null"]
@@ -185,6 +190,17 @@ def mismatch(value: object, schema: Schema, root: Schema) -> str:
     return f"is {shown(value)}: must be {describe(schema, root)}"
 
 
+def is_hidden(path: Path, root: Schema) -> bool:
+    """Whether what stands at a path must not be quoted: its parameter may hold a secret (A8)."""
+    first = root.get("properties", {}).get(path[0], {}) if path else {}
+    return any(first.get(FACTS, {}).get(mark) for mark in HIDING)
+
+
+def unquoted(schema: Schema, root: Schema) -> str:
+    """The message for a value that is not what the schema asks for, and must not be quoted."""
+    return f"is something else: must be {describe(schema, root)}"
+
+
 def missing(schema: Schema, root: Schema) -> str:
     """The message for something the schema requires and that is not there."""
     purpose = str(schema.get("description", "")).rstrip(".")
@@ -211,6 +227,8 @@ def explain(
             message = unknown("parameter of this type", str(path[-1]), options)
         elif detail["type"] in ("value_error", "assertion_error"):
             message = str(detail.get("ctx", {}).get("error", detail["msg"]))
+        elif is_hidden(path, root):
+            message = unquoted(schema_at(path, root), root)
         else:
             message = mismatch(value, schema_at(path, root), root)
         found.setdefault(path, message)

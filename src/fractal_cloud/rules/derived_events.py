@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.rules.diff_words import event_text
 
 UNKNOWN = "unknown"
 
 
 class Published(NamedTuple):
-    """What of a component's observed half can lead to an event."""
+    """What of a component's observed half can lead to an event; ``is_being_created``: a creation of ours is open."""
 
     stance: Stance
     status: Status
@@ -27,6 +28,7 @@ class Published(NamedTuple):
     is_absent: bool = False
     override_by: str | None = None
     override_reason: str | None = None
+    is_being_created: bool = False
 
     @property
     def drift(self) -> Any:
@@ -51,7 +53,7 @@ def derive_events(
 
     ``linked``: the parameters of its type that only links set. What differs in them is no drift: nobody declared it.
     """
-    found = [*_status(before, after), *_glass(before, after), *_owner(before, after)]
+    found = [*_status(before, after), *_glass(before, after), *_owner(before, after, live_system_id)]
     if not deleting:
         found.extend(_loss(before, after, live_system_id))
     found.extend(_differences(before, after, linked))
@@ -75,9 +77,11 @@ def _glass(before: Published, after: Published) -> Iterator[DerivedEvent]:
         yield DerivedEvent(EventKind.READOPTED, after.message, before.stance.value, after.stance.value)
 
 
-def _owner(before: Published, after: Published) -> Iterator[DerivedEvent]:
+def _owner(before: Published, after: Published, live_system_id: str) -> Iterator[DerivedEvent]:
     is_same_resource = before.resource_id is not None and before.resource_id == after.resource_id
-    if is_same_resource and before.owner != after.owner:
+    # The answer to a create call names the resource; that it has an owner shows when it is read.
+    is_shown_now = before.is_being_created and before.owner is None and after.owner == live_system_id
+    if is_same_resource and before.owner != after.owner and not is_shown_now:
         yield DerivedEvent(
             EventKind.OWNER_CHANGED,
             f"owner of {after.resource_id} was {_named(before.owner)}, is {_named(after.owner)}",
@@ -133,6 +137,6 @@ def _difference(
             return
         if before.status is Status.MUTATING and after.status is Status.MUTATING:
             return
-        yield DerivedEvent(found, ", ".join(sorted(is_now)), was, is_now)
+        yield DerivedEvent(found, event_text(found, was, is_now), was, is_now)
     elif not after.is_absent and before.status is not Status.INSTANTIATING:
-        yield DerivedEvent(corrected, ", ".join(sorted(was)), was, None)
+        yield DerivedEvent(corrected, event_text(corrected, was, None), was, None)

@@ -40,6 +40,10 @@ class ComparedType:
             name: found["setByCloud"] for name, found in facts_of.items() if "setByCloud" in found
         }
         self.linked = frozenset(facts.linked())
+        self.secret = frozenset(name for name, found in facts_of.items() if found.get("secret"))
+        self.sensitive = frozenset(name for name, found in facts_of.items() if found.get("sensitive"))
+        self.holds_secrets = frozenset(name for name, found in facts_of.items() if found.get("holdsSecrets"))
+        self.write_only = frozenset(name for name, found in facts_of.items() if found.get("writeOnly"))
         self.place = frozenset(facts.place)
         self.parent = facts.parent
         self.realm = facts.realm
@@ -121,15 +125,16 @@ def _normal(how: str, value: Any) -> Any:
         case "caseless":
             return value.casefold() if isinstance(value, str) else value
         case "cidr":
-            return _network(value)
+            return network(value)
         case "cidrs":
-            return sorted({_network(item) for item in value}) if isinstance(value, list | tuple | set) else value
+            return sorted({network(item) for item in value}) if isinstance(value, list | tuple | set) else value
         case "quantity":
             return quantity(value)
     return (isinstance(value, bool), value)  # True is not 1, though Python calls them equal
 
 
-def _network(value: Any) -> Any:
+def network(value: Any) -> Any:
+    """A block of addresses in its one spelling; anything else as it is."""
     try:
         return str(ip_network(value, strict=False))
     except (ValueError, TypeError):
@@ -158,3 +163,15 @@ def mutable(compared: ComparedType, drift: Drift) -> Drift:
 def immutable(compared: ComparedType, drift: Drift) -> Drift:
     """The part of a drift that would need another resource (S18)."""
     return {name: difference for name, difference in drift.items() if name in compared.immutable}
+
+
+def in_turn(compared: ComparedType, drift: Drift) -> Drift:
+    """The part of a drift that is written next: what the cloud never returns by itself, after everything else.
+
+    So it is certain which value a call that succeeded has written (A8).
+    """
+    blind = sorted(compared.write_only & drift.keys())
+    if not blind:
+        return drift
+    others = {name: difference for name, difference in drift.items() if name not in compared.write_only}
+    return others or {blind[0]: drift[blind[0]]}

@@ -21,7 +21,7 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest
 from fractal_cloud.rules import setbacks, words
 from fractal_cloud.rules.decide import decide, decide_deletion
-from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, mutable
+from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, in_turn, mutable
 from fractal_cloud.rules.requests import Answer, answer_request
 from fractal_cloud.rules.situate import Claims, TypeTraits, View, is_bound_to, situate
 
@@ -37,6 +37,12 @@ class Verb(StrEnum):
     UNTAG = "untag"
     DELETE = "delete"
     TAG = "tag"
+    TRANSFER = "transfer"
+
+
+_GRAVE = frozenset({Status.FAILED, Status.MISSING})
+_NEEDS_SECRETS = frozenset({Verb.CREATE, Verb.UPDATE, Verb.FINISH})
+"""The calls that write what is declared, or say that all of it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """Why a component cannot be written: a secret of it has no value; ``is_passing``: its store is asked again (A8)."""
+
+    message: str
+    is_passing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Circumstances:
     """Everything a judgement depends on beside the component and what the cloud showed.
 
@@ -63,7 +77,7 @@ class Circumstances:
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``is_own_creation``: whether what was seen is what the component's open creation made; None while that is not known.
-    ``limits``: when a value that somebody sets back is given up (S27).
+    ``limits``: when a value that somebody sets back is given up (S27). ``lacking``: a secret of it has no value (A8).
     """
 
     compared: ComparedType
@@ -82,6 +96,7 @@ class Circumstances:
     window_over: bool = True
     is_own_creation: bool | None = False
     limits: setbacks.Limits = field(default_factory=setbacks.Limits)
+    lacking: Lacking | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,41 @@ class Judgement:
 
 def judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
+    judgement = _judge(tracked, view, context)
+    if context.lacking is None or tracked.deleting or tracked.in_recovery or view.error is not None:
+        return judgement
+    return _without_secrets(tracked, judgement, context.lacking)
+
+
+def _without_secrets(tracked: Tracked, judgement: Judgement, lacking: Lacking) -> Judgement:
+    """What follows where a secret has no value: nothing is written that could be half of what is declared (A8).
+
+    Hands that are off stay off, and tags are written as ever: only what the declaration would change waits.
+    """
+    is_blocked = judgement.step is not None and judgement.step.verb in _NEEDS_SECRETS
+    if judgement.step is not None and not is_blocked:
+        return judgement
+    is_readopted = judgement.rule in ("S9", "S11a") and judgement.carried_out
+    if not is_blocked and not is_readopted and (judgement.stance.is_read_only or judgement.status in _GRAVE):
+        return replace(judgement, message=f"{judgement.message}; {lacking.message}")
+    return replace(
+        judgement,
+        step=None,
+        status=_status_without(tracked, lacking),
+        stance=tracked.memory.stance if is_blocked or is_readopted else judgement.stance,
+        message=lacking.message,
+        in_progress=judgement.in_progress and (lacking.is_passing or not is_blocked),
+        carried_out=False,
+    )
+
+
+def _status_without(tracked: Tracked, lacking: Lacking) -> Status | None:
+    """The status of what waits for a secret: it stays while the store may answer yet, and for hands that are off."""
+    is_handed_back = tracked.memory.stance is Stance.OVERRIDE
+    return None if lacking.is_passing or is_handed_back else Status.FAILED
+
+
+def _judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     if tracked.in_recovery:
         return _in_recovery(tracked, view, context)
     if context.is_own_creation is None:
@@ -135,7 +185,8 @@ def judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
         cycle=context.cycle,
     )
     situation = replace(situation, owes_tags=context.is_own_creation and _is_tagging_owed(tracked))
-    answer = answer_request(tracked, view, context.traits, now=context.now, cycle=context.cycle)
+    declarers = context.claims.declarers
+    answer = answer_request(tracked, view, context.traits, now=context.now, cycle=context.cycle, declarers=declarers)
     if answer is not None and answer.acts:
         return _act_on_request(tracked, view, context, answer, drift)
     if tracked.deleting:
@@ -211,6 +262,10 @@ def _act_on_request(tracked: Tracked, view: View, context: Circumstances, answer
             in_progress=True,
             answer=answer,
         )
+    if answer.moves_owner:
+        step = Step(Verb.TRANSFER, "transfer", add=ProtocolTags(owner=request.to), request=request)
+        message = words.transferring(request)
+        return Judgement("O8", None, tracked.memory.stance, message, drift, step, in_progress=True, answer=answer)
     tags = _sighted(view).protocol
     add = ProtocolTags(
         managed_by=None if tags.is_managed else OURS,
@@ -335,7 +390,7 @@ def _unfinished_readoption(
     if not sighting.accepts_changes:
         return replace(pending, message=words.at_work(sighting))
     changes = mutable(context.compared, drift)
-    writable = setbacks.to_write(known, changes)
+    writable = in_turn(context.compared, setbacks.to_write(known, changes))
     if writable:
         step = Step(Verb.UPDATE, "handshake", drift=writable)
         return replace(pending, step=step, message=words.reconciling(changes))
@@ -396,7 +451,7 @@ def _reconciliation(
     if changes and context.compared.linked.issuperset(changes):
         reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
     known = _followed(tracked, sighting, context, drift)
-    writable = setbacks.to_write(known, changes)
+    writable = in_turn(context.compared, setbacks.to_write(known, changes))
     is_open, is_waiting = sighting.accepts_changes, setbacks.is_waiting(known, changes)
     step = Step(Verb.UPDATE, reason, drift=writable) if is_open and writable else None
     message = words.not_visible(changes) if is_waiting and not writable else words.reconciling(changes)

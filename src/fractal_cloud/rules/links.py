@@ -9,6 +9,7 @@ from typing import Any
 
 from fractal_cloud.model.link import LinkStates, LinkWork
 from fractal_cloud.model.status import Status
+from fractal_cloud.model.visible_text import visible
 
 _MAY_FAIL = frozenset({Status.ACTIVE, Status.MUTATING, Status.INSTANTIATING})
 
@@ -16,7 +17,7 @@ _MAY_FAIL = frozenset({Status.ACTIVE, Status.MUTATING, Status.INSTANTIATING})
 def digest(handler: str, link: LinkWork, own: Sequence[Any]) -> str:
     """Stands for everything one half of a link is made from: where it is the same, there is nothing to do (L5).
 
-    ``own``: what the half sees of its own side. The key of the other agent is not in it: see ``LinkState.sealed_to``.
+    ``own``: what the half sees of its own side. The keys of the other side are not in it: see ``LinkState.seen_keys``.
     """
     made_from = (handler, *own, link.type, link.settings, link.outputs, link.published)
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"), default=str)
@@ -30,10 +31,10 @@ def link_status(status: Status, links: LinkStates) -> Status:
 
 
 def link_message(message: str, links: LinkStates) -> str:
-    """A component's message, with the links that still wait and why."""
+    """A component's message, with the links that still wait and why; what a cloud said in it is escaped (A6)."""
     waiting = links.waiting()
     if not waiting:
-        return message
+        return visible(message)
     shown = "; ".join(f"link {text}" for text in waiting[:3])
     more = f"; and {len(waiting) - 3} more links wait" if len(waiting) > 3 else ""
-    return f"{message}; {shown}{more}" if message else f"{shown}{more}"
+    return visible(f"{message}; {shown}{more}" if message else f"{shown}{more}")

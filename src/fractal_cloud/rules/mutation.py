@@ -63,11 +63,24 @@ def mutation_status(components: Iterable[Progress]) -> MutationStatus:
 def causes(components: Iterable[Progress]) -> list[str]:
     """The ids of the components because of which a mutation is ``Failed``, in the order given.
 
-    One that rests where it is counts only if something waits for it.
+    One that rests where it is counts only if something that is not settled waits for it, however far away.
     """
     known = list(components)
-    awaited = {other for component in known if not component.is_settled for other in component.waits_for}
+    awaited = _awaited(known)
     return [c.component_id for c in known if c.is_halted and (not c.is_settled or c.component_id in awaited)]
+
+
+def _awaited(components: Sequence[Progress]) -> set[str]:
+    """All that those wait for which are not settled, however far away."""
+    waits_for = {component.component_id: component.waits_for for component in components}
+    reached = [other for component in components if not component.is_settled for other in component.waits_for]
+    found: set[str] = set()
+    while reached:
+        other = reached.pop()
+        if other not in found:
+            found.add(other)
+            reached.extend(waits_for.get(other, ()))
+    return found
 
 
 def _held_up(components: Sequence[Progress]) -> set[str]:

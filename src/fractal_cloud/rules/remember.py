@@ -12,11 +12,13 @@ from typing import Any
 
 from fractal_cloud.model.link import NO_LINKS, published_fields
 from fractal_cloud.model.observed import Intent, Observed, Override
+from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import AT_PUBLICATION, Tracked
+from fractal_cloud.model.wording import path_text
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
@@ -60,7 +62,23 @@ def observed_after(tracked: Tracked, view: View, judgement: Judgement) -> Observ
         setbacks=judgement.setbacks,
         stuck=judgement.stuck,
         restored=memory.restored and not _is_settled(judgement),
+        secrets=_secrets(tracked, judgement) if present else memory.secrets,
     )
+
+
+def _secrets(tracked: Tracked, judgement: Judgement) -> Mapping[str, str]:
+    """Where values of secrets stand: where references are declared in maps, and where they were until something else
+    was seen there. Digests stay as long as their parameter is declared.
+    """
+    known = tracked.memory.secrets
+    if not known and not tracked.secrets:
+        return known
+    found = {path_text(path).removeprefix("."): "" for path, _ in references(tracked.parameters) if len(path) > 1}
+    for path, digest in known.items():
+        name = path.partition(".")[0]
+        if name in tracked.parameters if digest else name in judgement.drift:
+            found[path] = digest
+    return known if found == known else dict(sorted(found.items()))
 
 
 def _absent_since(memory: Observed, view: View, intent: Intent | None) -> datetime | None:

@@ -111,6 +111,7 @@ class TypeTraits:
     taggable: bool = True
     holds_data: bool = False
     tags_frozen: bool = False
+    owner_moves: bool = True
 
 
 def situate(

@@ -17,7 +17,9 @@ from fractal_cloud.model.observed import Setback
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.visible_text import visible
 from fractal_cloud.model.wire import JournalEntry, OperatorRequest
+from fractal_cloud.rules.diff_words import written
 from fractal_cloud.rules.drift import Difference, Drift
 from fractal_cloud.rules.situate import Claims, View
 
@@ -86,8 +88,11 @@ class Realm:
 
     def accept(self, realm: str) -> str:
         """The command that accepts another one in its place."""
-        name, environment = shlex.quote(self.name or realm), shlex.quote(self.environment)
-        return f"`fractal realm accept {name} --provider {self.provider} --environment {environment} --reason …`"
+        name = shlex.quote(visible(self.name or realm))
+        options = f"--provider {shlex.quote(self.provider)} --environment {shlex.quote(self.environment)} --reason …"
+        # What an agent or a cloud calls a realm does not become an option of the command.
+        words = f"{options} -- {name}" if name.startswith(("-", "'-")) else f"{name} {options}"
+        return f"`fractal realm accept {words}`"
 
 
 def other_realm(realm: Realm, before: str, now: str) -> str:
@@ -222,9 +227,14 @@ def _command(tracked: Tracked, option: str) -> str:
     return f"`fractal glass {tracked.live_system_id} {tracked.component_id} {option}`"
 
 
+def moment(at: datetime) -> str:
+    """A time that may be days ago."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def differences(drift: Drift) -> str:
-    """Every difference in one line."""
-    return ", ".join(f"{name} from {_quoted(d.actual)} to {_quoted(d.declared)}" for name, d in sorted(drift.items()))
+    """Everything that is written, in one line: lists and maps by their elements."""
+    return ", ".join(written(name, d.declared, d.actual) for name, d in sorted(drift.items()))
 
 
 def not_visible(drift: Drift) -> str:
@@ -298,6 +308,12 @@ def breaking_glass(request: OperatorRequest) -> str:
 def force_pushed(request: OperatorRequest) -> str:
     """A Force Push is being carried out (G10)."""
     return f"Force Push by {request.by}: reconciling to the declaration"
+
+
+def transferring(request: OperatorRequest) -> str:
+    """Its owner is being moved (O8)."""
+    reason = f" ({request.reason})" if request.reason else ""
+    return f"{request.by} moves it to {request.to!r}: writing fractal-cloud-owner{reason}"
 
 
 def gone(tracked: Tracked) -> str:
