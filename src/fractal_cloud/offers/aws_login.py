@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_cloud.model.errors import Denied
@@ -54,3 +55,24 @@ class EksTokens:
         except BotoCoreError as error:
             raise Denied(f"{error}: give the agent credentials for AWS that boto3 can find") from error
         return PREFIX + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
+
+
+def secrets_client(region: str) -> Any:
+    """A client of AWS Secrets Manager; in the region that boto3 is configured for where none is named."""
+    import boto3
+
+    return boto3.session.Session().client("secretsmanager", region_name=region or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why AWS did not answer, by AWS's own code; what is no answer of AWS's has its class's name."""
+
+    code: str
+
+    @classmethod
+    def of(cls, error: Exception) -> Refusal:
+        """The refusal in an error of boto3."""
+        response = getattr(error, "response", None)
+        found = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+        return cls(str(found or type(error).__name__))

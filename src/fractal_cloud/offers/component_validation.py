@@ -13,6 +13,7 @@ from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
+from fractal_cloud.offers.reference_validation import reference_errors
 from fractal_cloud.rules.identify import referenced
 
 MAX_ENTRIES: Final = 1_000
@@ -116,8 +117,12 @@ class Components:
         if facts is None or self._errors.has(base):
             return parameters
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
+        misused = dict(reference_errors(parameters, facts))
+        self._errors.extend(base, misused.items())
         identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
-        self._errors.extend(base, known.errors(identifier, parameters))
+        names = {path[0] for path in misused}
+        found = known.errors(identifier, parameters)
+        self._errors.extend(base, ((path, message) for path, message in found if not (path and path[0] in names)))
         for name in facts.linked():
             if name in parameters:
                 self._errors.add(f"{base}.{name}", "is set by links alone: take it out, and declare a link")

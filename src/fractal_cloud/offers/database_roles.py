@@ -1,7 +1,8 @@
 """Roles for links inside a PostgreSQL server, whoever runs it: made, checked, and taken away again.
 
 A role bears the link's mark as its comment (L17); one without it is somebody else's and is left alone. Passwords reach
-the server as SCRAM verifiers only, so that none stands in its log.
+the server as SCRAM verifiers only, so that none stands in its log. A user who may not make roles does it by a function
+that an administrator made for it, where there is one (`fractal agent policy --provider postgres --with-links`).
 """
 
 from __future__ import annotations
@@ -129,18 +130,17 @@ def grant(server: Server, role: Role, password: Secret | None) -> None:
         known = _comment_of(connection, role.name)
         _check_ours(role, known)
         if known is None:
-            _run(connection, "CREATE ROLE {} LOGIN", role.name)
-            _run(connection, "GRANT {} TO CURRENT_USER", role.name)
+            _create(connection, role.name)
         if password is not None:
             _set_password(connection, role, password)
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [role.database]).fetchone():
             raise Conflict(f"the server has no database {role.database!r}: create it, and the link is carried out")
-        _run(connection, "ALTER ROLE {} LOGIN", role.name)
+        _change(connection, "login", role.name)
         _run(connection, "GRANT CONNECT ON DATABASE {} TO {}", role.database, role.name)
     with _connected(replace(server, database=role.database)) as connection:
         _grant_inside(connection, role)
     with _connected(server) as connection:  # last: only a role that is complete says so
-        _run(connection, "COMMENT ON ROLE {} IS " + _literal(connection, role.comment), role.name)
+        _change(connection, "comment", role.name, role.comment)
 
 
 def revoke(server: Server, role: Role, databases: set[str]) -> None:
@@ -150,7 +150,7 @@ def revoke(server: Server, role: Role, databases: set[str]) -> None:
         if known is None:
             return
         _check_ours(role, known)
-        _run(connection, "ALTER ROLE {} NOLOGIN", role.name)
+        _change(connection, "nologin", role.name)
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [role.name])
         there = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
     for database in sorted((databases | {server.database}) & there):
@@ -158,7 +158,8 @@ def revoke(server: Server, role: Role, databases: set[str]) -> None:
             _run(connection, "REASSIGN OWNED BY {} TO CURRENT_USER", role.name)
             _run(connection, "DROP OWNED BY {}", role.name)
     with _connected(server) as connection:
-        _run(connection, "DROP ROLE IF EXISTS {}", role.name)
+        if _comment_of(connection, role.name) is not None:
+            _change(connection, "drop", role.name)
 
 
 def leave(server: Server, role: Role, database: str) -> None:
@@ -189,7 +190,44 @@ def _comment_of(connection: Connection[Any], name: str) -> str | None:
 
 def _set_password(connection: Connection[Any], role: Role, password: Secret) -> None:
     verifier = connection.pgconn.encrypt_password(password.reveal().encode(), role.name.encode(), b"scram-sha-256")
-    _run(connection, "ALTER ROLE {} PASSWORD " + _literal(connection, verifier.decode()), role.name)
+    _change(connection, "password", role.name, verifier.decode())
+
+
+# Each change of a role, for a user who may make roles. The function for one who may not knows them by the same names.
+_CHANGES: Final[dict[str, LiteralString]] = {
+    "login": "ALTER ROLE {} LOGIN",
+    "nologin": "ALTER ROLE {} NOLOGIN",
+    "password": "ALTER ROLE {} PASSWORD ",
+    "comment": "COMMENT ON ROLE {} IS ",
+    "drop": "DROP ROLE {}",
+}
+_BY_FUNCTION: Final = (
+    "SELECT NOT (rolcreaterole OR rolsuper) "
+    "AND to_regprocedure('fractal_cloud.change_role(text, text, text)') IS NOT NULL "
+    "FROM pg_roles WHERE rolname = current_user"
+)
+
+
+def _create(connection: Connection[Any], name: str) -> None:
+    """Make a role that can log in and has no rights, and be a member of it: so what it makes can be granted."""
+    if _is_by_function(connection):
+        connection.execute("SELECT fractal_cloud.change_role('create', %s, NULL)", [name])
+        return
+    _run(connection, "CREATE ROLE {} LOGIN", name)
+    _run(connection, "GRANT {} TO CURRENT_USER", name)
+
+
+def _change(connection: Connection[Any], action: str, name: str, value: str | None = None) -> None:
+    if _is_by_function(connection):
+        connection.execute("SELECT fractal_cloud.change_role(%s, %s, %s)", [action, name, value])
+        return
+    statement = _CHANGES[action]
+    _run(connection, statement if value is None else statement + _literal(connection, value), name)
+
+
+def _is_by_function(connection: Connection[Any]) -> bool:
+    found = connection.execute(_BY_FUNCTION).fetchone()
+    return found is not None and bool(found[0])
 
 
 def _grant_inside(connection: Connection[Any], role: Role) -> None:

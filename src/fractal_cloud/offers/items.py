@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.sighting import Sighting, UnreadItem
+from fractal_cloud.model.visible_text import visible
 from fractal_cloud.offers.refusals import describe_unexpected
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def all_sightings(items: Iterable[Sighting | UnreadItem]) -> list[Sighting]:
 
 def unread(error: Exception, resource_id: str | None = None, name: str | None = None) -> UnreadItem:
     """An item of which only this is known."""
-    whose = f" ({name or resource_id})" if name or resource_id else ""
+    whose = f" ({visible(name or resource_id or '')})" if name or resource_id else ""
     text = f"one item of the list{whose} cannot be understood: {describe_unexpected(error)}"
     return UnreadItem(Unreadable(text, code=type(error).__name__), resource_id, name)
 

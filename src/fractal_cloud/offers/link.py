@@ -31,9 +31,10 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.model.declaration import Scalar
 from fractal_cloud.model.errors import LinkError, LinkNotReady, LinkSettingsError, RegistrationError
 from fractal_cloud.model.link import ANY_TYPE, Half, IfMissing, LinkContract, LinkSettings, is_link_key, is_link_type
+from fractal_cloud.model.sealing import fingerprint
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.wording import explain, path_text
-from fractal_cloud.offers.secret import SealingKey, Secret, Watch, find_secret, seal
+from fractal_cloud.offers.secret import SealingKey, Secret, Watch, find_secret, fingerprints_of, seal
 
 S = TypeVar("S", bound=LinkSettings)
 Published = Mapping[str, Scalar]
@@ -91,9 +92,15 @@ class Link(ABC, Generic[S]):
 
 @dataclass(slots=True)
 class InboundLink(Link[S]):
-    """A link seen from its target: ``own`` is the target, ``other`` the source's id as it stands in keys."""
+    """A link seen from its target: ``own`` is the target, ``other`` the source's id as it stands in keys.
 
-    key: str = ""
+    ``keys``: the public keys of the realm in which the source lives (A5). ``is_revoked``: what was provided before is
+    taken back: make a new secret, whatever was published or received. ``has_sealed``: this run sealed one.
+    """
+
+    keys: Sequence[str] = ()
+    is_revoked: bool = False
+    has_sealed: bool = False
 
     @property
     def source_id(self) -> str:
@@ -108,13 +115,23 @@ class InboundLink(Link[S]):
 
     def check_key(self) -> None:
         """Raise ``LinkNotReady`` while nobody could open a sealed value: for those who must not make one in vain."""
-        if not self.key:
+        if not self.keys:
             raise LinkNotReady(f"no agent tends {self.other!r} yet: nobody could open a sealed value")
 
+    @property
+    def is_sealed_to_all(self) -> bool:
+        """Whether every agent of the source's realm can open what is published for it."""
+        return not self.is_revoked and {fingerprint(key) for key in self.keys} <= fingerprints_of(self.fields.values())
+
+    def is_received(self, sent: Scalar | None) -> bool:
+        """Whether the source has what was sent under that version, or key id, and it is still valid."""
+        return not self.is_revoked and sent is not None and sent == self.published.get("received")
+
     def seal(self, secret: Secret) -> str:
-        """A secret as only the source's agent can open it (L9); ``LinkNotReady`` while no such agent is known."""
+        """A secret as only the agents of the source's realm can open it (A5); ``LinkNotReady`` while there is none."""
         self.check_key()
-        return seal(self.watch.note(secret), self.key)
+        self.has_sealed = True
+        return seal(self.watch.note(secret), self.keys)
 
 
 @dataclass(slots=True)

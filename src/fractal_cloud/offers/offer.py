@@ -20,10 +20,14 @@ from fractal_cloud.model.catalog import Entry, GlassCommands, TypeFacts
 from fractal_cloud.model.component import COMPONENT_FIELDS, Component
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.model.realm_entry import RealmEntry
 from fractal_cloud.model.sighting import Sighting, UnreadItem
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.model.wire import Host
+from fractal_cloud.model.wording import Path
 from fractal_cloud.offers.call_context import CallContext, calling_as
+from fractal_cloud.offers.cluster_access import Access, Addresses
+from fractal_cloud.offers.history import Asked, Author, Record
 from fractal_cloud.offers.seen_pages import SeenPages
 
 C = TypeVar("C", bound=Component)
@@ -97,11 +101,20 @@ class Session(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class RealmsInAFile:
+    """How a provider is reached by a file of realms: the model of one entry, and the session of some."""
+
+    entry: Callable[[], type[RealmEntry]]
+    connect: Callable[[Sequence[Any]], Session]
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
     """One cloud: its name, and how to connect to it.
 
     ``packages``: what must be importable for that. ``is_at_hand``: whether this machine seems to have credentials
-    for it; asked only to guess what `fractal up` should serve, and without calling anybody.
+    for it; asked only to guess what `fractal up` should serve, and without calling anybody. ``realms``: how a file of
+    realms says what to connect to; None where there is no need to choose.
     """
 
     name: str
@@ -109,6 +122,13 @@ class Provider:
     connect: Callable[[], Session]
     packages: tuple[str, ...] = ()
     is_at_hand: Callable[[], bool] = bool
+    realms: RealmsInAFile | None = None
+
+    def connect_to(self, entries: Sequence[RealmEntry]) -> Session:
+        """A session that reaches these realms; without any, what its credentials reach."""
+        if not entries or self.realms is None:
+            return self.connect()
+        return self.realms.connect(entries)
 
     def can_connect(self) -> bool:
         """Whether the packages it needs are installed."""
@@ -152,7 +172,8 @@ class Wanted(Generic[C]):
 
     ``token`` is the same for every try of one creation and different for every other: the idempotency token.
     ``ignored``: the parameters in `ignoreDrift`: set at creation, and never written afterwards, also not as a means to
-    change another one (G15).
+    change another one (G15). ``secrets``: where values of secrets stand in the component, by path; they are for this
+    one call, and for no message or log (A8).
     """
 
     component: C
@@ -160,6 +181,7 @@ class Wanted(Generic[C]):
     parent_id: str | None = None
     token: str = ""
     ignored: frozenset[str] = frozenset()
+    secrets: frozenset[Path] = frozenset()
 
     def may_stop_for(self, parameter: str, name: str) -> None:
         """Raise ``Conflict`` where a machine would have to be stopped for a parameter, and its run state is ignored."""
@@ -190,6 +212,11 @@ class Offer(ABC, Generic[C, K]):
     finds nothing, though the resource exists.
     ``not_found_may_mean_denied``: the cloud answers «not found» also where the credentials may not see the resource.
     ``read_needs_parent``: the id is an address inside the parent: without the parent nothing can be read there.
+
+    ``record``: the cloud's own record of who changes what, for types whose offer has ``changed_by``.
+
+    ``cluster_addresses``: of a cluster in which other components live, where the vendor's clusters answer: an agent
+    sends its credentials nowhere else (A6). Such an offer has ``enter``.
     """
 
     component: ClassVar[type[Component]]
@@ -203,6 +230,7 @@ class Offer(ABC, Generic[C, K]):
     realm: ClassVar[str | None] = None
     taggable: ClassVar[bool] = True
     tags_frozen: ClassVar[bool] = False
+    owner_moves: ClassVar[bool] = True
     wired_by_declarer: ClassVar[bool] = False
     holds_data: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
@@ -216,6 +244,8 @@ class Offer(ABC, Generic[C, K]):
     rename_changes_id: ClassVar[bool] = False
     not_found_may_mean_denied: ClassVar[bool] = False
     read_needs_parent: ClassVar[bool] = False
+    record: ClassVar[Record | None] = None
+    cluster_addresses: ClassVar[Addresses | None] = None
 
     @property
     def type(self) -> str:
@@ -226,6 +256,13 @@ class Offer(ABC, Generic[C, K]):
     def provider(self) -> str:
         """The provider this offer belongs to."""
         return self.component.provider
+
+    def enter(self, cloud: K, name: str) -> Access | None:
+        """How the cluster of that name is entered, as the cloud says it now; None where there is none (A6).
+
+        Called by agents that reconcile what lives in it, with their own credentials of this cloud.
+        """
+        raise NotImplementedError(f"{self.type} is nothing to live in, or does not say how it is entered")
 
     @abstractmethod
     def sightings(self, cloud: K, query: Query) -> Iterable[Sighting | UnreadItem]:
@@ -305,6 +342,13 @@ class Offer(ABC, Generic[C, K]):
         A removal is compare-and-delete where the provider can.
         """
 
+    def transfer(self, cloud: K, sighting: Sighting, owner: str) -> None:
+        """Replace the owner tag that was read in ONE writing call, with the precondition where there is one (O8).
+
+        Only where ``owner_moves``. Nothing else is changed, and nobody else's tags are touched.
+        """
+        self.tag(cloud, sighting, add=ProtocolTags(owner=owner), remove=NO_TAGS)
+
     def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
         """The values of the parameters that links set (``parameter(linked=True)``), from what the links published."""
         del links
@@ -315,9 +359,15 @@ class Offer(ABC, Generic[C, K]):
         del sighting
         return False
 
-    def changed_by(self, cloud: K, sighting: Sighting, wanted: Wanted[C], names: Collection[str]) -> Mapping[str, str]:
-        """Who changed these parameters last, in words, as far as the cloud reports it (S27)."""
-        del cloud, sighting, wanted, names
+    def changed_by(
+        self, cloud: K, sighting: Sighting, wanted: Wanted[C], asked: Collection[Asked]
+    ) -> Mapping[str, Author]:
+        """Who changed these parameters last, as far as the cloud's ``record`` says; nobody where that is not certain.
+
+        Asked only where there is a ``record``, and only after something was changed. Raises ``Denied`` where the agent
+        may not read it, ``Throttled`` where it is to be asked later.
+        """
+        del cloud, sighting, wanted, asked
         return {}
 
     def warnings(self, drift: Collection[str]) -> list[str]:
@@ -339,6 +389,7 @@ class Offer(ABC, Generic[C, K]):
             realm=self.realm,
             taggable=self.taggable,
             tags_frozen=self.tags_frozen,
+            owner_moves=self.owner_moves and self.taggable and not self.tags_frozen,
             wired_by_declarer=self.wired_by_declarer,
             holds_data=self.holds_data,
             guard=self.guard,

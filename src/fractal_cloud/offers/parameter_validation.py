@@ -15,7 +15,7 @@ from referencing import Registry
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.component import Component, ComponentError
-from fractal_cloud.model.wording import Path, mismatch, missing, resolve, schema_at, unknown
+from fractal_cloud.model.wording import Path, is_hidden, mismatch, missing, resolve, schema_at, unknown, unquoted
 from fractal_cloud.offers.registry import installed
 
 Found = tuple[Path, str]
@@ -58,6 +58,8 @@ class SchemaCheck:
             yield from self._by_schema(inner)
         elif error.validator == "uniqueItems":
             yield path, "holds the same entry twice: keep one of them"
+        elif is_hidden(path, self._schema):
+            yield path, unquoted(resolve(schema, self._schema), self._schema)
         else:
             yield path, mismatch(instance, resolve(schema, self._schema), self._schema)
 

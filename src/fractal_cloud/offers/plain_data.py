@@ -6,17 +6,16 @@ What the data means is not checked here.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from fractal_cloud.model.visible_text import is_hidden
 from fractal_cloud.model.wording import Path, shown
 
 MAX_TEXT: Final = 65_536
 MAX_DEPTH: Final = 16
 MAX_NUMBER: Final = 2**63 - 1
 
-_UNSHOWABLE: Final = frozenset({"Cc", "Cs"})
 _LINES: Final = frozenset("\n\t")
 
 
@@ -56,7 +55,6 @@ def _map_errors(value: Mapping[object, object], path: Path, *, lines: bool) -> I
 def _text_errors(text: str, *, lines: bool) -> Iterator[str]:
     if len(text) > MAX_TEXT:
         yield f"is {len(text)} characters long: {MAX_TEXT} are allowed"
-    allowed = _LINES if lines else frozenset()
-    bad = next((char for char in text if unicodedata.category(char) in _UNSHOWABLE and char not in allowed), None)
+    bad = next((char for char in text if is_hidden(char) and not (lines and char in _LINES)), None)
     if bad is not None:
         yield f"holds the control character U+{ord(bad):04X}: take it out"

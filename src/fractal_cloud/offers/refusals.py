@@ -20,6 +20,7 @@ from fractal_cloud.model.errors import (
     Transient,
     Unreadable,
 )
+from fractal_cloud.offers.known_secrets import KNOWN
 
 _FOLLOWS: Final[dict[type[CloudError], str]] = {
     Throttled: "it is tried again later",
@@ -41,7 +42,7 @@ _MAX_UNEXPECTED: Final = 300
 
 def describe_unexpected(error: BaseException) -> str:
     """An unexpected error in one short line that any program can show."""
-    words = "".join(char if char.isprintable() else " " for char in str(error))
+    words = "".join(char if char.isprintable() else " " for char in KNOWN.redact(str(error)))
     text = f"{type(error).__name__}: {' '.join(words.split())}".removesuffix(": ")
     return text if len(text) <= _MAX_UNEXPECTED else f"{text[:_MAX_UNEXPECTED]}…"
 
@@ -55,7 +56,7 @@ def refusal(
     kind: type[CloudError], cause: str, *, provider: str, code: str = "", call: str = "", request_id: str = ""
 ) -> CloudError:
     """Return the error to raise. Its message has no request id: the same problem has the same words in every cycle."""
-    said = " ".join(cause.split()).rstrip(". ") or "no reason was given"
+    said = " ".join(KNOWN.redact(cause).split()).rstrip(". ") or "no reason was given"
     where = ", ".join(part for part in (code, call) if part)
     follows = _FOLLOWS[kind].format(provider=provider)
     cause = f"{said} ({where})"

@@ -1,4 +1,8 @@
-"""Secrets inside this process, and how they travel between agents: sealed, so that only one can open them (L9)."""
+"""Secrets inside this process, and how they travel between agents: sealed, so that only they can open them (L9).
+
+A sealed value is one box for each key it is sealed to (A5): ``sealed:<fingerprint>:<box>,<fingerprint>:<box>``. Whoever
+opens it finds its own box by the fingerprint of its key.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, PublicKey, SealedBox
 
 from fractal_cloud.model.errors import LinkError, LinkNotReady
+from fractal_cloud.model.sealing import fingerprint, is_fingerprint
+from fractal_cloud.model.secret_detection import SHAPES
 
 SEALED_PREFIX: Final = "sealed:"
 
@@ -23,12 +29,7 @@ _SECRET_NAMES: Final = re.compile(
     r"password|passwd|passphrase|secret(value|key|accesskey|string|data)?$|token$|privatekey|credentials?$|apikey$",
     re.IGNORECASE,
 )
-_SECRET_SHAPES: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
-    r"|\b(?:password|passwd|pwd)[\"']?\s*[=:]\s*[\"']?[^\s\"',;&]+",
-    re.IGNORECASE,
-)
+_SECRET_SHAPES: Final = re.compile(SHAPES, re.IGNORECASE)
 _SEALED_OVERHEAD: Final = 48
 """Bytes that a sealed box has beside what is in it."""
 
@@ -67,13 +68,13 @@ class SealingKey:
         self._private = PrivateKey.generate() if private is None else PrivateKey(private)
 
     @classmethod
-    def from_text(cls, text: str) -> SealingKey:
-        """The key that a setting holds: 32 bytes in base64."""
+    def from_text(cls, text: str, where: str = "the setting") -> SealingKey:
+        """The key that a setting or a file holds: 32 bytes in base64."""
         try:
             return cls(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError, TypeError) as error:
             raise LinkError(
-                "the sealing key is no 32 bytes in base64: make one with `openssl rand -base64 32`"
+                f"the sealing key in {where} is no 32 bytes in base64: make one with `openssl rand -base64 32`"
             ) from error
 
     @property
@@ -81,22 +82,53 @@ class SealingKey:
         """The half that others seal to."""
         return base64.b64encode(bytes(self._private.public_key)).decode()
 
+    @property
+    def fingerprint(self) -> str:
+        """By what people and sealed values name it."""
+        return fingerprint(self.public)
+
+    def to_text(self) -> str:
+        """The private half, as ``from_text`` reads it: for the file of its owner."""
+        return base64.b64encode(bytes(self._private)).decode()
+
     def open(self, sealed: str) -> Secret:
-        """Open what was sealed to this key; ``LinkNotReady`` if it was sealed to another one."""
+        """Open what was sealed to this key; ``LinkNotReady`` if it was sealed to others only."""
         try:
-            box = base64.b64decode(sealed.removeprefix(SEALED_PREFIX), validate=True)
+            boxes = dict(_boxes(sealed))
+            # A value from before it was sealed to several has one box, and does not say whose.
+            box = boxes[self.fingerprint] if self.fingerprint in boxes else boxes[""]
             return Secret(SealedBox(self._private).decrypt(box).decode())
-        except (binascii.Error, CryptoError, ValueError) as error:
+        except (binascii.Error, CryptoError, ValueError, KeyError) as error:
             raise LinkNotReady("what is sealed for it was not sealed to this agent's key: it is sealed anew") from error
 
 
-def seal(secret: Secret, public_key: str) -> str:
-    """A secret as only the holder of that key can read it."""
+def seal(secret: Secret, public_keys: Iterable[str]) -> str:
+    """A secret as only the holders of these keys can read it; what is no key is left out, and opens nothing."""
+    value = secret.reveal().encode()
+    boxes = [f"{fingerprint(key)}:{box}" for key in public_keys if (box := _box(value, key)) is not None]
+    if not boxes:
+        raise LinkNotReady("there is no key to seal to: restart the agent that reaches the other side")
+    return SEALED_PREFIX + ",".join(boxes)
+
+
+def is_public_key(text: str) -> bool:
+    """Whether a value can be sealed to it."""
+    return _box(b"", text) is not None
+
+
+def _box(value: bytes, public_key: str) -> str | None:
     try:
         box = SealedBox(PublicKey(base64.b64decode(public_key, validate=True)))
-    except (binascii.Error, CryptoError, ValueError, TypeError) as error:
-        raise LinkNotReady("the other side's agent registered with a key that is none: restart that agent") from error
-    return SEALED_PREFIX + base64.b64encode(box.encrypt(secret.reveal().encode())).decode()
+        return base64.b64encode(box.encrypt(value)).decode()
+    except (binascii.Error, CryptoError, ValueError, TypeError):
+        return None
+
+
+def _boxes(sealed: str) -> Iterator[tuple[str, bytes]]:
+    """The boxes of a sealed value, each with the fingerprint of the key it is for; ``ValueError`` if it is none."""
+    for text in sealed.removeprefix(SEALED_PREFIX).split(","):
+        whose, _, box = text.rpartition(":")
+        yield whose, base64.b64decode(box, validate=True)
 
 
 @dataclass(slots=True)
@@ -112,13 +144,23 @@ class Watch:
 
 
 def is_sealed(value: object) -> bool:
-    """Whether a published value is a sealed box: it begins like one, and holds enough to be one."""
+    """Whether a published value is sealed: it begins so, and each of its boxes holds enough to be one."""
     if not isinstance(value, str) or not value.startswith(SEALED_PREFIX):
         return False
     try:
-        return len(base64.b64decode(value.removeprefix(SEALED_PREFIX), validate=True)) > _SEALED_OVERHEAD
+        return all(_is_name(whose) and len(box) > _SEALED_OVERHEAD for whose, box in _boxes(value))
     except (binascii.Error, ValueError):
         return False
+
+
+def fingerprints_of(values: Iterable[object]) -> frozenset[str]:
+    """The keys that can open what is sealed among these values, all of it; nothing sealed: none."""
+    sealed = [frozenset(whose for whose, _ in _boxes(str(value))) for value in values if is_sealed(value)]
+    return frozenset.intersection(*sealed) if sealed else frozenset()
+
+
+def _is_name(whose: str) -> bool:
+    return not whose or is_fingerprint(whose)
 
 
 def find_secret(key: str, value: object, seen: Iterable[Secret]) -> str:

@@ -1,13 +1,14 @@
 """How the target of a link hands a secret over to a source on another cloud: sealed, and once (L9).
 
-The two halves never meet, so they count: the target publishes the `version` of what it sealed, the source answers with
-the version it has `received`. A new secret is made only when the thing it opens is new, or when nobody can have
-received the last one: an agent that starts anew must not lock out what runs. What was received is published no longer.
+The two halves never meet, so they name what they speak of: the target publishes the `version` of what it sealed, the
+source answers with the version it has `received`. A new secret is made only when the thing it opens is new, when nobody
+can have received the last one, or when that one was revoked: an agent that starts anew must not lock out what runs.
+What was received is published no longer.
 """
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -21,15 +22,19 @@ def transfer_secret(link: InboundLink[Any], *, is_known: bool, bring: Callable[[
     ``is_known``: it is there already. ``bring`` makes or repairs it; with a secret, it has that one from now on; with
     None, it keeps the one it has. Raises ``LinkNotReady`` while no agent is there to seal for.
     """
-    sent, received = link.fields.get("version"), link.published.get("received")
-    if is_known and sent is not None and sent == received:
+    sent = link.fields.get("version")
+    if is_known and sent is not None and link.is_received(sent):
         bring(None)
         return {"version": sent}
-    lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]
-    if is_known and sent is not None and link.fields.get("sealedTo") == lock:
+    if is_known and sent is not None and "sealed" in link.fields and link.is_sealed_to_all:
         bring(None)
-        return {name: link.fields[name] for name in ("version", "sealedTo", "sealed")}
+        return {"version": sent, "sealed": link.fields["sealed"]}
     secret = link.new_secret()
     sealed = link.seal(secret)
     bring(secret)
-    return {"version": int(sent or 0) + 1, "sealedTo": lock, "sealed": sealed}
+    return {"version": new_version(), "sealed": sealed}
+
+
+def new_version() -> str:
+    """A version that no secret before it had, not even one that nobody remembers: the source may still have that."""
+    return secrets.token_hex(6)

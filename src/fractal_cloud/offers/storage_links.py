@@ -1,5 +1,5 @@
 """What every inbound half for an object store does alike where the source gets a key: made by the cloud, shown once,
-sealed, and replaced only when nobody can have received the last one (L9).
+sealed, and replaced only when nobody can have received the last one, or it was revoked (L9).
 
 The id of the key is the version by which the two halves count; clouds allow two keys at a time, so the one in use stays
 until the new one has arrived.
@@ -32,17 +32,16 @@ class Keys:
 
 def transfer_key(link: InboundLink[StorageLink], keys: Keys) -> Published:
     """What to publish of the key with which the source signs; raises ``LinkNotReady`` while nobody could open it."""
-    sent, received = link.fields.get("accessKeyId"), link.published.get("received")
-    lock = hashlib.sha256(link.key.encode()).hexdigest()[:12]
-    if sent in keys.there and sent == received:
+    sent = link.fields.get("accessKeyId")
+    if sent in keys.there and link.is_received(sent):
         _drop_others(keys, str(sent))
         return {"accessKeyId": str(sent)}
-    if sent in keys.there and link.fields.get("sealedTo") == lock:
-        return {key: link.fields[key] for key in ("accessKeyId", "sealedTo", "sealed")}
+    if sent in keys.there and "sealed" in link.fields and link.is_sealed_to_all:
+        return {"accessKeyId": str(sent), "sealed": link.fields["sealed"]}
     link.check_key()
-    _drop_others(keys, str(received or ""))
+    _drop_others(keys, "" if link.is_revoked else str(link.published.get("received") or ""))
     key_id, secret = keys.make()
-    return {"accessKeyId": key_id, "sealedTo": lock, "sealed": link.seal(link.watch.note(secret))}
+    return {"accessKeyId": key_id, "sealed": link.seal(link.watch.note(secret))}
 
 
 def _drop_others(keys: Keys, keep: str) -> None:

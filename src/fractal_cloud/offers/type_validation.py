@@ -14,7 +14,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.commands import command_errors, context_errors
 from fractal_cloud.model.errors import InputError
+from fractal_cloud.model.visible_text import hidden_character
 from fractal_cloud.model.wording import FACTS, listed, path_text, shown
 
 _HERE: Final = "#/$defs/"
@@ -32,6 +34,30 @@ def type_errors(brought: Sequence[TypeFacts], known: Mapping[str, TypeFacts]) ->
         seen.add(facts.type)
         errors = _schema_errors(json.dumps(facts.parameter_schema)) or _contradictions(facts, every)
         found += [InputError(base + path, message) for path, message in errors]
+    return found
+
+
+def template_errors(brought: Sequence[TypeFacts]) -> list[InputError]:
+    """Everything by which a command of the types brought could not be printed for people to paste (A6)."""
+    found: list[InputError] = []
+    for facts in brought:
+        glass, entry = facts.glass, facts.entry
+        lists = {
+            "glass.breakGlass": glass.break_glass,
+            "glass.readopt": glass.readopt,
+            "entry.commands": entry.commands,
+        }
+        errors = [
+            (f"{name}[{index}]", message)
+            for name, commands in lists.items()
+            for index, command in enumerate(commands)
+            for message in command_errors(command)
+        ]
+        errors += [("entry.context", message) for message in context_errors(entry.context)]
+        hidden = hidden_character(glass.caveat)
+        if hidden is not None:
+            errors.append(("glass.caveat", f"has the control character U+{ord(hidden):04X}: take it out"))
+        found += [InputError(f"types[{facts.type}].{path}", message) for path, message in errors]
     return found
 
 

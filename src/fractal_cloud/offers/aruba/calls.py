@@ -97,6 +97,10 @@ class Aruba(Cloud):
         answer = self._client.find(uri, {"api-version": VERSION})
         return None if answer is None else answer.item()
 
+    def download(self, uri: str) -> Item:
+        """What people download of a resource."""
+        return self._client.read(f"{uri}/download", {"api-version": VERSION}).item()
+
     def write(self, method: str, path: str, body: Any = None, version: str = VERSION, **query: str) -> Answer:
         """One writing request; where Aruba refuses the colon in our tags, the error says which setting helps."""
         try:

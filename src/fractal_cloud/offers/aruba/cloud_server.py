@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fractal_cloud.model.component import Component, Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.referable import SensitiveText, text_of
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.aruba.block_storage import ArubaBlockStorage
 from fractal_cloud.offers.aruba.calls import Aruba, Item, address
@@ -70,9 +71,10 @@ class ArubaCloudServer(ArubaComponent):
     elastic_ip: Uri | None = parameter(
         default=None, description="Address (uri) of the elastic IP by which it is reached."
     )
-    user_data: str | None = parameter(
+    user_data: SensitiveText | None = parameter(
         default=None,
         lines=True,
+        sensitive=True,
         max_length=32_768,
         description="Text handed to its first start. Used at creation only: Aruba never returns it.",
     )
@@ -146,7 +148,7 @@ class ArubaCloudServerOffer(FrozenTagsOffer[ArubaCloudServer, Aruba], ArubaOffer
             "elasticIp": None if server.elastic_ip is None else _named(server.elastic_ip),
             "subnets": [_named(uri) for uri in _uris(server.subnets)],
             "securityGroups": [_named(uri) for uri in _uris(server.security_groups)],
-            "userData": server.user_data,
+            "userData": text_of(server.user_data),
         }
 
     def update(

@@ -12,13 +12,15 @@ from typing import Any, ClassVar, Final
 from pydantic import Field, field_serializer, model_validator
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.aruba.calls import Item, address
+from fractal_cloud.offers.aruba.calls import Aruba, Item, address
 from fractal_cloud.offers.aruba.resources import ArubaComponent, ArubaOffer
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.tags import entry, glass
 from fractal_cloud.offers.aruba.value_types import Block, DataCenter, Part
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
+from fractal_cloud.offers.cluster_access import Access, Addresses, of_kubeconfig
 from fractal_cloud.offers.offer import Wanted
 
 _KEPT: Final = ("storage", "billingPlan", "apiServerAccessProfile")
@@ -109,6 +111,8 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
         "state": "its state in Aruba's words",
         "managementIp": "address of its control plane",
     }
+    # Aruba's clusters have no names: their kubeconfig says an address, and the authority of whoever answers there.
+    cluster_addresses = Addresses(ports=frozenset({443, 6443}), has_ips=True)
     entry = entry()
     glass = glass(
         ("ha",),
@@ -122,6 +126,17 @@ class ArubaKaasOffer(ArubaOffer[ArubaKaas]):
             ),
         },
     )
+
+    def enter(self, cloud: Aruba, name: str) -> Access | None:
+        """By the kubeconfig that Aruba lets download."""
+        listed = cloud.list(cloud.collection(self.collection))
+        found = [item for item in listed if self._seen(cloud, item) and item["metadata"]["name"] == name]
+        if len(found) > 1:
+            raise Unreadable(f"{len(found)} clusters are called {name!r}: rename all but one")
+        if not found:
+            return None
+        (item,) = found
+        return of_kubeconfig(str(item["metadata"]["id"]), cloud.download(address(item)).get("content", ""))
 
     def actual(self, item: Item) -> dict[str, Any]:
         """How it was made, and how large it is."""

@@ -1,16 +1,18 @@
 """The rights the agent needs in a project, in the terms in which Aruba grants them: a role per service.
 
-Aruba knows no conditions on tags. So what the agent must not touch is kept from it by the project: give it one of its
-own where that matters. What each type needs stands on its offer.
+None of them concerns users, keys or roles (A7). Aruba knows no conditions on tags. So what the agent must not touch is
+kept from it by the project: give it one of its own. What each type needs stands on its offer.
 """
 
 from __future__ import annotations
 
+from fractal_cloud.offers.policy import PLAIN, PolicyOptions
 from fractal_cloud.offers.registry import installed
 
 
-def policy() -> dict[str, object]:
+def policy(options: PolicyOptions = PLAIN) -> dict[str, object]:
     """The role of the agent's API key: what to tick in Aruba's console, service by service."""
+    options.check("aruba")
     changed = [(right, ["read", "write", "delete"]) for right in installed("aruba").rights("aruba")]
     return {
         "role": "fractal-cloud-agent",

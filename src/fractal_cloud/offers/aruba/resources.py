@@ -204,6 +204,11 @@ class ArubaOffer(Offer[C, Aruba]):
         """Write it again with other tags."""
         self.rewrite(cloud, sighting, {}, add, remove)
 
+    def transfer(self, cloud: Aruba, sighting: Sighting, owner: str) -> None:
+        """Write it again with another owner in the place of the one that was read: both are strings of one list."""
+        before = ProtocolTags(owner=sighting.protocol.owner)
+        self.rewrite(cloud, sighting, {}, ProtocolTags(owner=owner), before)
+
     def rewrite(
         self,
         cloud: Aruba,

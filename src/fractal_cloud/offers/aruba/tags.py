@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final, Literal, cast
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
+from fractal_cloud.model.commands import Step, Word, output, run, value, variable, word, words
 from fractal_cloud.model.errors import Denied
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
@@ -28,12 +29,20 @@ GUARD: Final = (
     "before the one call, and nothing is written if a tag changed since the guard's read; a tag that is changed within "
     "that one call is lost"
 )
-_TOKEN: Final = (
-    'token=$(curl -fsS "${ACLOUD_TOKEN_ISSUER_URL:-'
-    "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
-    '}" -d grant_type=client_credentials --data-urlencode "client_id=$ACLOUD_CLIENT_ID" '
-    '--data-urlencode "client_secret=$ACLOUD_CLIENT_SECRET" | jq -r .access_token)'
+_ISSUER: Final = "https://mylogin.aruba.it/auth/realms/cmp-new-apikey/protocol/openid-connect/token"
+_BASE: Final = variable("ACLOUD_BASE_URL", "https://api.arubacloud.com")
+_BEARER: Final = word("Authorization: Bearer ", variable("token"))
+_TOKEN: Final = run(
+    [
+        *("curl", "-fsS", variable("ACLOUD_TOKEN_ISSUER_URL", _ISSUER)),
+        *("-d", "grant_type=client_credentials"),
+        *("--data-urlencode", word("client_id=", variable("ACLOUD_CLIENT_ID"))),
+        *("--data-urlencode", word("client_secret=", variable("ACLOUD_CLIENT_SECRET"))),
+    ],
+    ["jq", "-r", ".access_token"],
+    sets="token",
 )
+_VERSION: Final = "?api-version=1.0"
 CAVEAT: Final = (
     "Aruba replaces the whole resource: the command reads it, changes the tags and writes it back. Set "
     "ACLOUD_CLIENT_ID and ACLOUD_CLIENT_SECRET first; it needs a POSIX shell, curl and jq"
@@ -110,6 +119,8 @@ def rewritten(tags: Iterable[str], add: ProtocolTags, remove: ProtocolTags) -> l
 
 def _says(tag: str, tags: ProtocolTags) -> bool:
     plain = {PLAIN_MANAGED: tags.is_managed, PLAIN_RECONCILE: tags.reconcile}
+    if tags.owner is not None:
+        plain[owner_tag(tags.owner)] = True
     return plain.get(tag, False) or tag in {f"{key}:{value}" for key, value in tags.to_mapping().items()}
 
 
@@ -136,20 +147,33 @@ def glass(echoed: Iterable[str], spelled: Mapping[str, str] | None = None) -> Gl
 
 def entry() -> Entry:
     """The commands that let a person into a cluster: its kubeconfig, in a file of its own."""
-    url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{kaasUri}/download?api-version=1.0"'
-    curl = f'curl -fsS -H "Authorization: Bearer $token" {url}'
+    url = word(_BASE, value("kaasUri", "path"), f"/download{_VERSION}")
+    file = value("id", "file")
+    config = run(
+        ["curl", "-fsS", "-H", _BEARER, url],
+        ["jq", "-r", ".content"],
+        ["base64", "-d"],
+        ["install", "-m", "600", "/dev/stdin", word(file, ".kubeconfig")],
+    )
+    current = output(words("kubectl config current-context"))
     return Entry(
         commands=[
-            f"{_TOKEN} && {curl} | jq -r .content | base64 -d > {{id}}.kubeconfig",
-            "export KUBECONFIG=$PWD/{id}.kubeconfig",
-            'kubectl config rename-context "$(kubectl config current-context)" {id}',
+            [_TOKEN, config],
+            [run(["export", word("KUBECONFIG=", variable("PWD"), "/", file, ".kubeconfig")])],
+            [run([*words("kubectl config rename-context --"), current, value("id")])],
         ],
         context="{id}",
     )
 
 
-def _command(program: str) -> str:
-    url = '"${ACLOUD_BASE_URL:-https://api.arubacloud.com}{resourceId}?api-version=1.0"'
-    curl = 'curl -fsS -H "Authorization: Bearer $token"'
-    put = f"{curl} -X PUT -H 'Content-Type: application/json' --data-binary @- -o /dev/null {url}"
-    return f'{_TOKEN} && body=$({curl} {url} | jq -c \'{program}\') && [ -n "$body" ] && printf %s "$body" | {put}'
+def _command(program: str) -> list[Step]:
+    url = word(_BASE, value("resourceId", "path"), _VERSION)
+    body = variable("body")
+    curl: list[Word] = ["curl", "-fsS", "-H", _BEARER]
+    put = ["-X", "PUT", "-H", "Content-Type: application/json", "--data-binary", "@-", "-o", "/dev/null"]
+    return [
+        _TOKEN,
+        run([*curl, url], ["jq", "-c", program], sets="body"),
+        run(["test", "-n", body]),
+        run(["printf", "%s", body], [*curl, *put, url]),
+    ]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final
@@ -17,6 +19,7 @@ from fractal_cloud.model.catalog import GLOBAL_PLACE
 from fractal_cloud.model.errors import CloudError, Denied, Invalid, NotFound, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.sighting import Sighting, UnreadItem
+from fractal_cloud.offers.aws.accounts import AccountCredentials, AwsRealm, Pace, acting_in
 from fractal_cloud.offers.aws.answers import Expected, check_read, check_write, expecting, leave_out_known
 from fractal_cloud.offers.aws.descriptors import Resource, method
 from fractal_cloud.offers.aws.errors import Answer, error_of
@@ -30,8 +33,10 @@ from fractal_cloud.offers.seen_pages import SeenPages
 HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
 CONNECTIONS: Final = 32
+ASKED_AT_ONCE: Final = 16
+"""How many accounts of a file of realms are asked at once who they are."""
 
-_READS: Final = ("describe_", "get_", "list_", "head_")
+_READS: Final = ("describe_", "get_", "list_", "head_", "lookup_")
 
 
 def is_read(operation: str) -> bool:
@@ -40,9 +45,12 @@ def is_read(operation: str) -> bool:
 
 
 class AwsSession(Session):
-    """AWS with the credentials the SDK finds by itself; ``AWS_ENDPOINT_URL`` is honoured. Safe to share by threads."""
+    """AWS with the credentials the SDK finds by itself; ``AWS_ENDPOINT_URL`` is honoured. Safe to share by threads.
 
-    def __init__(self) -> None:
+    ``entries``: the accounts of a file of realms, which are reached instead of the credentials' own.
+    """
+
+    def __init__(self, entries: Sequence[AwsRealm] = ()) -> None:
         try:
             import boto3
             import botocore.session
@@ -72,6 +80,47 @@ class AwsSession(Session):
         # read that is no longer the last moment (S16). The agent reads again and decides again.
         writing = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 1})
         self._configs = {True: common.merge(reading), False: common.merge(writing)}
+        self._entries = {entry.expected: entry for entry in entries}
+        self._paces = {one.expected: Pace(one.calls_per_second) for one in entries if one.calls_per_second is not None}
+        self._missing: dict[str, str] = {}
+        if entries:
+            self._add_accounts(core, entries)
+
+    def _add_accounts(self, core: Any, entries: Sequence[AwsRealm]) -> None:
+        """Have every call signed for the account that its thread is acting in."""
+        import botocore.session
+        from botocore.credentials import DeferredRefreshableCredentials
+
+        own = botocore.session.get_session().get_credentials()
+        signing = AccountCredentials(own)
+        for entry in entries:
+            source = own
+            if entry.role:
+                refresh = partial(self._assume, entry)
+                source = DeferredRefreshableCredentials(refresh_using=refresh, method="assume-role")
+            elif entry.profile:
+                source = botocore.session.Session(profile=entry.profile).get_credentials()
+            signing.add(entry.expected, source)
+        core.register_component("credential_provider", signing)
+
+    def _assume(self, entry: AwsRealm) -> dict[str, str]:
+        """Fetch credentials of a role with the agent's own; as the SDK keeps and renews them."""
+        more = {"ExternalId": entry.external_id} if entry.external_id else {}
+        with acting_in(""):
+            answer = self._call(
+                *(self.home_region, "sts", "assume_role"),
+                reads=True,
+                RoleArn=entry.role,
+                RoleSessionName="fractal-cloud-agent",
+                **more,
+            )
+        found = answer["Credentials"]
+        return {
+            "access_key": found["AccessKeyId"],
+            "secret_key": found["SecretAccessKey"],
+            "token": found["SessionToken"],
+            "expiry_time": found["Expiration"].isoformat(),
+        }
 
     @property
     def home_region(self) -> str:
@@ -79,19 +128,57 @@ class AwsSession(Session):
         return self._session.region_name or HOME_REGION
 
     def realms(self) -> Mapping[str, str]:
-        """The id of the one account these credentials really reach."""
-        return {"": self._account()}
+        """The id of the one account these credentials really reach, or of all that the file of realms names."""
+        if not self._entries:
+            return {"": self._account("")}
+        with ThreadPoolExecutor(min(len(self._entries), ASKED_AT_ONCE), thread_name_prefix="accounts") as pool:
+            answers = list(pool.map(self._reached, self._entries.values()))
+        found: dict[str, str] = {}
+        self._missing = {}
+        for entry, why in zip(self._entries.values(), answers, strict=True):
+            names = {entry.expected, entry.name or entry.expected, *([""] if entry.default else [])}
+            if why:
+                self._missing[entry.name or entry.expected] = why
+            else:
+                found.update(dict.fromkeys(names, entry.expected))
+        if not found:
+            raise Unreadable("; ".join(f"{name!r}: {why}" for name, why in self._missing.items()))
+        return found
+
+    def missing(self) -> Mapping[str, str]:
+        """The accounts that did not answer when they were last asked, each with the reason."""
+        return self._missing
+
+    def _reached(self, entry: AwsRealm) -> str:
+        """Why an account is not reached; empty where it is, and is the one that is meant."""
+        try:
+            account = self._account(entry.expected)
+        except CloudError as error:
+            return error.message
+        if account == entry.expected:
+            return ""
+        return f"its credentials reach account {account!r}, not {entry.expected!r}: correct the file of realms"
 
     def realm_now(self, scope: Scope) -> str:
         """The account that the credentials open now: those behind a profile or a role may have been replaced."""
-        del scope
-        return self._account()
+        return self._account(scope.realm if self._entries else "")
 
-    def _account(self) -> str:
-        account = self.call(self.home_region, "sts", "get_caller_identity").get("Account")
+    def _account(self, acting: str) -> str:
+        with acting_in(acting):
+            account = self.call(self.home_region, "sts", "get_caller_identity").get("Account")
         if not account:
             raise Unreadable("sts GetCallerIdentity does not say which account this is")
         return str(account)
+
+    def acting_in(self, account: str) -> AbstractContextManager[None]:
+        """Let the calls of this thread be those of an account, at the pace that is set for it."""
+        if not self._entries:
+            return nullcontext()
+        if account not in self._entries:
+            raise Unreadable(f"account {account!r} is not in the agent's file of realms")
+        if account in self._paces:
+            self._paces[account].wait(account)
+        return acting_in(account)
 
     def at(self, scope: Scope) -> Aws:
         """The cloud of one account and region."""
@@ -113,10 +200,12 @@ class AwsSession(Session):
 
     def call(self, region: str, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call; whatever goes wrong is raised as one of ``fractal_cloud.model.errors``."""
+        return self._call(region, service, operation, reads=is_read(operation), **parameters)
+
+    def _call(self, region: str, service: str, operation: str, /, *, reads: bool, **parameters: Any) -> dict[str, Any]:
         from botocore.exceptions import BotoCoreError, ClientError
         from botocore.parsers import ResponseParserError
 
-        reads = is_read(operation)
         try:
             answer: dict[str, Any] = getattr(self._client(service, region, reads=reads), operation)(**parameters)
         except ClientError as error:
@@ -175,7 +264,8 @@ class Aws(Cloud):
 
     def call(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         """Make one call. Raises errors of the closed set only; a failed read is never ``Invalid`` or ``Transient``."""
-        return self._session.call(self.region, service, operation, **parameters)
+        with self._session.acting_in(self.account):
+            return self._session.call(self.region, service, operation, **parameters)
 
     def find(self, service: str, operation: str, /, **parameters: Any) -> dict[str, Any] | None:
         """Make one call about one thing; None where AWS says that it is not there, as for a second delete."""

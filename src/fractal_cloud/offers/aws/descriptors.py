@@ -62,8 +62,9 @@ class Service:
     ``actions``: operations whose action has another name; ``reads``: reading operations that the offers share.
     ``noun``: the singular that names its own statements in the policy; without one it shares the common statements.
     ``scope``: the resources of its own statements, where the same calls touch other resources too.
-    ``needs_abac``: conditions on tags hold only where a resource has them switched on. ``has_role``: AWS makes a
-    service-linked role for it. ``lists``: lists of what no offer is about, each with its items and their key.
+    ``needs_abac``: conditions on tags hold only where a resource has them switched on. ``roles_of``: the principals to
+    which a role is passed that its resources are given. ``lists``: lists of what no offer is about, each with its items
+    and their key. ``event_names``: operations that CloudTrail calls otherwise.
     """
 
     name: str
@@ -81,8 +82,9 @@ class Service:
     noun: str | None = None
     scope: tuple[str, ...] = ()
     needs_abac: bool = False
-    has_role: bool = False
+    roles_of: tuple[str, ...] = ()
     lists: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    event_names: Mapping[str, str] = field(default_factory=dict)
 
     def action(self, operation: str) -> str:
         """The IAM action that allows an operation."""
@@ -126,6 +128,8 @@ class Resource:
     ``not_found``: code, status and text where there is none. ``name_key``: the key of its name in an item; empty where
     its name is the tag ``Name``, of which there may be several equal ones. ``phases``: what an item shows while AWS
     works on it; None is a member that is absent. ``is_lower_case``: its id is compared in small letters.
+    ``set_by``: of parameters that requests do not spell as they are declared, the operations that set nothing else, or
+    the member of a request that holds it, as CloudTrail spells it (``history``).
     """
 
     service: Service
@@ -147,6 +151,7 @@ class Resource:
     name_key: str = ""
     phases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_lower_case: bool = False
+    set_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def listing(self) -> Listing:

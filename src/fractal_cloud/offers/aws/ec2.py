@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import Conflict, Protected
+from fractal_cloud.model.referable import SensitiveText, text_of
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Region
+from fractal_cloud.offers.aws.kinds import AwsComponent, Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.subnet import AwsSubnet
@@ -49,11 +50,10 @@ _OUTPUTS: Mapping[str, str] = {
 }
 
 
-class AwsEc2Instance(WorkloadSource):
+class AwsEc2Instance(AwsComponent, WorkloadSource):
     """A virtual machine."""
 
     type = "NetworkAndCompute.IaaS.AwsEc2Instance"
-    provider = "aws"
 
     region: Region | None = parameter(
         default=None, immutable=True, description="AWS region it runs in; that of its subnet where none is given."
@@ -77,10 +77,11 @@ class AwsEc2Instance(WorkloadSource):
         reference=(AwsSecurityGroup.type, "groupId"),
         description="The security groups it is in; without any, its VPC's default group.",
     )
-    user_data: str | None = parameter(
+    user_data: SensitiveText | None = parameter(
         default=None,
         swept=True,
         lines=True,
+        sensitive=True,
         description="Text handed to the machine's first start. Changing it stops the machine and starts it again.",
         max_length=16_384,
     )
@@ -105,6 +106,7 @@ INSTANCE = Resource(
     creates={"RunInstances": "Instances.InstanceId"},
     modifies=("ModifyInstanceAttribute", "StartInstances", "StopInstances"),
     deletes=("TerminateInstances",),
+    set_by={"securityGroups": ("groupSet",), "state": ("StartInstances", "StopInstances")},
     also_modifies=(
         "AssociateIamInstanceProfile",
         "ModifyInstanceMetadataOptions",
@@ -189,7 +191,7 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
             "SubnetId": machine.subnet and reference_id(machine.subnet),
             "KeyName": machine.key_name,
             "SecurityGroupIds": _groups(machine),
-            "UserData": machine.user_data,
+            "UserData": text_of(machine.user_data),
             "DisableApiTermination": machine.disable_api_termination,
             "ClientToken": wanted.token[:64],
         }
@@ -252,7 +254,7 @@ def _attribute_change(machine: AwsEc2Instance, name: str) -> dict[str, Any]:
         case "instanceType":
             return {"InstanceType": {"Value": machine.instance_type}}
         case _:
-            return {"Attribute": "userData", "Value": b64encode((machine.user_data or "").encode()).decode()}
+            return {"Attribute": "userData", "Value": b64encode((text_of(machine.user_data) or "").encode()).decode()}
 
 
 def _attribute(cloud: Aws, instance_id: str, name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -15,7 +15,7 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_cluster
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Region, ecs_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, Region, ecs_name
 from fractal_cloud.offers.aws.services.ecs import ECS
 from fractal_cloud.offers.aws.tags import from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Wanted
@@ -32,11 +32,10 @@ DEAD: Final = "INACTIVE"
 """The status of what was deleted, which ECS goes on to describe; any other that is unknown is work in progress."""
 
 
-class AwsEcsCluster(Component):
+class AwsEcsCluster(AwsComponent):
     """A cluster that services and tasks of ECS run in."""
 
     type = "CustomWorkloads.PaaS.AwsEcsCluster"
-    provider = "aws"
 
     name: str = parameter(
         default="",
@@ -78,6 +77,7 @@ CLUSTER = Resource(
     creates={"CreateCluster": "cluster.clusterArn"},
     modifies=("PutClusterCapacityProviders", "UpdateCluster"),
     deletes=("DeleteCluster",),
+    set_by={"containerInsights": ("UpdateClusterSettings", "settings")},
     also_modifies=("UpdateClusterSettings",),
     shown_by={"DeleteCluster": "cluster.clusterArn"},
     listings=(

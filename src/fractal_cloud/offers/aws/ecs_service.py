@@ -18,7 +18,7 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, whole
-from fractal_cloud.offers.aws.kinds import ecs_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ecs import ECS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
@@ -42,11 +42,10 @@ def _with_revision(text: str) -> str:
     return text
 
 
-class AwsEcsService(WorkloadSource):
+class AwsEcsService(AwsComponent, WorkloadSource):
     """Tasks that ECS keeps running in a cluster."""
 
     type = "CustomWorkloads.PaaS.AwsEcsService"
-    provider = "aws"
 
     name: str = parameter(
         default="",

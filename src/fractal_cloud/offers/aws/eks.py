@@ -9,17 +9,19 @@ from pydantic import AfterValidator, field_validator
 
 from fractal_cloud.model.catalog import Entry
 from fractal_cloud.model.component import Component, References, parameter, reference_id
-from fractal_cloud.model.errors import Protected, Unreadable
+from fractal_cloud.model.errors import Denied, Protected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Network, Region, eks_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, Network, Region, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.eks import EKS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import from_map, interned, moment
+from fractal_cloud.offers.aws_login import EksTokens
+from fractal_cloud.offers.cluster_access import Access, Addresses
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Query, Wanted
 
@@ -44,11 +46,10 @@ def _two_or_more(subnets: list[Any]) -> list[Any]:
     return subnets
 
 
-class AwsEks(Component):
+class AwsEks(AwsComponent):
     """A Kubernetes control plane kept by AWS."""
 
     type = "NetworkAndCompute.PaaS.AwsEks"
-    provider = "aws"
 
     name: str = parameter(
         default="",
@@ -112,6 +113,7 @@ CLUSTER = Resource(
     creates={"CreateCluster": "cluster.name"},
     modifies=("UpdateClusterConfig", "UpdateClusterVersion"),
     deletes=("DeleteCluster",),
+    set_by={"subnets": ("subnetIds",), "securityGroups": ("securityGroupIds",)},
     listings=(
         Listing(operation="ListClusters", path="clusters", tags="never"),
         Listing(operation="DescribeCluster", path="cluster", id="name", is_by_name=True),
@@ -136,6 +138,15 @@ class AwsEksOffer(AwsOffer[AwsEks]):
     arn_output = "clusterArn"
     place = ("region",)
     holds_data = True
+    # docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html. Names below api.aws are not EKS's alone: only
+    # those of a cluster's form count.
+    cluster_addresses = Addresses(
+        (
+            r"([a-z0-9-]+\.)+eks\.amazonaws\.com(\.cn)?",
+            r"[0-9a-f]{32}(\.[a-z0-9]{2,4})?\.[a-z0-9-]+\.api\.aws",
+            r"[0-9a-f]{32}(\.[a-z0-9]{2,4})?\.[a-z0-9-]+\.(api\.)?amazonwebservices\.com\.cn",
+        )
+    )
     outputs: ClassVar[Mapping[str, str]] = {
         "clusterName": "name of the cluster",
         "clusterArn": "its ARN",
@@ -147,7 +158,20 @@ class AwsEksOffer(AwsOffer[AwsEks]):
         "clusterSecurityGroupId": "security group AWS made for it",
         "vpcId": "id of its VPC",
     }
-    entry = Entry(commands=["aws eks update-kubeconfig --region {region} --name {clusterName}"], context="{clusterArn}")
+    entry = Entry(commands=["aws eks update-kubeconfig --region={region} --name={clusterName}"], context="{clusterArn}")
+
+    def enter(self, cloud: Aws, name: str) -> Access | None:
+        """By a token that is signed for this cluster alone."""
+        found = cloud.find("eks", "describe_cluster", name=name)
+        if found is None:
+            return None
+        cluster = found["cluster"]
+        arn, authority = str(cluster["arn"]), cluster.get("certificateAuthority") or {}
+        account = arn.split(":")[4]
+        if account != cloud.scope.realm:
+            raise Denied(f"the credentials for AWS reach account {account!r}, where another cluster is called {name!r}")
+        tokens = EksTokens(cloud.region, name)
+        return Access(arn, str(cluster.get("endpoint") or ""), str(authority.get("data") or ""), tokens.token)
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """The clusters named, a call each after a list of all names; all of them where none is named."""

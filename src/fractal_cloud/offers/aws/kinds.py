@@ -8,6 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from fractal_cloud.model.component import Component, parameter
+
 _BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _DATABASE: Final = re.compile(r"(?!.*--)[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _ECS: Final = re.compile(r"[A-Za-z0-9_-]{1,255}\Z")
@@ -84,3 +86,16 @@ Network = Annotated[str, AfterValidator(canonical_network)]
 """Any network, brought into AWS's spelling."""
 
 Region = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d+$", examples=["eu-west-1"])]
+
+
+class AwsComponent(Component):
+    """What all components of AWS declare."""
+
+    provider = "aws"
+
+    account: str | None = parameter(
+        default=None,
+        immutable=True,
+        description="Id of the account it is in, or its name in the agent's file of realms; the agent's own account if "
+        "not given.",
+    )

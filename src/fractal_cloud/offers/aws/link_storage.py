@@ -1,7 +1,8 @@
 """Links to an S3 bucket: rights for that bucket alone, held by an identity of the link's own.
 
 Inside AWS the source gets a role it can assume, and no key at all; on another cloud it gets an IAM user whose key
-travels sealed (L9). A new key is made only when nobody can have received the last one.
+travels sealed (L9). A new key is made only when nobody can have received the last one. Every such identity is held by
+the permissions boundary of the account, which somebody else made (A7).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.errors import Conflict, NotFound
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.s3 import AwsS3
 from fractal_cloud.offers.link import InboundLink, OutboundLink, Published, inbound, outbound
@@ -19,11 +20,13 @@ from fractal_cloud.offers.secret import Secret
 from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, transfer_key
 
 PATH: Final = "/fractal-cloud/"
+BOUNDARY: Final = f"arn:{{}}:iam::{{}}:policy{PATH}boundary"  # of a partition and an account
 POLICY: Final = "bucket"
 LINK_TAG: Final = "fractal-cloud-link"
 _LONGEST_NAME: Final = 64
-_READ: Final = ["s3:GetObject", "s3:GetObjectVersion"]
-_WRITE: Final = ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+USE_BUCKET: Final = ["s3:ListBucket", "s3:GetBucketLocation"]
+READ_OBJECTS: Final = ["s3:GetObject", "s3:GetObjectVersion"]
+WRITE_OBJECTS: Final = ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
 # Who may take the role: the services in which a source of that type runs.
 _PRINCIPALS: Final = {
     "NetworkAndCompute.IaaS.AwsEc2Instance": "ec2.amazonaws.com",
@@ -105,9 +108,9 @@ def _tags(link: InboundLink[StorageLink]) -> list[dict[str, str]]:
 
 def _policy(link: InboundLink[StorageLink], bucket: str) -> str:
     arn = f"arn:{link.cloud.partition}:s3:::{bucket}"
-    objects = [*_READ, *_WRITE] if link.settings.access == "read-write" else _READ
+    objects = [*READ_OBJECTS, *WRITE_OBJECTS] if link.settings.access == "read-write" else READ_OBJECTS
     statements: list[dict[str, Any]] = [
-        {"Effect": "Allow", "Action": ["s3:ListBucket", "s3:GetBucketLocation"], "Resource": arn},
+        {"Effect": "Allow", "Action": USE_BUCKET, "Resource": arn},
         {"Effect": "Allow", "Action": objects, "Resource": f"{arn}/*"},
     ]
     return json.dumps({"Version": "2012-10-17", "Statement": statements}, sort_keys=True)
@@ -129,15 +132,43 @@ def _find_own(link: InboundLink[StorageLink], noun: Literal["User", "Role"]) -> 
     """The user or the role the link made, if it is there; one of that name that it did not make is left alone."""
     name = _name(link)
     found = _find(link.cloud, noun, name)
-    if found is not None and not _is_own(link, found):
+    if found is None:
+        return None
+    if not _is_own(link, found):
         raise Conflict(f"IAM {noun.lower()} {name!r} is there and was not made by this link: rename or delete it")
+    wanted, actual = _boundary(link.cloud), (found.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn", "")
+    if actual != wanted:
+        raise Conflict(
+            f"IAM {noun.lower()} {name!r} has the permissions boundary {actual!r}: set it with `aws iam "
+            f"put-{noun.lower()}-permissions-boundary --{noun.lower()}-name {name} --permissions-boundary {wanted}`"
+        )
     return found
+
+
+def _boundary(cloud: Aws) -> str:
+    return BOUNDARY.format(cloud.partition, cloud.account)
+
+
+def _create(link: InboundLink[StorageLink], noun: Literal["User", "Role"], **parameters: Any) -> dict[str, Any]:
+    """Make a user or a role of the link's own, held by the boundary; without the boundary none is made."""
+    cloud, boundary = link.cloud, _boundary(link.cloud)
+    common = {f"{noun}Name": _name(link), "Path": PATH, "PermissionsBoundary": boundary, "Tags": _tags(link)}
+    try:
+        made: dict[str, Any] = cloud.call("iam", f"create_{noun.lower()}", **common, **parameters)[noun]
+    except NotFound as missing:
+        raise Conflict(
+            f"the permissions boundary {boundary!r} is not there: create that policy from what "
+            "`fractal agent policy --provider aws --boundary` prints",
+            code=missing.code,
+            request_id=missing.request_id,
+        ) from missing
+    return made
 
 
 def _bring_user(link: InboundLink[StorageLink], bucket: str) -> str:
     cloud, name = link.cloud, _name(link)
     if _find_own(link, "User") is None:
-        cloud.call("iam", "create_user", UserName=name, Path=PATH, Tags=_tags(link))
+        _create(link, "User")
     cloud.call("iam", "put_user_policy", UserName=name, PolicyName=POLICY, PolicyDocument=_policy(link, bucket))
     return name
 
@@ -149,10 +180,7 @@ def _bring_role(link: InboundLink[StorageLink], bucket: str) -> str:
         service = _PRINCIPALS.get(link.other_type, "ecs-tasks.amazonaws.com")
         trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        made = cloud.call(
-            "iam", "create_role", RoleName=name, Path=PATH, AssumeRolePolicyDocument=document, Tags=_tags(link)
-        )
-        found = made["Role"]
+        found = _create(link, "Role", AssumeRolePolicyDocument=document)
     cloud.call("iam", "put_role_policy", RoleName=name, PolicyName=POLICY, PolicyDocument=_policy(link, bucket))
     return str(found["Arn"])
 

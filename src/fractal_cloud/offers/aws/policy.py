@@ -3,29 +3,52 @@
 The actions are those of the descriptors, so that an offer's calls are granted by being described; what links make and
 what AWS asks for beside the resources is written here.
 
-With it the last window is closed: a tag removed after the agent's last read makes AWS refuse the write (S16, S21).
+With it the last window is closed: a tag removed after the agent's last read makes AWS refuse the write (S16, S21). And
+it is no way to more rights (A7): it writes nothing in IAM, passes no role but those named, and never changes what a
+machine runs that has rights of its own. What links need is a document of its own, printed on request; the identities
+they make are held by a permissions boundary that the agent cannot change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from fractal_cloud.model.errors import PolicyOptionError
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.descriptors import Resource, Service
+from fractal_cloud.offers.aws.link_storage import BOUNDARY, LINK_TAG, PATH, READ_OBJECTS, USE_BUCKET, WRITE_OBJECTS
 from fractal_cloud.offers.aws.services import services
+from fractal_cloud.offers.aws.services.cloudtrail import CLOUDTRAIL
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import NAME
+from fractal_cloud.offers.policy import PLAIN, PolicyOptions, every_match
 from fractal_cloud.offers.registry import installed
 
 Statement = dict[str, Any]
+Document = dict[str, Any]
 
 PROTOCOL_KEYS: Final = [MANAGED_BY, RECONCILE, OWNER]
+MOST_CHARACTERS: Final = 6144  # of a managed policy, white space not counted
+_OPTIONS: Final = (
+    *("with_links", "with_history", "assume_roles", "pass_roles"),
+    *("boundary", "buckets", "document", "secrets"),
+)
+_ROLE: Final = re.compile(r"arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,62}\*?")
+_SECRET: Final = re.compile(r"(arn:[\w-]+:secretsmanager:[\w-]+:\d{12}:secret:)?[\w/+=.@-]+")
 _IS_MANAGED: Final = {"StringEquals": {f"aws:ResourceTag/{MANAGED_BY}": OURS}}
 _IS_STAMPED: Final = {"StringEquals": {f"aws:RequestTag/{MANAGED_BY}": OURS}}
+_IN_PATH: Final = [f"arn:*:iam::*:{noun}{PATH}*" for noun in ("role", "user")]
+_ONLY_THE_MARK: Final = {"ForAllValues:StringEquals": {"aws:TagKeys": LINK_TAG}}
+_OWN_PROFILE: Final = f"arn:*:iam::*:instance-profile{PATH}*"
+# What may be changed on a machine that has rights of its own: anything but what it runs.
+_HARMLESS_ATTRIBUTES: Final = ["DisableApiTermination", "GroupSet", "InstanceType"]
 
 
 def _resources() -> list[Resource]:
@@ -59,19 +82,81 @@ def _with_own_statements() -> list[Service]:
     return [service for _, service in sorted(found.items())]
 
 
-def policy(*, bucket_abac: bool = False) -> dict[str, Any]:
-    """The least the agent needs. ``bucket_abac``: all its buckets have ABAC on, so that they too are held by tags."""
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            *_reading(),
-            *_creating(),
-            *_tagging(),
-            *_changing(bucket_abac=bucket_abac),
-            *_supporting_permissions(),
-            *_linking(),
-        ],
-    }
+def policy(options: PolicyOptions = PLAIN) -> Document | list[Document]:
+    """The least the agent needs: a document, or a list of them where IAM's limit or the options ask for several."""
+    options.check("aws", _OPTIONS)
+    every_match(options.secrets, "secrets", _SECRET, "name or ARN of a secret in AWS Secrets Manager")
+    if options.buckets and not options.boundary:
+        raise PolicyOptionError("--bucket limits what links make: it goes with --boundary")
+    made = [boundary(options.buckets)] if options.boundary else documents(options)
+    if options.document is not None:
+        if not 1 <= options.document <= len(made):
+            raise PolicyOptionError(f"there is no document {options.document}: there are {len(made)}, counted from 1")
+        return made[options.document - 1]
+    return made[0] if len(made) == 1 else made
+
+
+def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> list[Document]:
+    """The agent's rights, each document one managed policy; those of links come last, in documents of their own.
+
+    ``bucket_abac``: all its buckets have ABAC on, so that they too are held by tags.
+    """
+    own = [
+        *_reading(),
+        *_creating(),
+        *_tagging(),
+        *_changing(bucket_abac=bucket_abac),
+        *_supporting_permissions(),
+        *_passing(options.pass_roles),
+        *(_history() if options.with_history else []),
+    ]
+    apart = [_linking()] if options.with_links else []
+    apart += [_resolving(options.secrets)] if options.secrets else []
+    apart += [_assuming(options.assume_roles)] if options.assume_roles else []
+    return [document for statements in (own, *apart) for document in _packed(statements)]
+
+
+def _history() -> list[Statement]:
+    """What naming whoever changed a resource needs: CloudTrail's events, which have no ARN to limit it to."""
+    return [_allow("ReadHistory", [CLOUDTRAIL.action("LookupEvents")])]
+
+
+def _resolving(secrets: Iterable[str]) -> list[Statement]:
+    """What declarations' secrets need: the named ones can be read, and no other (A8).
+
+    AWS ends the ARN of a secret with six characters of its own.
+    """
+    arns = [one if one.startswith("arn:") else f"arn:*:secretsmanager:*:*:secret:{one}-??????" for one in secrets]
+    return [_allow("ReadNamedSecrets", ["secretsmanager:GetSecretValue"], sorted(arns))]
+
+
+def boundary(buckets: Sequence[str] = ()) -> Document:
+    """The limit of every identity that links make: objects of this account's buckets, and nothing else."""
+    every_match(buckets, "buckets", _BUCKET, "name of a bucket, or its beginning with * behind it")
+    own_account = {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}}
+    actions = sorted([*USE_BUCKET, *READ_OBJECTS, *WRITE_OBJECTS])
+    arns = [f"arn:*:s3:::{name}{end}" for name in sorted(set(buckets)) for end in ("", "/*")]
+    return _document([_allow("ObjectsOfBuckets", actions, arns or ["arn:*:s3:::*"], own_account)])
+
+
+def _document(statements: Sequence[Statement]) -> Document:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def _packed(statements: Sequence[Statement]) -> list[Document]:
+    """As few documents as hold these statements, in their order, each within IAM's limit."""
+    packed: list[list[Statement]] = [[]]
+    for statement in statements:
+        if _size([statement]) > MOST_CHARACTERS:
+            raise PolicyOptionError(f"{statement['Sid']} is too long for one policy of IAM: name fewer roles")
+        if _size([*packed[-1], statement]) > MOST_CHARACTERS:
+            packed.append([])
+        packed[-1].append(statement)
+    return [_document(one) for one in packed]
+
+
+def _size(statements: Sequence[Statement]) -> int:
+    return len("".join(json.dumps(_document(statements)).split()))
 
 
 def _allow(
@@ -123,7 +208,12 @@ def _tagging() -> list[Statement]:
         "ForAllValues:StringEquals": {"aws:TagKeys": [NAME, *PROTOCOL_KEYS]},
     }
     # ForAllValues also fits a request without any keys, such as the one that deletes all tags: hence Null.
-    later = {"ForAllValues:StringEquals": {"aws:TagKeys": PROTOCOL_KEYS}, "Null": {"aws:TagKeys": "false"}}
+    # What bears another manager's name is never taken from him, by a Force Push neither (T7).
+    later = {
+        "ForAllValues:StringEquals": {"aws:TagKeys": PROTOCOL_KEYS},
+        "Null": {"aws:TagKeys": "false"},
+        "StringEqualsIfExists": _IS_MANAGED["StringEquals"],
+    }
     single = [(service, (one.add, one.remove)) for service in services().values() if (one := service.tagging)]
     return [
         _allow("NameAtCreation", [EC2.action("CreateTags")], None, at_creation),
@@ -133,7 +223,11 @@ def _tagging() -> list[Statement]:
 
 def _changing(*, bucket_abac: bool) -> list[Statement]:
     sharing = [one for one in _resources() if one.service.noun is None]
-    statements = [_allow("ChangeManaged", _changes_of(sharing), None, _IS_MANAGED)]
+    running = EC2.action("ModifyInstanceAttribute")
+    statements = [
+        _allow("ChangeManaged", [one for one in _changes_of(sharing) if one != running], None, _IS_MANAGED),
+        *_changing_machines(running),
+    ]
     for service in _with_own_statements():
         is_held = not service.needs_abac or bucket_abac
         name = f"Change{service.noun}s" if service.needs_abac else f"ChangeManaged{service.noun}s"
@@ -141,38 +235,75 @@ def _changing(*, bucket_abac: bool) -> list[Statement]:
     return statements
 
 
-def _supporting_permissions() -> list[Statement]:
-    """What AWS asks for beside the resource itself: parts of a database, its password's secret, service roles."""
-    parts = [f"arn:*:rds:*:*:{part}:*" for part in ("og", "pg", "secgrp", "snapshot", "subgrp")]
-    secrets = ["arn:*:secretsmanager:*:*:secret:rds!*"]
-    for_aws = {"BoolIfExists": {"kms:GrantIsForAWSResource": "true"}}
-    with_role = sorted(f"{one.name}.amazonaws.com" for one in services().values() if one.has_role)
-    roles = {"StringEquals": {"iam:AWSServiceName": with_role}}
-    to_eks = {"StringEqualsIfExists": {"iam:PassedToService": "eks.amazonaws.com"}}
+def _changing_machines(action: str) -> list[Statement]:
+    """Whoever writes the start-up script of a machine has the machine's rights: it is written only where it has none.
+
+    A profile below the path of links is no exception in substance: the roles in it are held by the boundary.
+    """
+    machines = _ec2(["instance/*"])
+    without_rights = {**_IS_MANAGED, "ArnLikeIfExists": {"ec2:InstanceProfile": _OWN_PROFILE}}
+    harmless = {**_IS_MANAGED, "StringEqualsIgnoreCase": {"ec2:Attribute": _HARMLESS_ATTRIBUTES}}
     return [
-        _allow("PartsOfDatabases", [*_creations(RDS.name), *_changes(RDS.name)], parts),
-        _allow("MasterPasswords", ["secretsmanager:CreateSecret", "secretsmanager:TagResource"], secrets),
-        _allow("KeysOfMasterPasswords", ["kms:CreateGrant", "kms:DescribeKey"], None, for_aws),
-        _allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], None, roles),
-        _allow("RoleOfClusters", ["iam:GetRole", "iam:PassRole"], ["arn:*:iam::*:role/*"], to_eks),
+        _allow("ChangeMachinesWithoutRights", [action], machines, without_rights),
+        _allow("ChangeOtherMachines", [action], machines, harmless),
     ]
 
 
-def _linking() -> list[Statement]:
-    """What links make: identities below a path of their own, secrets below a name of their own, and nothing else.
+def _supporting_permissions() -> list[Statement]:
+    """What AWS asks for beside the resource itself: parts of a database, and its password's secret.
 
-    In few words, because IAM counts the letters: the paths keep the patterns small.
+    That secret is made by RDS with the agent's rights; the agent itself has no way into Secrets Manager or KMS by it.
     """
-    made = ["arn:*:iam::*:user/fractal-cloud/*", "arn:*:iam::*:role/fractal-cloud/*"]
-    identities = ["iam:*AccessKey*", "iam:*User", "iam:*UserPolicy", "iam:*RolePolicy"]
-    roles = [f"iam:{verb}Role" for verb in ("Create", "Delete", "Get", "Tag")]
+    parts = [f"arn:*:rds:*:*:{part}:*" for part in ("og", "pg", "secgrp", "snapshot", "subgrp")]
+    secrets = ["arn:*:secretsmanager:*:*:secret:rds!*"]
+    by_rds = {"Bool": {"aws:ViaAWSService": "true"}}
+    for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+    return [
+        _allow("PartsOfDatabases", [*_creations(RDS.name), *_changes(RDS.name)], parts),
+        _allow("MasterPasswords", ["secretsmanager:CreateSecret", "secretsmanager:TagResource"], secrets, by_rds),
+        _allow("KeysOfMasterPasswords", ["kms:CreateGrant"], None, for_aws),
+        _allow("ReadKeys", ["kms:DescribeKey"]),
+    ]
+
+
+def _passing(roles: Sequence[str]) -> list[Statement]:
+    """The roles that were named, each to the services whose resources take one, and no other."""
+    if not roles:
+        return []
+    every_match(roles, "pass_roles", _ROLE, "ARN of one role, such as arn:aws:iam::123456789012:role/eks")
+    takers = sorted(one for service in services().values() for one in service.roles_of)
+    named = sorted(set(roles))
+    return [
+        _allow("ReadPassedRoles", ["iam:GetRole"], named),
+        _allow("PassRoles", ["iam:PassRole"], named, {"StringEquals": {"iam:PassedToService": takers}}),
+    ]
+
+
+def _assuming(roles: Sequence[str]) -> list[Statement]:
+    """The roles of other accounts that were named, and no other."""
+    every_match(roles, "assume_roles", _ROLE, "ARN of one role, such as arn:aws:iam::123456789012:role/fractal-cloud")
+    return [_allow("AssumeRolesOfRealms", ["sts:AssumeRole"], sorted(set(roles)))]
+
+
+def _linking() -> list[Statement]:
+    """What links make: identities below a path of their own, held by the boundary, and secrets of a name of their own.
+
+    No policy is attached and no boundary changed or removed. Whoever is not there is shown without a path, so reading
+    is not limited to it.
+    """
+    bounded = {"StringLike": {"iam:PermissionsBoundary": BOUNDARY.format("*", "${aws:PrincipalAccount}")}}
+    reading = [f"iam:{one}" for one in ("GetRole", "GetRolePolicy", "GetUser", "GetUserPolicy", "ListAccessKeys")]
+    making = [f"iam:{verb}" for verb in ("CreateRole", "CreateUser", "PutRolePolicy", "PutUserPolicy")]
+    keys = [f"iam:{verb}AccessKey" for verb in ("Create", "Delete")]
+    ending = [f"iam:Delete{noun}" for noun in ("Role", "RolePolicy", "User", "UserPolicy")]
     secrets = [
         f"secretsmanager:{verb}"
         for verb in ("CreateSecret", "DeleteSecret", "DescribeSecret", "PutSecretValue", "TagResource")
     ]
     return [
-        _allow("ListLinked", ["iam:ListRoles", "iam:ListUsers", "secretsmanager:ListSecrets"]),
-        _allow("IdentitiesOfLinks", [*identities, *roles], made),
-        _allow("SecretsOfLinks", secrets, ["arn:*:secretsmanager:*:*:secret:fractal-cloud/*"]),
+        _allow("ReadLinked", [*reading, "iam:ListRoles", "iam:ListUsers", "secretsmanager:ListSecrets"]),
+        _allow("BoundedIdentities", making, _IN_PATH, bounded),
+        _allow("IdentitiesOfLinks", [*keys, *ending, "iam:TagRole", "iam:TagUser"], _IN_PATH, _ONLY_THE_MARK),
+        _allow("SecretsOfLinks", secrets, ["arn:*:secretsmanager:*:*:secret:fractal-cloud/*"], _ONLY_THE_MARK),
         _allow("ReadMasterPasswords", ["secretsmanager:GetSecretValue"], ["arn:*:secretsmanager:*:*:secret:rds!*"]),
     ]

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Final
 
 from pydantic import field_validator
 
-from fractal_cloud.model.component import Component, References, parameter, reference_id
+from fractal_cloud.model.component import References, parameter, reference_id
 from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Region, database_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import from_list, interned, to_list
@@ -49,11 +49,10 @@ _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
 
 
-class AwsRdsPostgres(Component):
+class AwsRdsPostgres(AwsComponent):
     """A PostgreSQL database instance. Deleting it leaves a final snapshot; deletion protection is respected."""
 
     type = "Storage.PaaS.AwsRdsPostgres"
-    provider = "aws"
 
     name: str = parameter(
         default="", validate_default=True, description="Its DB instance identifier; the component's id if not given."
@@ -119,6 +118,7 @@ DATABASE = Resource(
     creates={"CreateDBInstance": "DBInstance.DBInstanceIdentifier"},
     modifies=("ModifyDBInstance",),
     deletes=("DeleteDBInstance",),
+    set_by={"vpcSecurityGroups": ("vpcSecurityGroupIds",)},
     also_modifies=("RebootDBInstance", "StartDBInstance", "StopDBInstance"),
     needs=("CreateDBSnapshot",),
     shown_by={"ModifyDBInstance": "DBInstance.DBInstanceIdentifier"},

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from pydantic import field_validator
 
 from fractal_cloud.model.catalog import GlassCommands
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import CloudError, Conflict, NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -24,20 +24,19 @@ from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Region, bucket_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, Region, bucket_name
 from fractal_cloud.offers.aws.s3_settings import SETTINGS
 from fractal_cloud.offers.aws.services.s3 import S3, S3_CONTROL
 from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, interned, moment, to_list, write_tags
 from fractal_cloud.offers.offer import Query, Wanted
 
-_AT: Final = "--region {region} --resource-arn-list {bucketArn}"
+_AT: Final = "--region={region} --resource-arn-list={bucketArn}"
 
 
-class AwsS3(Component):
+class AwsS3(AwsComponent):
     """A bucket for objects. It is never emptied: one that holds anything is not deleted."""
 
     type = "Storage.PaaS.AwsS3"
-    provider = "aws"
 
     name: str = parameter(
         default="",
@@ -79,6 +78,12 @@ BUCKET = Resource(
     ),
     deletes=("DeleteBucket",),
     also_modifies=("DeleteBucketEncryption", "DeleteBucketOwnershipControls", "DeletePublicAccessBlock"),
+    set_by={
+        "versioning": ("PutBucketVersioning",),
+        "sseAlgorithm": ("PutBucketEncryption", "DeleteBucketEncryption"),
+        "blockPublicAccess": ("PutPublicAccessBlock", "DeletePublicAccessBlock"),
+        "objectOwnership": ("PutBucketOwnershipControls", "DeleteBucketOwnershipControls"),
+    },
     replaces_tags=("DeleteBucketTagging", "PutBucketTagging"),
     listings=(Listing(operation="ListBuckets", path="Buckets", id="Name", tags="never"),),
     reads=(
@@ -102,6 +107,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
     component = AwsS3
     title = "S3 bucket"
     resource = BUCKET
+    arn_output = "bucketArn"
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         "bucketName": "name of the bucket",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_serializer, field_validator
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -15,7 +15,7 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import of_group
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import group_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, group_name
 from fractal_cloud.offers.aws.rules import (
     AwsSecurityGroupRule,
     Difference,
@@ -35,11 +35,10 @@ _ALLOW_ALL = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 _DIRECTIONS = ("ingress", "egress")
 
 
-class AwsSecurityGroup(Component):
+class AwsSecurityGroup(AwsComponent):
     """A set of firewall rules in a VPC."""
 
     type = "NetworkAndCompute.IaaS.AwsSecurityGroup"
-    provider = "aws"
 
     name: str = parameter(
         default="",
@@ -96,7 +95,23 @@ SECURITY_GROUP = Resource(
     ),
     deletes=("DeleteSecurityGroup",),
     also_modifies=("ModifySecurityGroupRules",),
-    touches={"CreateSecurityGroup": ("vpc/*",)},
+    set_by={
+        "ingress": (
+            "AuthorizeSecurityGroupIngress",
+            "RevokeSecurityGroupIngress",
+            "UpdateSecurityGroupRuleDescriptionsIngress",
+        ),
+        "egress": (
+            "AuthorizeSecurityGroupEgress",
+            "RevokeSecurityGroupEgress",
+            "UpdateSecurityGroupRuleDescriptionsEgress",
+        ),
+    },
+    touches={
+        "AuthorizeSecurityGroupEgress": ("security-group-rule/*",),
+        "AuthorizeSecurityGroupIngress": ("security-group-rule/*",),
+        "CreateSecurityGroup": ("vpc/*",),
+    },
     listings=(Listing(operation="DescribeSecurityGroups", path="SecurityGroups", id="GroupId"),),
     not_found=("InvalidGroup.NotFound", 400, "The security group '{id}' does not exist"),
     name_key="GroupName",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -13,7 +13,7 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_subnet
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Block
+from fractal_cloud.offers.aws.kinds import AwsComponent, Block
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
@@ -43,11 +43,10 @@ _CONDITIONS: Mapping[str, Condition] = {
 }
 
 
-class AwsSubnet(Component):
+class AwsSubnet(AwsComponent):
     """A part of a VPC in one availability zone."""
 
     type = "NetworkAndCompute.IaaS.AwsSubnet"
-    provider = "aws"
 
     vpc: Reference[AwsVpc] = parameter(
         immutable=True, reference=(AwsVpc.type, "vpcId"), description="The VPC it is a part of; it lies in its region."

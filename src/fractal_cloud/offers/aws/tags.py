@@ -90,7 +90,7 @@ def glass_commands(service: Service, arn_output: str) -> GlassCommands:
     if tagging is None:
         return GlassCommands()
     target = "{resourceId}" if tagging.is_by_id else f"{{{arn_output}}}"
-    at = f"--region {{region}} --{_option(tagging.target)} {target}"
+    at = f"--region={{region}} --{_option(tagging.target)}={target}"
     both = {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE}
     if tagging.pair is None:
         tags, one = ",".join(f"{key}={value}" for key, value in both.items()), MANAGED_BY

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -14,7 +14,7 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.blockers import in_vpc
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Block, Region
+from fractal_cloud.offers.aws.kinds import AwsComponent, Block, Region
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
@@ -37,11 +37,10 @@ VPC = Resource(
 ATTRIBUTES: Mapping[str, str] = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}
 
 
-class AwsVpc(Component):
+class AwsVpc(AwsComponent):
     """A virtual private network in one AWS region."""
 
     type = "NetworkAndCompute.IaaS.AwsVpc"
-    provider = "aws"
 
     region: Region = parameter(immutable=True, description="AWS region it lies in.")
     cidr_block: Block = parameter(

@@ -15,17 +15,21 @@ from pydantic import field_validator
 
 from fractal_cloud.model.catalog import Entry
 from fractal_cloud.model.component import Reference, parameter, reference_id
-from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.errors import Conflict, Unreadable
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers import azure_login
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import DISK, Block, Item, ResourceGroup, ResourceKind, canonical_id, cluster_name
 from fractal_cloud.offers.azure.resources import OUTPUTS, AzureResource, ResourceOffer
 from fractal_cloud.offers.azure.subnet import AzureSubnet
+from fractal_cloud.offers.cluster_access import Access, Addresses, of_kubeconfig
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.offer import Wanted
 
 AKS: Final = ResourceKind("Microsoft.ContainerService", "managedClusters", "2025-03-01")
 
+# The application that stands for the API server of every AKS cluster that knows Entra.
+AKS_SERVER: Final = "6dae42f8-4368-4678-94ff-3fdab4bd0d2e"
 _POOL: Final = "nodepool1"
 _CLAIM: Final = "kubernetes.io-created-for-pvc-name"
 _FORWARD: Final = "kubernetesVersion"
@@ -33,7 +37,7 @@ _FORWARD: Final = "kubernetesVersion"
 _IN_ONE_WRITE: Final = ("nodeCount", "skuTier", "authorizedIPRanges", "upgradeChannel")
 
 
-_AT = "--resource-group {resourceGroup} --name {name} --subscription {realm}"
+_AT = "--resource-group={resourceGroup} --name={name} --subscription={realm}"
 
 
 class AzureAks(AzureResource):
@@ -110,6 +114,14 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         "updates and deletions carry the cluster's etag (If-Match); tag changes have no precondition: "
         "their window is the one call after a fresh read"
     )
+    # learn.microsoft.com/azure/aks/outbound-rules-control-egress, of the three clouds.
+    cluster_addresses = Addresses(
+        (
+            r"([a-z0-9-]+\.)+azmk8s\.io",
+            r"([a-z0-9-]+\.)+cx\.aks\.containerservice\.azure\.us",
+            r"([a-z0-9-]+\.)+cx\.prod\.service\.azk8s\.cn",
+        )
+    )
     entry = Entry(commands=[f"az aks get-credentials {_AT} --overwrite-existing"], context="{name}")
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
@@ -120,6 +132,20 @@ class AzureAksOffer(ResourceOffer[AzureAks]):
         "oidcIssuer": "issuer of its service accounts' identities, where it is switched on",
         "principalId": "object id of the cluster's own identity",
     }
+
+    def enter(self, cloud: Azure, name: str) -> Access | None:
+        """By the kubeconfig that every user of the cluster may have.
+
+        Its certificate counts where the cluster has accounts of its own; where it knows Entra instead, a token does.
+        The kubeconfig of its administrators would pass by whatever Entra allows the agent, and leave no name in its
+        logs.
+        """
+        found = cloud.ask(f"{cloud.id_of(self.kind, name)}/listClusterUserCredential", self.kind.version)
+        configs = found.get("kubeconfigs") or []
+        if not configs:
+            raise Unreadable(f"Azure returned no kubeconfig for {name!r}: it is asked again")
+        credential = azure_login.credential()
+        return of_kubeconfig(name, configs[0].get("value", ""), lambda: azure_login.token(credential, AKS_SERVER))
 
     def actual(self, item: Item) -> dict[str, Any]:
         """What the cluster and its first pool show."""

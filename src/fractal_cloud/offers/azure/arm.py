@@ -67,6 +67,10 @@ class Azure(Cloud):
         answer = self._client.find(resource_id, {VERSION: version, **query})
         return answer.item() if answer is not None else None
 
+    def ask(self, path: str, version: str) -> Item:
+        """What a question returns that has to be posted, and changes nothing."""
+        return self._client.ask(path, None, {VERSION: version}).item()
+
     # --- writing: each is one request, sent once
 
     def put(self, resource_id: str, version: str, body: Item, etag: str | None = None, *, is_new: bool = False) -> Item:

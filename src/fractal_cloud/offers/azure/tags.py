@@ -38,7 +38,7 @@ def write_tags(cloud: Azure, resource_id: str, add: ProtocolTags, remove: Protoc
 
 def glass() -> GlassCommands:
     """The vendor's commands; they are the same for every type."""
-    update = "az tag update --resource-id {resourceId} --operation"
+    update = "az tag update --resource-id={resourceId} --operation"
     return GlassCommands(
         break_glass=[f"{update} delete --tags {MANAGED_BY}={OURS}"],
         readopt=[f"{update} merge --tags {MANAGED_BY}={OURS} {RECONCILE}={RECONCILE_VALUE}"],

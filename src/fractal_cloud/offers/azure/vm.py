@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import field_validator
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
+from fractal_cloud.model.referable import SensitiveText, text_of
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import DISK, Item, ResourceGroup, ResourceKind, canonical_id, machine_name
@@ -79,8 +80,13 @@ class AzureVm(AzureResource):
     zone: str | None = parameter(
         default=None, immutable=True, pattern=r"^[1-3]$", description="Availability zone it is in."
     )
-    user_data: str | None = parameter(
-        default=None, swept=True, lines=True, max_length=49_152, description="Text that the machine can ask for."
+    user_data: SensitiveText | None = parameter(
+        default=None,
+        swept=True,
+        lines=True,
+        sensitive=True,
+        max_length=49_152,
+        description="Text that the machine can ask for.",
     )
     state: Literal["running", "stopped"] = parameter(
         default="running",
@@ -229,14 +235,14 @@ class AzureVmOffer(ResourceOffer[AzureVm]):
             "networkProfile": {"networkApiVersion": NETWORK_API, "networkInterfaceConfigurations": [interface]},
         }
         if machine.user_data is not None:
-            properties["userData"] = _encoded(machine.user_data)
+            properties["userData"] = _encoded(text_of(machine.user_data))
         return {"properties": properties, **({"zones": [machine.zone]} if machine.zone else {})}
 
     def update(self, cloud: Azure, sighting: Sighting, wanted: Wanted[AzureVm], drift: Collection[str]) -> None:
         """Make the next call needed: stop, change, start are three, each found to be next by what was seen."""
         machine = wanted.component
         if "userData" in drift:
-            self._patch(cloud, sighting, {"userData": _encoded(machine.user_data or "")})
+            self._patch(cloud, sighting, {"userData": _encoded(text_of(machine.user_data) or "")})
         elif "vmSize" in drift and sighting.actual.get("state") != "stopped":
             wanted.may_stop_for("vmSize", sighting.name)
             cloud.post(f"{sighting.resource_id}/deallocate", VM.version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.model.errors import CloudError, Denied, NotFound, Unreadable
@@ -39,9 +39,10 @@ _SAYS_KIND: Final = frozenset({"compute", "storage", "sql"})
 
 
 class GcpSession(Session):
-    """The projects these credentials are meant for. Safe to share by threads."""
+    """The projects these credentials are meant for, or those listed. Safe to share by threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, projects: Sequence[str] = ()) -> None:
+        self._listed = list(projects)
         try:
             self._login = GoogleTokens()
         except ModuleNotFoundError as missing:
@@ -80,7 +81,8 @@ class GcpSession(Session):
 
     def _named(self) -> tuple[list[str], str]:
         self._login.found()
-        listed = [name.strip() for name in os.environ.get(PROJECTS, "").split(",") if name.strip()]
+        said = os.environ.get(PROJECTS, "").split(",")
+        listed = self._listed or [name.strip() for name in said if name.strip()]
         meant = self._login.default_project or os.environ.get("CLOUDSDK_CORE_PROJECT", "")
         if not listed and not meant:
             raise Denied(f"no project is named: set GOOGLE_CLOUD_PROJECT, or {PROJECTS} for several")

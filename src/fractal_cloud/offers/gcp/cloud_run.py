@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import field_validator
 
 from fractal_cloud.model.component import parameter
+from fractal_cloud.model.referable import SensitiveText
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, interned, labels_of, relabelled
-from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Region, last_of, run_name
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Region, last_of, run_name
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Wanted
 
@@ -45,8 +46,10 @@ class GcpCloudRun(GcpComponent, WorkloadSource):
     container_port: int | None = parameter(
         default=None, ge=1, le=65_535, description="Port it listens at; Google starts with 8080."
     )
-    env: dict[str, str] | None = parameter(
-        default=None, description="Its environment; variables that come from secrets are left alone."
+    env: Mapping[str, SensitiveText] | None = parameter(
+        default=None,
+        holds_secrets=True,
+        description="Its environment; variables that come from secrets are left alone.",
     )
     cpu: str | None = parameter(default=None, compare="quantity", description="Processors, such as 1 or 500m.")
     memory: str | None = parameter(default=None, compare="quantity", description="Memory, such as 512Mi.")
@@ -80,10 +83,7 @@ class GcpCloudRunOffer(GcpOffer[GcpCloudRun]):
     component = GcpCloudRun
     title = "Cloud Run service"
     service = "run"
-    rights = (
-        *(f"run.services.{verb}" for verb in ("create", "delete", "get", "list", "update")),
-        ACT_AS,
-    )
+    rights = tuple(f"run.services.{verb}" for verb in ("create", "delete", "get", "list", "update"))
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "serviceName": "name of the service",

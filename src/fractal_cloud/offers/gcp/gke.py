@@ -12,16 +12,19 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import field_validator
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
+from fractal_cloud.model.commands import output, run, word, words
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import MANAGED_BY, ProtocolTags
+from fractal_cloud.offers.cluster_access import Access, Addresses
 from fractal_cloud.offers.cluster_versions import next_version, version_warnings
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.network import GcpVpc
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import BOTH, check_unchanged, interned, labels_of, relabelled
-from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Location, Network, resource_name
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Location, Network, resource_name
+from fractal_cloud.offers.google_login import GoogleTokens
 from fractal_cloud.offers.offer import Wanted
 
 LogComponent = Literal["SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]
@@ -29,7 +32,9 @@ _AT: Final = "{clusterName} --project={project} --location={location}"
 _UPDATE: Final = f"gcloud container clusters update {_AT}"
 # What gcloud calls an update of labels replaces them all: so those that are there go along. Where they cannot be read,
 # the comma that is left over makes gcloud refuse.
-_LABELS: Final = f"gcloud container clusters describe {_AT} --format='value(resourceLabels.list(separator=\",\"))'"
+_LABELS: Final = output(
+    [*words(f"gcloud container clusters describe {_AT}"), '--format=value(resourceLabels.list(separator=","))']
+)
 _POOL: Final = "default-pool"
 _CONDITIONS: Final[Mapping[str, Condition]] = {
     "RUNNING": Condition.SETTLED,
@@ -72,6 +77,12 @@ class GcpGke(GcpComponent):
         description="Size of the nodes it starts with; not for Autopilot.",
         examples=["e2-medium"],
     )
+    service_account: str | None = parameter(
+        default=None,
+        immutable=True,
+        pattern=r"^[^@\s]+@[^@\s]+$",
+        description="Email of the service account its nodes act as; the project's default one if not given.",
+    )
     network: Reference[GcpVpc] | None = parameter(
         default=None,
         immutable=True,
@@ -112,12 +123,11 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
     component = GcpGke
     title = "GKE cluster"
     service = "container"
-    rights = (
-        *(f"container.clusters.{verb}" for verb in ("create", "delete", "get", "list", "update")),
-        ACT_AS,
-    )
+    rights = tuple(f"container.clusters.{verb}" for verb in ("create", "delete", "get", "list", "update"))
     place = ("location",)
     holds_data = True
+    # cloud.google.com/kubernetes-engine/docs/concepts/network-isolation: an address, or a name below gke.goog.
+    cluster_addresses = Addresses((r"([a-z0-9-]+\.)+gke\.goog",), has_ips=True)
     outputs: ClassVar[Mapping[str, str]] = {
         "clusterName": "name of the cluster",
         "clusterId": "id that no other cluster will ever have",
@@ -131,14 +141,14 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
     }
     glass = GlassCommands(
         break_glass=[f"{_UPDATE} --remove-labels={MANAGED_BY}"],
-        readopt=[f'{_UPDATE} --update-labels="$({_LABELS}),{BOTH}"'],
+        readopt=[[run([*words(_UPDATE), word("--update-labels=", _LABELS, f",{BOTH}")])]],
         caveat=(
             "`--update-labels` alone would take everybody else's labels off; "
             "of a cluster without any label, leave the part in $( ) and its comma out"
         ),
     )
     entry = Entry(
-        commands=["gcloud container clusters get-credentials {clusterName} --location {location} --project {project}"],
+        commands=["gcloud container clusters get-credentials {clusterName} --location={location} --project={project}"],
         context="gke_{project}_{location}_{clusterName}",
     )
     guard = (
@@ -154,6 +164,15 @@ class GcpGkeOffer(GcpOffer[GcpGke]):
         """All clusters of the location, in one answer: Google knows no pages here."""
         for page in cloud.pages(self.service, self.collection(cloud), "clusters"):
             yield from page
+
+    def enter(self, cloud: Gcp, name: str) -> Access | None:
+        """By a token of the credentials that Google's own tools find."""
+        found = cloud.find(self.service, f"{self.collection(cloud)}/{name}")
+        if found is None:
+            return None
+        authority = (found.get("masterAuth") or {}).get("clusterCaCertificate")
+        context = f"gke_{cloud.project}_{cloud.place}_{name}"
+        return Access(context, f"https://{found.get('endpoint')}", str(authority or ""), GoogleTokens().token)
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a cluster shows."""
@@ -243,9 +262,14 @@ def _desired(name: str, cluster: GcpGke, actual_version: str) -> dict[str, Any]:
 
 
 def _body(cluster: GcpGke, tags: ProtocolTags) -> dict[str, Any]:
+    account = {"serviceAccount": cluster.service_account} if cluster.service_account is not None else {}
+    config = {
+        **({"machineType": cluster.node_machine_type} if cluster.node_machine_type is not None else {}),
+        **account,
+    }
     pool: dict[str, Any] = {"name": _POOL, "initialNodeCount": cluster.node_count or 1}
-    if cluster.node_machine_type is not None:
-        pool["config"] = {"machineType": cluster.node_machine_type}
+    if config:
+        pool["config"] = config
     networks, logging = cluster.master_authorized_networks, cluster.logging
     optional: dict[str, Any] = {
         "initialClusterVersion": cluster.version,
@@ -255,6 +279,8 @@ def _body(cluster: GcpGke, tags: ProtocolTags) -> dict[str, Any]:
         "privateClusterConfig": cluster.private_nodes is not None and {"enablePrivateNodes": cluster.private_nodes},
         "masterAuthorizedNetworksConfig": networks is not None and _authorized(networks),
         "loggingConfig": logging is not None and _logging(logging),
+        # Of the nodes that Google keeps itself, no pool says it.
+        "autoscaling": cluster.autopilot and account and {"autoprovisioningNodeDefaults": account},
     }
     return {
         "name": cluster.name,
@@ -270,6 +296,7 @@ def _actual(cloud: Gcp, raw: Raw) -> dict[str, Any]:
     authorized = raw.get("masterAuthorizedNetworksConfig") or {}
     components = ((raw.get("loggingConfig") or {}).get("componentConfig") or {}).get("enableComponents")
     network = raw.get("networkConfig") or {}
+    defaults = (raw.get("autoscaling") or {}).get("autoprovisioningNodeDefaults") or {}
     version = str(raw.get("currentMasterVersion") or raw.get("initialClusterVersion") or "")
     return {
         "version": ".".join(version.split(".")[:2]) or None,
@@ -277,6 +304,7 @@ def _actual(cloud: Gcp, raw: Raw) -> dict[str, Any]:
         "autopilot": bool((raw.get("autopilot") or {}).get("enabled")),
         "nodeCount": pool.get("initialNodeCount"),
         "nodeMachineType": (pool.get("config") or {}).get("machineType"),
+        "serviceAccount": (pool.get("config") or defaults).get("serviceAccount"),
         "network": network.get("network") or _whole(cloud, "global/networks", raw.get("network")),
         "subnetwork": network.get("subnetwork"),
         "privateNodes": bool((raw.get("privateClusterConfig") or {}).get("enablePrivateNodes")),

@@ -2,10 +2,14 @@
 
 Its HMAC key signs as for S3, so that what runs elsewhere uses one client for every object store, and travels sealed. In
 the bucket's policy the link is recognised by its own account, which bears the mark as its description (L17).
+
+Whoever may make HMAC keys in a project may make them for every service account in it. So a setting gives links a
+project of their own for accounts and keys, in which nothing else has any (A7).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,10 +21,11 @@ from fractal_cloud.offers.link_types import STORAGE_LINK, Access, StorageLink
 from fractal_cloud.offers.secret import Secret
 from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, transfer_key
 
+LINK_PROJECT: Final = "FRACTAL_GCP_LINK_PROJECT"
 REGION: Final = "auto"
 _LONGEST_NAME: Final = 30
 _PREFIX: Final = "fc-"
-_ROLES: Final[Mapping[Access, str]] = {
+ROLES: Final[Mapping[Access, str]] = {
     "read-only": "roles/storage.objectViewer",
     "read-write": "roles/storage.objectUser",
 }
@@ -33,7 +38,7 @@ def grant_bucket(link: Link) -> Published | None:
     """Give the source an account with a role in this bucket alone; its key travels sealed, and signs as for S3."""
     bucket, email = bucket_of(link), _email(link)
     _bring_account(link)
-    _bring_role(link.cloud, bucket, email, _ROLES[link.settings.access])
+    _bring_role(link, bucket, ROLES[link.settings.access])
     return {
         "bucket": bucket,
         "region": REGION,
@@ -50,12 +55,12 @@ def withdraw_bucket(link: Link) -> None:
     cloud, email = link.cloud, _email(link)
     account = _find_account(link)
     if link.sighting is not None:
-        _bring_role(cloud, str(link.sighting.outputs["bucketName"]), email, None)
+        _bring_role(link, str(link.sighting.outputs["bucketName"]), None)
     keys = _keys(cloud, email)
     for key in keys.there:
         keys.drop(key)
     if account is not None:
-        cloud.remove("iam", _account_path(cloud, email))
+        cloud.remove("iam", _account_path(link.cloud, email))
 
 
 @grant_bucket.verifies
@@ -64,7 +69,7 @@ def still_granted(links: Sequence[Link]) -> Iterator[Link]:
     if not links:
         return
     cloud: Gcp = links[0].cloud
-    pages = cloud.pages("iam", f"/v1/projects/{cloud.project}/serviceAccounts", "accounts", pageSize="100")
+    pages = cloud.pages("iam", f"/v1/projects/{_home(cloud)}/serviceAccounts", "accounts", pageSize="100")
     accounts = {one["email"] for page in pages for one in page}
     keys = {str(one["accessId"]) for one in _listed_keys(cloud)}
     policies: dict[str, Item] = {}
@@ -72,21 +77,36 @@ def still_granted(links: Sequence[Link]) -> Iterator[Link]:
         bucket, email = str(link.there.outputs["bucketName"]), _email(link)
         if bucket not in policies:
             policies[bucket] = _policy(cloud, bucket)
-        roles = _roles_of(policies[bucket], email)
-        if email in accounts and link.fields.get("accessKeyId") in keys and roles == [_ROLES[link.settings.access]]:
+        roles, former = _roles_of(policies[bucket], email), _roles_of(policies[bucket], _former(link))
+        is_there = email in accounts and link.fields.get("accessKeyId") in keys
+        if is_there and roles == [ROLES[link.settings.access]] and not former:
             yield link
 
 
 # --- the account
 
 
+def _home(cloud: Gcp) -> str:
+    """The project in which links make accounts and keys: their own where the agent has one for them."""
+    return os.environ.get(LINK_PROJECT, "").strip() or cloud.project
+
+
 def _email(link: Link) -> str:
+    return _email_in(link, _home(link.cloud))
+
+
+def _former(link: Link) -> str:
+    """The account that was the link's before links had a project of their own; empty where that is the same."""
+    return _email_in(link, link.cloud.project) if _home(link.cloud) != link.cloud.project else ""
+
+
+def _email_in(link: Link, project: str) -> str:
     name = identity_name(link, _LONGEST_NAME - len(_PREFIX)).lower()
-    return f"{_PREFIX}{name}@{link.cloud.project}.iam.gserviceaccount.com"
+    return f"{_PREFIX}{name}@{project}.iam.gserviceaccount.com"
 
 
 def _account_path(cloud: Gcp, email: str) -> str:
-    return f"/v1/projects/{cloud.project}/serviceAccounts/{email}"
+    return f"/v1/projects/{_home(cloud)}/serviceAccounts/{email}"
 
 
 def _find_account(link: Link) -> Item | None:
@@ -103,7 +123,7 @@ def _bring_account(link: Link) -> None:
         return
     account = {"displayName": f"Fractal Cloud: {link.other}"[:100], "description": link.mark}
     body = {"accountId": _email(link).partition("@")[0], "serviceAccount": account}
-    link.cloud.write("iam", "POST", f"/v1/projects/{link.cloud.project}/serviceAccounts", body)
+    link.cloud.write("iam", "POST", f"/v1/projects/{_home(link.cloud)}/serviceAccounts", body)
 
 
 # --- its role in the bucket's policy
@@ -121,15 +141,19 @@ def _roles_of(policy: Item, email: str) -> list[str]:
     return [one["role"] for one in policy.get("bindings") or () if member in one.get("members", ())]
 
 
-def _bring_role(cloud: Gcp, bucket: str, email: str, role: str | None) -> None:
-    """Have the account that one role in the bucket, or none; everybody else's are as they were, or it is refused."""
+def _bring_role(link: Link, bucket: str, role: str | None) -> None:
+    """Have the account that one role in the bucket, or none; everybody else's are as they were, or it is refused.
+
+    An account that was the link's before loses its role: it opens nothing any more, wherever it is.
+    """
+    cloud, email, former = link.cloud, _email(link), _former(link)
     policy = _policy(cloud, bucket)
-    if _roles_of(policy, email) == ([role] if role else []):
+    if _roles_of(policy, email) == ([role] if role else []) and not _roles_of(policy, former):
         return
-    member = f"serviceAccount:{email}"
+    member, gone = f"serviceAccount:{email}", {f"serviceAccount:{email}", f"serviceAccount:{former}"}
     bindings: list[Item] = []
     for one in policy.get("bindings") or ():
-        members = [other for other in one.get("members", ()) if other != member]
+        members = [other for other in one.get("members", ()) if other not in gone]
         if members:
             bindings.append({**one, "members": members})
     if role:
@@ -145,12 +169,12 @@ def _bring_role(cloud: Gcp, bucket: str, email: str, role: str | None) -> None:
 
 
 def _listed_keys(cloud: Gcp, **query: str) -> list[Item]:
-    path = f"/projects/{cloud.project}/hmacKeys"
+    path = f"/projects/{_home(cloud)}/hmacKeys"
     return [one for page in cloud.pages("storage", path, "items", maxResults="250", **query) for one in page]
 
 
 def _keys(cloud: Gcp, email: str) -> Keys:
-    path = f"/projects/{cloud.project}/hmacKeys"
+    path = f"/projects/{_home(cloud)}/hmacKeys"
     there = sorted(_listed_keys(cloud, serviceAccountEmail=email), key=lambda one: str(one.get("timeCreated")))
 
     def make() -> tuple[str, Secret]:

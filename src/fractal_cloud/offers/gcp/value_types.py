@@ -14,8 +14,6 @@ _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _BUCKET: Final = re.compile(r"(?!.*\.\.)(?!goog)[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]\Z")
 _BEFORE_PROJECTS: Final = re.compile(r"^https?://.*?/(?=projects/)")
 _LONGEST_RUN: Final = 49
-# Whoever runs something as a service account must be allowed to; give it on single accounts where you can.
-ACT_AS: Final = "iam.serviceAccounts.actAs"
 
 
 def resource_name(name: str) -> str:

@@ -16,13 +16,14 @@ from pydantic import field_validator
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Protected
+from fractal_cloud.model.referable import SensitiveText, text_of
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.resources import GcpOffer, Raw
 from fractal_cloud.offers.gcp.subnet import GcpSubnet
 from fractal_cloud.offers.gcp.tags import check_unchanged, glass, interned, labels_of, relabelled
-from fractal_cloud.offers.gcp.value_types import ACT_AS, GcpComponent, Zone, path_of, resource_name
+from fractal_cloud.offers.gcp.value_types import GcpComponent, Zone, path_of, resource_name
 from fractal_cloud.offers.gcp.vm_changes import CHANGED_WHEN_STOPPED, ORDER, attempt, change
 from fractal_cloud.offers.gcp.vm_facts import STARTUP_SCRIPT, access_config, actual, boot_disk, first_interface
 from fractal_cloud.offers.link_types import WorkloadSource
@@ -93,8 +94,8 @@ class GcpVm(GcpComponent, WorkloadSource):
         compare="unordered",
         description="Network tags, by which firewall rules find it. They are no labels.",
     )
-    startup_script: str | None = parameter(
-        default=None, lines=True, max_length=262_144, description="Script that runs at every start."
+    startup_script: SensitiveText | None = parameter(
+        default=None, lines=True, sensitive=True, max_length=262_144, description="Script that runs at every start."
     )
     service_account: str | None = parameter(
         default=None,
@@ -138,7 +139,6 @@ class GcpVmOffer(GcpOffer[GcpVm]):
         "compute.images.useReadOnly",
         "compute.subnetworks.use",
         "compute.subnetworks.useExternalIp",
-        ACT_AS,
     )
     place = ("zone",)
     rename_changes_id = True  # `gcloud compute instances set-name`
@@ -311,7 +311,7 @@ def _body(machine: GcpVm, cloud: Gcp, tags: ProtocolTags) -> dict[str, Any]:
     if machine.network_tags is not None:
         body["tags"] = {"items": machine.network_tags}
     if machine.startup_script is not None:
-        body["metadata"] = {"items": [{"key": STARTUP_SCRIPT, "value": machine.startup_script}]}
+        body["metadata"] = {"items": [{"key": STARTUP_SCRIPT, "value": text_of(machine.startup_script)}]}
     if machine.service_account is not None:
         scopes = ["https://www.googleapis.com/auth/cloud-platform"]
         body["serviceAccounts"] = [{"email": machine.service_account, "scopes": scopes}]

@@ -143,7 +143,7 @@ def _following(answer: Answer, plural: str, query: Mapping[str, str]) -> tuple[s
 class HetznerSession(Session):
     """The one project that these credentials open. Safe to share by threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Credentials | None = None) -> None:
         try:
             import hcloud  # noqa: F401
         except ModuleNotFoundError as missing:
@@ -151,7 +151,7 @@ class HetznerSession(Session):
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[hetzner]'` brings it",
                 name=missing.name,
             ) from missing
-        found = credentials()
+        found = found or credentials()
         self._realm = found.realm
         self._client = HetznerClient(found)
 

@@ -7,13 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_serializer, model_validator
 
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.hetzner.value_types import AnyNetwork, Part, flattened, sent
+from fractal_cloud.offers.hetzner.value_types import AnyNetwork, HetznerComponent, Part, flattened, sent
 from fractal_cloud.offers.offer import Wanted
 
 MOST_RULES = 50
@@ -48,11 +48,10 @@ class HetznerFirewallRule(Part):
         return _flat(self.model_dump(mode="json", by_alias=True))
 
 
-class HetznerFirewall(Component):
+class HetznerFirewall(HetznerComponent):
     """A set of rules for what servers let in and out. Servers name the firewalls they are behind."""
 
     type = "NetworkAndCompute.IaaS.HetznerFirewall"
-    provider = "hetzner"
 
     rules: list[HetznerFirewallRule] | None = parameter(
         default=None,

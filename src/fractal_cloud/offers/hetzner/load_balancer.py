@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_serializer, field_validator, model_validator
 
-from fractal_cloud.model.component import Component, Reference, References, parameter, reference_id
+from fractal_cloud.model.component import Reference, References, parameter, reference_id
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner import targets
 from fractal_cloud.offers.hetzner.cloud import Item
@@ -21,15 +21,14 @@ from fractal_cloud.offers.hetzner.services import (
     to_request,
 )
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.hetzner.value_types import PROTECTION, Location, Zone, flattened
+from fractal_cloud.offers.hetzner.value_types import PROTECTION, HetznerComponent, Location, Zone, flattened
 from fractal_cloud.offers.offer import Wanted
 
 
-class HetznerLoadBalancer(Component):
+class HetznerLoadBalancer(HetznerComponent):
     """A load balancer with its services and targets."""
 
     type = "NetworkAndCompute.IaaS.HetznerLoadBalancer"
-    provider = "hetzner"
 
     load_balancer_type: str = parameter(description="Its size.", examples=["lb11"])
     location: Location | None = parameter(

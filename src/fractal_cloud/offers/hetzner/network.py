@@ -11,13 +11,22 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_serializer
 
-from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.component import parameter
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.hetzner.value_types import PROTECTION, Address, Block, Part, Zone, flattened, sent
+from fractal_cloud.offers.hetzner.value_types import (
+    PROTECTION,
+    Address,
+    Block,
+    HetznerComponent,
+    Part,
+    Zone,
+    flattened,
+    sent,
+)
 from fractal_cloud.offers.offer import Recognition, Wanted
 
 Entry = Mapping[str, Any]
@@ -41,11 +50,10 @@ class HetznerRoute(Part):
     gateway: Address = Field(description="The machine that takes it there.")
 
 
-class HetznerNetwork(Component):
+class HetznerNetwork(HetznerComponent):
     """A private network with its subnets and routes."""
 
     type = "NetworkAndCompute.IaaS.HetznerNetwork"
-    provider = "hetzner"
 
     ip_range: Block = parameter(compare="cidr", description="Its block of addresses; it can widen and never narrow.")
     subnets: list[HetznerSubnet] | None = parameter(default=None, compare="unordered", description="All its subnets.")

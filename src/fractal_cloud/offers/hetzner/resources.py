@@ -52,6 +52,7 @@ class ResourceOffer(Offer[C, Hetzner]):
 
     plural: ClassVar[str]
     unique_in = "its project"
+    realm = "project"
     service = "hetzner"
     guard = GUARD
 

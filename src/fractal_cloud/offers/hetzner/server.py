@@ -13,13 +13,14 @@ from pydantic import field_validator
 
 from fractal_cloud.model.component import Component, References, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
+from fractal_cloud.model.referable import SensitiveText, text_of
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.firewall import HetznerFirewall
 from fractal_cloud.offers.hetzner.network import HetznerNetwork
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.hetzner.value_types import Location, host_name, ids
+from fractal_cloud.offers.hetzner.value_types import HetznerComponent, Location, host_name, ids
 from fractal_cloud.offers.offer import Wanted
 
 # The vendor's state: our run state, and whether Hetzner is at work.
@@ -36,11 +37,10 @@ _STATES: Mapping[str, tuple[str, Condition]] = {
 _UNKNOWN: tuple[None, Condition] = (None, Condition.CHANGING)
 
 
-class HetznerServer(Component):
+class HetznerServer(HetznerComponent):
     """A virtual machine."""
 
     type = "NetworkAndCompute.IaaS.HetznerServer"
-    provider = "hetzner"
 
     name: str = parameter(
         default="",
@@ -62,9 +62,10 @@ class HetznerServer(Component):
     ssh_keys: list[str] | None = parameter(
         default=None, description="Names of the keys for root. Used at creation only: Hetzner never returns them."
     )
-    user_data: str | None = parameter(
+    user_data: SensitiveText | None = parameter(
         default=None,
         lines=True,
+        sensitive=True,
         max_length=32_768,
         description="Text handed to its first start. Used at creation only: Hetzner never returns it.",
     )
@@ -159,7 +160,7 @@ class HetznerServerOffer(ResourceOffer[HetznerServer]):
             "image": component.image,
             "location": component.location,
             "ssh_keys": component.ssh_keys,
-            "user_data": component.user_data,
+            "user_data": text_of(component.user_data),
             "public_net": {key: value for key, value in public.items() if value is not None} or None,
             "networks": None if component.networks is None else _ids(component.networks),
             "firewalls": firewalls,

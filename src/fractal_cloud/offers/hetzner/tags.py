@@ -1,7 +1,7 @@
 """How the three tags are spelled on Hetzner's resources: three labels, of which every write replaces all (T8, T10).
 
-So labels are written at creation, in re-adoption and when the glass is broken through the product, and never else; and
-always as the set that was read right before, with nothing but our own keys changed (T1).
+So labels are written at creation, in re-adoption and when an operator breaks the glass or moves the owner through the
+product, and never else; and always as the set that was read right before, with nothing but our own keys changed (T1).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALU
 
 GUARD: Final = (
     "no precondition: the window is the one call after a fresh read. A write of labels replaces them all, so a label "
-    "that is changed within that one call is lost; it happens only at creation, in re-adoption, and when the glass is "
-    "broken through the product"
+    "that is changed within that one call is lost; it happens only at creation, in re-adoption, and when an operator "
+    "breaks the glass or moves the owner through the product"
 )
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from fractal_cloud.model.component import Component, parameter
+
 _HOST: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9-]{1,63})*\Z")
 PROTECTION: Final = "Whether Hetzner refuses to delete it, also to us; Hetzner starts with false."
 
@@ -93,3 +95,15 @@ Zone = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]+$", examples=["eu-central"
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 """A port."""
+
+
+class HetznerComponent(Component):
+    """What all components of Hetzner Cloud declare."""
+
+    provider = "hetzner"
+
+    project: str | None = parameter(
+        default=None,
+        immutable=True,
+        description="The project it is in, as the agent's file of realms calls it; the agent's own if not given.",
+    )

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from fractal_cloud.model.component import Component, Reference, parameter, reference_id
+from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -15,15 +15,14 @@ from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
 from fractal_cloud.offers.hetzner.resources import ResourceOffer, Seen, Step, in_use, protection
 from fractal_cloud.offers.hetzner.server import HetznerServer
 from fractal_cloud.offers.hetzner.tags import glass
-from fractal_cloud.offers.hetzner.value_types import PROTECTION, Location
+from fractal_cloud.offers.hetzner.value_types import PROTECTION, HetznerComponent, Location
 from fractal_cloud.offers.offer import Wanted
 
 
-class HetznerVolume(Component):
+class HetznerVolume(HetznerComponent):
     """A disk that can be attached to a server. Deleting it deletes its data; protection is respected."""
 
     type = "Storage.IaaS.HetznerVolume"
-    provider = "hetzner"
 
     size: int = parameter(description="Its size in GB; it can grow and never shrink.", ge=10, le=10_240)
     location: Location | None = parameter(

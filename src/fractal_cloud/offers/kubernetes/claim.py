@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
@@ -140,7 +141,7 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
         if volume and _policy(cloud, str(volume)) == "Delete":
             raise Protected(
                 f"the data on volume {volume!r} would be deleted with it, because its reclaim policy is Delete: set it "
-                f"to Retain (`kubectl edit pv {volume}`), or delete the claim yourself"
+                f"to Retain (`kubectl edit {shlex.quote(f'pv/{volume}')}`), or delete the claim yourself"
             )
 
 

@@ -27,7 +27,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.call_context import note_request, user_agent
 from fractal_cloud.offers.kubernetes.calls import Call, Kubernetes
-from fractal_cloud.offers.kubernetes.declared import access, name_of
+from fractal_cloud.offers.kubernetes.declared import Vendors, name_of
 from fractal_cloud.offers.kubernetes.errors import Answer, error_of
 from fractal_cloud.offers.kubernetes.kinds import NAMESPACE
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer
@@ -189,6 +189,7 @@ class DeclaredCluster:
     def _used(self, use: Callable[[Cluster], T], *, is_asking: bool = False) -> T:
         with self._lock:
             entrance = self._entrance = self._entrance or _Entrance(self._enter())
+            self.context = entrance.cluster.context
         try:
             if self.identity and not is_asking and not entrance.is_sure:
                 self._make_sure(entrance)
@@ -278,6 +279,7 @@ class KubernetesSession(Session):
         self._by_realm: dict[str, AnyCluster] = {}
         self._missing: dict[str, str] = {}
         self._hosts: dict[str, DeclaredCluster] = {}
+        self._vendors = Vendors()
 
     def realms(self) -> Mapping[str, str]:
         """The clusters that answer, by their contexts; the empty name is the current one.
@@ -334,7 +336,7 @@ class KubernetesSession(Session):
 
     def _declared(self, host: Host) -> DeclaredCluster:
         def enter() -> Cluster:
-            way = access(host)
+            way = self._vendors.access(host)
             settings = self._sdk.client.Configuration()
             self._sdk.config.load_kube_config_from_dict(
                 way.kubeconfig(), client_configuration=settings, persist_config=False
@@ -342,7 +344,7 @@ class KubernetesSession(Session):
             if way.token is not None:
                 settings.api_key["BearerToken"] = ""
                 settings.refresh_api_key_hook = partial(_renew, way.token)
-            return self._cluster(name_of(host), settings)
+            return self._cluster(way.context, settings)
 
         return DeclaredCluster(name_of(host), enter)
 
@@ -372,6 +374,19 @@ class KubernetesSession(Session):
             return None
         kinds = {offer.object_kind for offer in offers if isinstance(offer, ObjectOffer)}
         return Watch(self.at(scope), kinds, wake).stop
+
+    def enter(self, name: str) -> Cluster:
+        """The cluster of that name, whether it answers or not; without a name, the one that is meant then."""
+        from kubernetes.config.config_exception import ConfigException
+
+        named, current = self._named()
+        connect = named.get(name or current)
+        if connect is None:
+            raise Denied(f"the kubeconfig has no context {name!r}: correct it")
+        try:
+            return connect()
+        except (ConfigException, OSError) as error:
+            raise Denied(f"{error}: give the agent credentials for {name or current!r}") from error
 
     # --- which clusters there are
 
@@ -422,6 +437,7 @@ class KubernetesSession(Session):
         # 429 is not among them: the agent itself backs off, per type.
         reading = Retry(
             total=READ_ATTEMPTS - 1,
+            redirect=0,  # an answer never says where credentials go (A6)
             backoff_factor=0.2,
             status_forcelist=(500, 502, 503, 504),
             allowed_methods={"GET"},

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.offers.kubernetes.kinds import SECRET
-from fractal_cloud.offers.kubernetes.linked import bring, check_ours, marked, name_of, remove
+from fractal_cloud.offers.kubernetes.linked import SECRET_PREFIX, bring, check_ours, marked, name_of, remove
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.link import OutboundHandler, OutboundLink, Published, outbound
 from fractal_cloud.offers.link_types import DATABASE_LINK, STORAGE_LINK, DatabaseLink, StorageLink
@@ -31,7 +31,7 @@ def _received(link: AnyLink, version_key: str, contents: Contents, passed_on: Se
     plain = {name: link.published[name] for name in passed_on if name in link.published}
     if version is None:
         return None
-    name = name_of(link, f"-{str(version)[-12:].lower()}")
+    name = name_of(link, f"-{str(version)[-12:].lower()}", SECRET_PREFIX)
     there = link.cloud.find(SECRET, name)
     if there is not None:
         check_ours(there, SECRET, link.mark)

@@ -19,6 +19,8 @@ from fractal_cloud.offers.kubernetes.tags import escaped
 from fractal_cloud.offers.link import Link
 
 LINK: Final = "fractal.cloud/link"
+SECRET_PREFIX: Final = "fractal-link-"
+"""How the names of links' Secrets begin: by this the cluster distinguishes them from everybody else's (A7)."""
 _LONGEST_NAME: Final = 63
 
 
@@ -27,10 +29,10 @@ def label_of(mark: str) -> str:
     return hashlib.sha256(mark.encode()).hexdigest()[:20]
 
 
-def name_of(link: Link[Any], suffix: str = "") -> str:
+def name_of(link: Link[Any], suffix: str = "", prefix: str = "") -> str:
     """The name of what a link makes: readable, the same for every try, and nobody else's by chance."""
     tail = f"-{label_of(link.mark)[:8]}{suffix}"
-    return f"{link.own}-{link.other.replace('/', '-')}"[: _LONGEST_NAME - len(tail)].rstrip("-") + tail
+    return f"{prefix}{link.own}-{link.other.replace('/', '-')}"[: _LONGEST_NAME - len(tail)].rstrip("-") + tail
 
 
 def bring(cloud: Kubernetes, kind: ObjectKind, name: str, mark: str, content: Object) -> None:

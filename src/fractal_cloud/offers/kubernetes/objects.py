@@ -7,20 +7,21 @@ tagged, guarded and deleted is the same for all of them, and stands here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
 from fractal_cloud.model.component import Component, Reference, parameter
 from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tags import MANAGED_BY, OURS, ProtocolTags
+from fractal_cloud.offers.history import Asked, Author
 from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.declared import HOSTS
 from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
 from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
-from fractal_cloud.offers.kubernetes.managers import setter
+from fractal_cloud.offers.kubernetes.managers import MANAGED_FIELDS, setter
 from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import (
     GUARD,
@@ -64,13 +65,19 @@ class ObjectComponent(Component):
 
 
 class ObjectOffer(Offer[C, Kubernetes]):
-    """How one kind of object is read and changed. ``also_reads``: other kinds that it reads, each with the verb."""
+    """How one kind of object is read and changed.
+
+    ``also_reads``: other kinds that it reads, each with the verb; ``listed_everywhere``: those that it looks for in all
+    namespaces.
+    """
 
     object_kind: ClassVar[ObjectKind]
     also_reads: ClassVar[Mapping[ObjectKind, str]] = {}
+    listed_everywhere: ClassVar[tuple[ObjectKind, ...]] = ()
     place = ("namespace",)
     realm = "cluster"
     guard = GUARD
+    record = MANAGED_FIELDS
 
     # --- what each offer says of its kind
 
@@ -191,18 +198,26 @@ class ObjectOffer(Offer[C, Kubernetes]):
             cloud.patch(self.object_kind, sighting.name, [*guard(uid, sighting.protocol), *operations])
 
     def changed_by(
-        self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[C], names: Collection[str]
-    ) -> Mapping[str, str]:
-        """Who owns the fields in which these parameters differ."""
+        self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[C], asked: Collection[Asked]
+    ) -> Mapping[str, Author]:
+        """Who owns the fields in which these parameters differ, or the label ``managed-by``."""
         item = self._find(cloud, sighting.resource_id)
         if item is None:
             return {}
-        found: dict[str, str] = {}
-        for name in names:
-            changed = deepcopy(item)
-            self.apply(changed, wanted, [name])
-            found[name] = setter(item, [op["path"] for op in difference(item, changed) if op["op"] != "test"])
+        found = {}
+        for one in asked:
+            author = setter(item, self._fields_of(item, one.parameter, sighting, wanted))
+            if author is not None:
+                found[one.parameter] = author
         return found
+
+    def _fields_of(self, item: Object, name: str, sighting: Sighting, wanted: Wanted[C]) -> Iterable[str]:
+        """The JSON pointers of the fields in which a parameter differs from the declaration."""
+        if name == MANAGED_BY:
+            return paths_of(ProtocolTags(managed_by=OURS))
+        changed = deepcopy(item)
+        self.correct(changed, sighting, wanted, [name])
+        return [op["path"] for op in difference(item, changed) if op["op"] != "test"]
 
     def still(self, cloud: Kubernetes, sighting: Sighting) -> Object:
         """The object as it is now, right before a write; raises where its tags are no longer those of the guard."""
@@ -238,6 +253,15 @@ class ObjectOffer(Offer[C, Kubernetes]):
         elif removing:
             operations = [{"op": "remove", "path": path} for path in removing]
             cloud.patch(self.object_kind, name, [*guard(uid, sighting.protocol), *operations])
+
+    def transfer(self, cloud: Kubernetes, sighting: Sighting, owner: str) -> None:
+        """Replace the owner's label in a patch that first tests the object's uid and its tags, the owner among them."""
+        name, uid = split_id(sighting.resource_id)
+        operations = [
+            {"op": "replace", "path": path, "value": value}
+            for path, value in paths_of(ProtocolTags(owner=owner)).items()
+        ]
+        cloud.patch(self.object_kind, name, [*guard(uid, sighting.protocol), *operations])
 
 
 def resource_id(metadata: Mapping[str, Any]) -> str:

@@ -62,8 +62,8 @@ def guard(uid: str, tags: ProtocolTags) -> list[Object]:
 
 def glass(kind: ObjectKind) -> GlassCommands:
     """The commands for one kind of object."""
-    at = "kubectl --context {context} -n {namespace}"
-    what = f"{kind.kind.lower()} {{name}}" if not kind.product else f"{kind.resource} {{name}}"
+    at = "kubectl --context={context} --namespace={namespace}"
+    what = f"{kind.kind.lower() if not kind.product else kind.resource}/{{name}}"
     return GlassCommands(
         break_glass=[f"{at} label {what} {MANAGED_BY}-"],
         readopt=[

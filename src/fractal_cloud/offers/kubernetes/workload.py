@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from pydantic import field_validator
 
 from fractal_cloud.model.component import parameter
+from fractal_cloud.model.referable import SensitiveText, texts_of
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes import ports
 from fractal_cloud.offers.kubernetes.containers import (
@@ -44,9 +45,10 @@ class KubernetesWorkload(ObjectComponent, WorkloadSource):
         default=1, ge=0, description="How many of it run. Leave it to an autoscaler with ignoreDrift: [replicas]."
     )
     container_port: Port | None = parameter(default=None, description="The port it listens on.")
-    env: dict[EnvironmentName, str] | None = parameter(
+    env: Mapping[EnvironmentName, SensitiveText] | None = parameter(
         default=None,
         lines=True,
+        holds_secrets=True,
         description="Its environment, whole: another plain value is drift, values from secrets and links are not.",
     )
     cpu: Quantity | None = parameter(
@@ -149,7 +151,7 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
                 resources = container.get("resources") or {}
                 container["resources"] = {**resources, "requests": {**(resources.get("requests") or {}), name: value}}
         if "env" in names:
-            container["env"] = with_env(container, declared.env or {}, keep=linked_names(item))
+            container["env"] = with_env(container, texts_of(declared.env), keep=linked_names(item))
         if LINKED in names:
             put_linked(item, entries_of(declared.linked_env or {}))
 

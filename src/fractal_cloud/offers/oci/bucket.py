@@ -85,7 +85,7 @@ class OciBucketOffer(OciOffer[OciBucket]):
         "compartmentId": "OCID of its compartment",
         "warning": WARNING,
     }
-    glass = glass("os bucket", "--namespace-name {namespace} --bucket-name", "{bucketName}")
+    glass = glass("os bucket", "--namespace-name={namespace} --bucket-name", "{bucketName}")
 
     def sightings(self, cloud: Oci, query: Query) -> Iterator[Sighting | UnreadItem]:
         """All buckets of the compartment, a thousand a call, with their tags."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from fractal_cloud.model.component import Reference, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
+from fractal_cloud.model.referable import SensitiveText, text_of, texts_of
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.offers.oci import vnics
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
@@ -95,11 +96,18 @@ class OciInstance(OciComponent):
     ssh_authorized_keys: str | None = parameter(
         default=None, immutable=True, lines=True, description="Public keys of its first user, one a line."
     )
-    user_data: str | None = parameter(
-        default=None, immutable=True, lines=True, max_length=16_384, description="Text handed to its first start."
+    user_data: SensitiveText | None = parameter(
+        default=None,
+        immutable=True,
+        lines=True,
+        sensitive=True,
+        max_length=16_384,
+        description="Text handed to its first start.",
     )
-    metadata: dict[str, str] | None = parameter(
-        default=None, description="What the machine can ask its metadata service for, beside keys and user data."
+    metadata: Mapping[str, SensitiveText] | None = parameter(
+        default=None,
+        sensitive=True,
+        description="What the machine can ask its metadata service for, beside keys and user data.",
     )
     state: Literal["running", "stopped"] = parameter(
         default="running",
@@ -202,7 +210,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
         machine = wanted.component
         source = {"bootVolumeSizeInGBs": machine.boot_volume_size_in_gbs} if machine.boot_volume_size_in_gbs else {}
         public = {} if machine.assign_public_ip is None else {"assignPublicIp": machine.assign_public_ip}
-        own = {KEYS: machine.ssh_authorized_keys, SCRIPT: _encoded(machine.user_data)}
+        own = {KEYS: machine.ssh_authorized_keys, SCRIPT: _encoded(text_of(machine.user_data))}
         return {
             "availabilityDomain": machine.availability_domain,
             "faultDomain": machine.fault_domain,
@@ -210,7 +218,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
             "shapeConfig": _size(machine) or None,
             "sourceDetails": {"sourceType": "image", "imageId": machine.image_id, **source},
             "createVnicDetails": {"subnetId": reference_id(machine.subnet), **public},
-            "metadata": {**(machine.metadata or {}), **{name: value for name, value in own.items() if value}},
+            "metadata": {**texts_of(machine.metadata), **{name: value for name, value in own.items() if value}},
         }
 
     def update(self, cloud: Oci, sighting: Sighting, wanted: Wanted[OciInstance], drift: Collection[str]) -> None:
@@ -225,7 +233,7 @@ class OciInstanceOffer(CoreOffer[OciInstance]):
             # The whole map is replaced, and refused unless what cannot change is in it as it is.
             kept = {KEYS: sighting.actual["sshAuthorizedKeys"], SCRIPT: _encoded(sighting.actual["userData"])}
             own = {name: value for name, value in kept.items() if value is not None}
-            self.put(cloud, sighting, {"metadata": {**(machine.metadata or {}), **own}})
+            self.put(cloud, sighting, {"metadata": {**texts_of(machine.metadata), **own}})
         elif step:
             self.put(cloud, sighting, _hardware(machine, drift, sighting.actual))
 

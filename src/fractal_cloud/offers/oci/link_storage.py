@@ -23,6 +23,8 @@ from fractal_cloud.offers.storage_links import Keys, bucket_of, identity_name, t
 
 EMAIL: Final = "FRACTAL_OCI_LINK_EMAIL"
 LINK_TAG: Final = "fractal-cloud-link"
+PREFIX: Final = "fractal-cloud-link-"
+"""How the names of links' users, groups and policies begin: by this their rights are bounded (A7)."""
 SERVICE: Final = "identity"
 _LONGEST_NAME: Final = 100
 _USERS, _GROUPS, _POLICIES = (f"{CORE}/{name}" for name in ("users", "groups", "policies"))
@@ -96,7 +98,7 @@ def is_whole(link: Link) -> bool:
 
 
 def _name(link: Link) -> str:
-    return identity_name(link, _LONGEST_NAME)
+    return f"{PREFIX}{identity_name(link, _LONGEST_NAME - len(PREFIX))}"
 
 
 def _email(name: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.commands import Output, Step, Word, output, run, variable, words
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 GUARD: Final = (
@@ -50,16 +51,22 @@ def rewritten(tags: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) 
 
 def glass(resource: str, option: str, what: str = "{resourceId}") -> GlassCommands:
     """The commands for one type of resource, such as ``network vcn`` and ``--vcn-id``."""
-    at = f"--region {{region}} {option} {what}"
-    get = f"oci {resource} get {at}"
-    etag = f"etag=$({get} --query etag --raw-output)"
-    force = "" if resource == "os bucket" else " --force"
-    update = f'{etag} && oci {resource} update {at} --if-match "$etag"{force} --freeform-tags'
+    at = words(f"--region={{region}} {option}={what}")
+    get: list[Word] = ["oci", *words(resource), "get", *at]
+    force: list[Word] = [] if resource == "os bucket" else ["--force"]
+    update: list[Word] = ["oci", *words(resource), "update", *at, "--if-match", variable("etag"), *force]
     tags = 'data."freeform-tags"'
     without = f's/,?"[Mm]anaged-[Bb]y":"{OURS}"//; s/^[{{],/{{/'
     handshake = f'{{"{MANAGED_BY}":"{OURS}","{RECONCILE}":"{RECONCILE_VALUE}"}}'
+
+    def query(text: str) -> list[Word]:
+        return [*get, "--query", text, "--raw-output"]
+
+    def command(kept: Output) -> list[Step]:
+        return [run(query("etag"), sets="etag"), run([*update, "--freeform-tags", kept])]
+
     return GlassCommands(
-        break_glass=[f"{update} \"$({get} --query 'to_string({tags})' --raw-output | sed -E '{without}')\""],
-        readopt=[f"{update} \"$({get} --query 'to_string(merge({tags}, `{handshake}`))' --raw-output)\""],
+        break_glass=[command(output(query(f"to_string({tags})"), ["sed", "-E", without]))],
+        readopt=[command(output(query(f"to_string(merge({tags}, `{handshake}`))")))],
         caveat=CAVEAT,
     )

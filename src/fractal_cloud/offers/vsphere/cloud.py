@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.offer import Cloud, Session
-from fractal_cloud.offers.vsphere.credentials import credentials
+from fractal_cloud.offers.vsphere.credentials import Credentials, credentials
 from fractal_cloud.offers.vsphere.machines import Machine, Making
 from fractal_cloud.offers.vsphere.soap import Soap
 from fractal_cloud.offers.vsphere.tagging import Tagging
@@ -101,7 +101,7 @@ class Vsphere(Cloud):
 class VsphereSession(Session):
     """The one vCenter that these credentials open. Safe to share by threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Credentials | None = None) -> None:
         try:
             import pyVmomi  # noqa: F401
         except ModuleNotFoundError as missing:
@@ -109,7 +109,7 @@ class VsphereSession(Session):
                 f"{missing.name!r} is not installed: `pip install 'fractal-cloud[vsphere]'` brings it",
                 name=missing.name,
             ) from missing
-        found = credentials()
+        found = found or credentials()
         self._soap = Soap(found)
         self._tagging = Tagging(found)
 

@@ -46,9 +46,20 @@ def credentials() -> Credentials:
     address = _said("GOVC_URL", "VSPHERE_SERVER")
     if not address:
         raise Denied(f"no vCenter is named: {_ADVICE}")
+    return of_address(
+        address,
+        _said("GOVC_USERNAME", "VSPHERE_USER"),
+        _said("GOVC_PASSWORD", "VSPHERE_PASSWORD"),
+        is_insecure=_said("GOVC_INSECURE", "VSPHERE_ALLOW_UNVERIFIED_SSL").lower() in _TRUE,
+        authorities=_said("GOVC_TLS_CA_CERTS"),
+    )
+
+
+def of_address(address: str, user: str, password: str, *, is_insecure: bool, authorities: str) -> Credentials:
+    """The vCenter at an address, which may hold the login itself; raises ``Denied`` where something is missing."""
     url = urlsplit(address if "://" in address else f"https://{address}")
-    user = _said("GOVC_USERNAME", "VSPHERE_USER") or unquote(url.username or "")
-    password = _said("GOVC_PASSWORD", "VSPHERE_PASSWORD") or unquote(url.password or "")
+    user = user or unquote(url.username or "")
+    password = password or unquote(url.password or "")
     if not url.hostname or not user or not password:
         raise Denied(f"the vCenter at {url.hostname or address!r} cannot be logged in to: {_ADVICE}")
     port = f":{url.port}" if url.port else ""
@@ -58,8 +69,8 @@ def credentials() -> Credentials:
         base=f"{url.scheme}://{host}{port}{path}",
         user=user,
         password=password,
-        is_insecure=_said("GOVC_INSECURE", "VSPHERE_ALLOW_UNVERIFIED_SSL").lower() in _TRUE,
-        authorities=_said("GOVC_TLS_CA_CERTS"),
+        is_insecure=is_insecure,
+        authorities=authorities,
     )
 
 

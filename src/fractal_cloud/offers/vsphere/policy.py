@@ -1,12 +1,15 @@
 """The rights the agent needs at a vCenter: one role, as commands of `govc`.
 
-vCenter has no condition on tags: that the agent changes only what is managed, its own guard makes sure of (S16).
+None of its privileges changes permissions or roles, works inside a guest, opens a console, or attaches a disk that is
+there already (A7). vCenter has no condition on tags: that the agent changes only what is managed, its own guard makes
+sure of (S16).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from fractal_cloud.offers.policy import PLAIN, PolicyOptions
 from fractal_cloud.offers.registry import installed
 
 _GLOBAL: Final = (
@@ -17,6 +20,7 @@ _GLOBAL: Final = (
 )
 _TEXT: Final = """\
 # Two roles: to tag anywhere, and to make and change machines in one folder. Fill in the user and the paths.
+# Whatever is in that folder the agent may change: give it one of its own.
 govc role.create fractal-cloud-tags \\
   {tagging}
 govc role.create fractal-cloud-machines \\
@@ -30,8 +34,9 @@ govc permissions.set -principal USER -role fractal-cloud-machines /DATACENTER/ne
 """
 
 
-def policy() -> str:
+def policy(options: PolicyOptions = PLAIN) -> str:
     """The roles, as commands for a shell."""
+    options.check("vsphere")
     return _TEXT.format(
         tagging=" \\\n  ".join(_GLOBAL), machines=" \\\n  ".join(installed("vsphere").rights("vsphere"))
     )

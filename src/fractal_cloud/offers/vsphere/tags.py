@@ -50,13 +50,14 @@ def vocabulary(live_system_id: str) -> list[str]:
 
 
 def glass() -> GlassCommands:
-    """The commands for a machine."""
+    """The commands for a machine, by its id: govc would take a path for a pattern that several may match."""
+    machine = "VirtualMachine:{moref}"
     attach = f"govc tags.attach -c {CATEGORY}"
     return GlassCommands(
-        break_glass=[f"govc tags.detach -c {CATEGORY} {name_of(MANAGED_BY, OURS)} {{inventoryPath}}"],
+        break_glass=[f"govc tags.detach -c {CATEGORY} {name_of(MANAGED_BY, OURS)} {machine}"],
         readopt=[
-            f"{attach} {name_of(MANAGED_BY, OURS)} {{inventoryPath}}",
-            f"{attach} {name_of(RECONCILE, RECONCILE_VALUE)} {{inventoryPath}}",
+            f"{attach} {name_of(MANAGED_BY, OURS)} {machine}",
+            f"{attach} {name_of(RECONCILE, RECONCILE_VALUE)} {machine}",
         ],
         caveat="They act at the vCenter of GOVC_URL.",
     )

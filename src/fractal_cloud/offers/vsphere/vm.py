@@ -30,6 +30,11 @@ class VsphereVm(Component):
     type = "NetworkAndCompute.IaaS.VsphereVm"
     provider = "vsphere"
 
+    vcenter: str | None = parameter(
+        default=None,
+        immutable=True,
+        description="The vCenter it is in, as the agent's file of realms calls it; the agent's own if not given.",
+    )
     folder: str = parameter(
         description="The inventory path of the folder it lies in, without slashes around it.",
         examples=["DC0/vm"],
@@ -77,6 +82,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     component = VsphereVm
     title = "Virtual machine"
     place = ("folder",)
+    realm = "vcenter"
     service = "vsphere"
     rights = (
         "VirtualMachine.Inventory.Create",
@@ -186,6 +192,9 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
                 cloud.stop(machine.moref, kindly=machine.hears)
         except NotFound:
             return
+
+    # The owner is a tag of its own name: replacing it takes two calls, between which it would have two owners, or none.
+    owner_moves = False
 
     def tag(self, cloud: Vsphere, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Attach in one call, or detach; nobody else's tags are touched."""

@@ -16,5 +16,5 @@ ECS = Service(
     conflict=("ResourceInUse", "ServiceNotActiveException", "ServiceUnavailableException", "UpdateInProgressException"),
     invalid=("PlatformUnknownException",),
     reads=("ListTagsForResource", "ListTasks"),
-    has_role=True,
+    roles_of=("ecs-tasks.amazonaws.com",),
 )

@@ -14,5 +14,5 @@ EKS = Service(
     ),
     tagging=Tagging(target="resourceArn", tags="tags", keys="tagKeys", pair=None),
     conflict=("ResourceInUseException",),
-    has_role=True,
+    roles_of=("eks.amazonaws.com",),
 )

@@ -18,5 +18,4 @@ RDS = Service(
     reads=("ListTagsForResource",),
     noun="Database",
     scope=("arn:*:rds:*:*:db:*",),
-    has_role=True,
 )

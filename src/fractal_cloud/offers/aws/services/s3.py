@@ -20,6 +20,10 @@ S3 = Service(
         "PutBucketEncryption": "PutEncryptionConfiguration",
         "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
     },
+    event_names={
+        "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
+        "DeletePublicAccessBlock": "DeleteBucketPublicAccessBlock",
+    },
     noun="Bucket",
     needs_abac=True,
 )
