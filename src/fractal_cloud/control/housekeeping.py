@@ -34,7 +34,12 @@ async def keep_house_forever(store: Store, settings: ControlSettings) -> None:
             judged_next = time.monotonic() + 0.2 * settings.cycle_seconds
         try:
             await run_in_threadpool(
-                keep_house, store.database, settings.cycle_seconds, judge_agents=is_time, keep=settings.keep
+                keep_house,
+                store.database,
+                settings.cycle_seconds,
+                judge_agents=is_time,
+                keep=settings.keep,
+                session_endings=settings.session_endings,
             )
         except (DatabaseError, DatabaseUnavailable) as error:
             log.warning("housekeeping failed", error=str(error))

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
-from pydantic_core import to_json
+from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
 
 from fractal_cloud.control.api import views
-from fractal_cloud.control.api.routing import Limit, LiveSystemId, StrictRoute, TheStore, page
+from fractal_cloud.control.api.event_feed import EventFeed
+from fractal_cloud.control.api.filters import EventsFilters
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import Limit, LiveSystemId, StrictRoute, TheStore, Who, answer, listed
+from fractal_cloud.control.api.turns import STREAM, OpenStreams
+from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.store import Store, events, livesystems
 from fractal_cloud.control.store.errors import Gone
-from fractal_cloud.control.store.failures import DatabaseUnavailable, again
-from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.retention import forgotten_up_to
-from fractal_cloud.control.store.signals import EVENTS
+from fractal_cloud.model.errors import InputError
 
 router = APIRouter(tags=["events"], route_class=StrictRoute)
-STREAM = "text/event-stream"
-KEEP_ALIVE_SECONDS = 15.0
-AT_ONCE = 500
 MOST = 2**63 - 1
+
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 Accept = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 LastEventId = Annotated[
@@ -40,22 +37,31 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 @router.get("/events", responses=RESPONSES)
 async def read_all(
+    request: Request,
     store: TheStore,
+    who: Who,
+    filters: EventsFilters,
     limit: Limit = 100,
     cursor: Before = None,
     accept: Accept = "",
     last_event_id: LastEventId = None,
 ) -> Response:
-    """All events, newest first; with ``Accept: text/event-stream`` those to come."""
+    """All events, newest first; with ``Accept: text/event-stream`` those to come.
+
+    With filters a page may be short, or empty, and still have a ``next``: each reads so many events at most.
+    """
     if STREAM in accept:
-        return await _stream(store, None, last_event_id)
-    return await run_in_threadpool(_page, store, None, limit, cursor)
+        return await _stream(request, who, None, last_event_id)
+    return await run_in_threadpool(_page, store, events.Wanted(filters, None, who.sees), limit, cursor)
 
 
 @router.get("/livesystems/{id}/events", responses=RESPONSES)
 async def read_one(
+    request: Request,
     live_system_id: LiveSystemId,
     store: TheStore,
+    who: Who,
+    filters: EventsFilters,
     limit: Limit = 100,
     cursor: Before = None,
     accept: Accept = "",
@@ -64,8 +70,8 @@ async def read_one(
     """The events of one LiveSystem, also of one that is gone."""
     await run_in_threadpool(_require, store, live_system_id)
     if STREAM in accept:
-        return await _stream(store, live_system_id, last_event_id)
-    return await run_in_threadpool(_page, store, live_system_id, limit, cursor)
+        return await _stream(request, who, live_system_id, last_event_id)
+    return await run_in_threadpool(_page, store, events.Wanted(filters, live_system_id), limit, cursor)
 
 
 def _require(store: Store, live_system_id: str) -> None:
@@ -74,35 +80,24 @@ def _require(store: Store, live_system_id: str) -> None:
             livesystems.require(tx, live_system_id)
 
 
-def _page(store: Store, live_system_id: str | None, limit: int, cursor: int | None) -> Response:
+def _page(store: Store, wanted: events.Wanted, limit: int, cursor: int | None) -> Response:
     with store.read() as tx:
-        return page(lambda most: events.list_page(tx, live_system_id, most, cursor), limit, "seq")
+        found, following = events.find(tx, wanted, limit, cursor)
+    return answer(listed(found, None if following is None else str(following)))
 
 
-async def _stream(store: Store, live_system_id: str | None, last_event_id: str | None) -> Response:
+async def _stream(request: Request, who: Principal, live_system_id: str | None, last_event_id: str | None) -> Response:
+    given = sorted(set(request.query_params) - {"limit", "cursor"})
+    if given:
+        raise BadRequest([InputError(name, "filters pages, and not a stream: leave it out") for name in given])
     # isdecimal, not isdigit: «²» is a digit that int() does not read.
     after = int(last_event_id) if last_event_id is not None and last_event_id.isdecimal() else None
     if after:
-        await run_in_threadpool(_refuse_gap, store, min(after, MOST))
-    following = _following(store, live_system_id, None if after is None else min(after, MOST))
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(following, media_type=STREAM, headers=headers)
-
-
-async def _following(store: Store, live_system_id: str | None, after: int | None) -> AsyncIterator[bytes]:
-    # Where the database is away for longer than a few tries, the stream ends; whoever follows it resumes it.
-    with suppress(DatabaseUnavailable), store.signals.subscribe([EVENTS]) as subscription:
-        newest = await run_in_threadpool(again, lambda: _newest(store))
-        # A number beyond the newest is from a database that was lost: everything here is news to whoever saw it.
-        seen = newest if after is None else after if after <= newest else 0
-        yield b": connected\n\n"
-        while not store.signals.is_closed:
-            news = await run_in_threadpool(again, partial(_since, store, live_system_id, seen))
-            for event in news:
-                seen = event["seq"]
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seen, event["kind"].encode(), to_json(event))
-            if len(news) < AT_ONCE and not await subscription.wait(KEEP_ALIVE_SECONDS):
-                yield b": keep-alive\n\n"
+        await run_in_threadpool(_refuse_gap, request.app.state.store, min(after, MOST))
+    feed: EventFeed = request.app.state.event_feed
+    streams: OpenStreams = request.app.state.streams
+    following = feed.follow(live_system_id, None if after is None else min(after, MOST), who.sees)
+    return streams.answer(who.id, following, STREAM_HEADERS)
 
 
 def _refuse_gap(store: Store, after: int) -> None:
@@ -114,13 +109,3 @@ def _refuse_gap(store: Store, after: int) -> None:
             f"events up to number {forgotten} are kept no longer, and number {after} was the last you saw: send "
             "Last-Event-ID: 0 for all that is kept, or none for what is to come"
         )
-
-
-def _newest(store: Store) -> int:
-    with store.read() as tx:
-        return events.newest(tx)
-
-
-def _since(store: Store, live_system_id: str | None, seen: int) -> list[Json]:
-    with store.read() as tx:
-        return events.since(tx, live_system_id, seen, AT_ONCE)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from fractal_cloud.control.api.metrics import Metrics
 from fractal_cloud.control.api.routing import StrictRoute, TheStore
-from fractal_cloud.control.store.metrics import probe
+from fractal_cloud.control.store.metrics import probe, probe_write
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 PLAIN: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -22,9 +22,12 @@ async def alive() -> Response:
 
 @router.get("/readyz", responses=PLAIN)
 def ready(store: TheStore) -> Response:
-    """The database answers too."""
+    """The database answers too, and can be written."""
     with store.read() as tx:
         probe(tx)
+    if store.database.is_unwritable:  # a write failed: has somebody freed space since?
+        with store.write() as tx:
+            probe_write(tx)
     return Response("ok\n", media_type="text/plain")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Response
 
 from fractal_cloud.control.api import views
+from fractal_cloud.control.api.filters import LiveSystemFilters, in_order
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.api.routing import (
     Cursor,
@@ -17,16 +18,19 @@ from fractal_cloud.control.api.routing import (
     TheStore,
     Who,
     answer,
-    page,
+    listed,
 )
 from fractal_cloud.control.auth.principal import Principal
-from fractal_cloud.control.store import Store, ended_deletions, livesystems, previews
+from fractal_cloud.control.auth.sensitive_texts import SensitiveTexts
+from fractal_cloud.control.store import Store, ended_deletions, livesystems, previews, visibility
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.deploy_warnings import surprises
+from fractal_cloud.control.store.listing import Order, Place
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.records import records_of
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.offers.link_validation import LinkChecks
+from fractal_cloud.offers.reference_validation import clear_secrets
 
 router = APIRouter(tags=["livesystems"], route_class=StrictRoute)
 BODY: dict[str, Any] = {
@@ -76,15 +80,20 @@ def _deploy(
 ) -> Response:
     with store.read() as tx:
         catalog = store.catalog(tx)
+        if expected_id is not None:
+            visibility.refuse_foreign(tx, who.sees, expected_id)
     try:
         declaration, identities = checked(document, catalog, expected_id)
+        visibility.refuse_environment(who.sees, declaration.environment)
         with store.write() as tx:
+            visibility.refuse_foreign(tx, who.sees, declaration.id)
             wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
             mutation_id = livesystems.deploy(tx, wanted)
             warnings = [
                 *livesystems.warnings(tx, wanted),
                 *surprises(tx, declaration.id, records_of(tx, declaration.id), catalog),
                 *LinkChecks(catalog).warnings(declaration),
+                *clear_secrets(declaration, catalog),
             ]
     except DeclarationError as error:
         with store.write() as tx:
@@ -98,17 +107,32 @@ def _deploy(
 
 
 @router.get("/livesystems", responses={200: {"model": views.LiveSystemPage}})
-def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
-    """All LiveSystems, by id."""
+def list_all(
+    store: TheStore,
+    who: Who,
+    filters: LiveSystemFilters,
+    sort: Annotated[Order, Query(description="By id, the worst first, or what changed last first.")] = Order.ID,
+    include: Annotated[list[Literal["components"]] | None, Query(description="What else to show of each.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    """All LiveSystems, by id, as summaries; with a token that is bound to environments, those in them.
+
+    ``include=components``: with all that is declared.
+    """
     with store.read() as tx:
-        return page(lambda most: livesystems.list_page(tx, most, cursor), limit, "id")
+        found = in_order(lambda: livesystems.list_page(tx, Place(limit, cursor), filters, sort, who.sees))
+        items = found.items
+        if include:
+            items = SensitiveTexts(who, lambda: store.catalog(tx)).live_systems(livesystems.with_components(tx, items))
+    return answer(listed(items, found.next, found.total))
 
 
 @router.get("/livesystems/{id}", responses={200: {"model": views.LiveSystem}})
-def get(live_system_id: LiveSystemId, store: TheStore) -> Response:
+def get(live_system_id: LiveSystemId, store: TheStore, who: Who) -> Response:
     """One LiveSystem: its declaration, and how it is doing."""
     with store.read() as tx:
-        found = livesystems.get(tx, live_system_id)
+        found = SensitiveTexts(who, lambda: store.catalog(tx)).live_system(livesystems.get(tx, live_system_id))
     return answer(found, headers={"ETag": f'"{found["generation"]}"'})
 
 

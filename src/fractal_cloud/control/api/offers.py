@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, page_of
+from fractal_cloud.control.store import offers
 
 router = APIRouter(tags=["offers"], route_class=StrictRoute)
 
@@ -16,3 +17,20 @@ def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Resp
     with store.read() as tx:
         catalog = store.catalog(tx)
     return page_of((facts.to_json() for facts in catalog.values()), limit, cursor, "type")
+
+
+@router.get("/types", responses={200: {"model": views.TypeOwnerPage}})
+def list_owners(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All component types, and whose each of them is."""
+    with store.read() as tx:
+        catalog, owners = store.catalog(tx), offers.owners(tx)
+    found = (
+        {
+            "type": name,
+            "provider": facts.provider,
+            "installed": name in store.installed_types,
+            "owner": None if name in store.installed_types else owners.get(name),
+        }
+        for name, facts in catalog.items()
+    )
+    return page_of(found, limit, cursor, "type")

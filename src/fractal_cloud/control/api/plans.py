@@ -10,8 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
-from fractal_cloud.control.api.routing import Document, StrictRoute, TheStore, answer, known_id
-from fractal_cloud.control.store import Store, livesystems, plans
+from fractal_cloud.control.api.routing import Document, StrictRoute, TheStore, Who, answer, known_id
+from fractal_cloud.control.auth.principal import Principal
+from fractal_cloud.control.store import Store, livesystems, plans, visibility
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.failures import again
@@ -20,6 +21,7 @@ from fractal_cloud.control.store.plans import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
 from fractal_cloud.offers.link_validation import LinkChecks
+from fractal_cloud.offers.reference_validation import clear_secrets
 
 router = APIRouter(tags=["plans"], route_class=StrictRoute)
 LONGEST_SECONDS = 60.0
@@ -30,13 +32,14 @@ async def plan(
     live_system_id: Annotated[str, Path(alias="id")],
     document: Document,
     store: TheStore,
+    who: Who,
     timeout: Annotated[
         float, Query(ge=0, le=LONGEST_SECONDS, description="How many seconds to wait for the agents.")
     ] = LONGEST_SECONDS,
 ) -> Response:
     """What a deploy of the body (without one: of the stored declaration) would do, component by component."""
     started = time.monotonic()
-    asked = await run_in_threadpool(_ask, store, live_system_id, document)
+    asked = await run_in_threadpool(_ask, store, who, live_system_id, document)
     await wait_for_agents(store, asked, timeout - (time.monotonic() - started))
     return answer(await run_in_threadpool(again, lambda: _conclude(store, asked, timeout)))
 
@@ -50,12 +53,14 @@ async def wait_for_agents(store: Store, asked: Asked, seconds: float) -> None:
                 return
 
 
-def _ask(store: Store, live_system_id: str, document: object) -> Asked:
+def _ask(store: Store, who: Principal, live_system_id: str, document: object) -> Asked:
     with store.read() as tx:
+        visibility.refuse_foreign(tx, who.sees, live_system_id)
         catalog = store.catalog(tx)
         if document is None:
             document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
     declaration, identities = checked(document, catalog, live_system_id)
+    visibility.refuse_environment(who.sees, declaration.environment)
     links = LinkChecks(catalog)
     with store.write() as tx:
         asked = plans.ask(tx, declaration, identities, links.unserved(declaration))
@@ -63,6 +68,7 @@ def _ask(store: Store, live_system_id: str, document: object) -> Asked:
             *livesystems.warnings(tx, Deploy(declaration, identities, by="")),
             *surprises(tx, declaration.id, asked.rows, catalog),
             *links.warnings(declaration),
+            *clear_secrets(declaration, catalog),
         ]
         return asked
 

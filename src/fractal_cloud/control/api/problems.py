@@ -12,7 +12,18 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from fractal_cloud.control.store.database import ValueRefused
-from fractal_cloud.control.store.errors import Forbidden, Gone, LeaseLost, NotFound, Refused, Stale, StoreError
+from fractal_cloud.control.store.errors import (
+    AgentRefused,
+    Forbidden,
+    Gone,
+    LeaseLost,
+    NotFound,
+    Refused,
+    ReportRefused,
+    Stale,
+    StoreError,
+    TypeOfAnother,
+)
 from fractal_cloud.control.store.failures import DatabaseUnavailable, OutcomeUnknown
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import DeclarationError, InputError
@@ -53,6 +64,9 @@ _STATUS: Mapping[type[StoreError], tuple[int, str]] = {
     Gone: (410, "gone"),
     Stale: (412, "stale"),
     Forbidden: (403, "forbidden"),
+    ReportRefused: (403, "report-refused"),
+    TypeOfAnother: (403, "type-of-another"),
+    AgentRefused: (403, "forbidden"),
 }
 
 

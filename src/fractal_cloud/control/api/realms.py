@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 from fractal_cloud.control.api import views
 from fractal_cloud.control.api.routing import Cursor, Limit, StrictRoute, TheStore, Who, answer, page_of
-from fractal_cloud.control.store import realms
+from fractal_cloud.control.store import realms, visibility
 from fractal_cloud.model.declaration import Wire
 
 router = APIRouter(prefix="/realms", tags=["agents"], route_class=StrictRoute)
@@ -26,15 +26,17 @@ class AcceptedRealm(Wire):
 
 
 @router.get("", responses={200: {"model": views.RealmPage}})
-def list_all(store: TheStore, limit: Limit = 100, cursor: Cursor = None) -> Response:
+def list_all(store: TheStore, who: Who, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """Every name, the realm it is bound to, and the other one that is reached by it now, where there is one."""
     with store.read() as tx:
-        return page_of(realms.described(tx), limit, cursor, "id")
+        visible = [one for one in realms.described(tx) if visibility.covers(who.sees, one["environment"])]
+        return page_of(visible, limit, cursor, "id")
 
 
 @router.post("/accept", responses={200: {"model": views.RealmAccepted}})
 def accept(wanted: AcceptedRealm, store: TheStore, who: Who) -> Response:
     """Accept the realm that is reached now: what is absent there is Missing until it is deployed again."""
+    visibility.refuse_environment(who.sees, wanted.environment)
     with store.write() as tx:
         asked = realms.Wanted(wanted.environment, wanted.provider, wanted.name, wanted.reason, who.name)
         return answer(realms.accept(tx, asked))

@@ -11,8 +11,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration, Wire
+from fractal_cloud.model.declaration import ComponentDeclaration, Wire
 from fractal_cloud.model.event import Event
+from fractal_cloud.model.notification import NotificationFormat, NotificationKind
 from fractal_cloud.model.observed import Override
 from fractal_cloud.model.status import MutationStatus, Stance, Status
 from fractal_cloud.model.wire import OperatorRequest, PlannedAction, PlannedLink, Reach
@@ -26,21 +27,68 @@ class Accepted(Wire):
     warnings: list[str]
 
 
-class LiveSystem(LiveSystemDeclaration):
-    """A LiveSystem: what is declared, and how it is doing."""
+class LiveSystemSummary(Wire):
+    """How a LiveSystem is doing. ``counts``: components by status; ``oldestOverride``: since when the oldest is.
 
+    ``stale``: ``staleComponents`` of its components were not read for two cycles; ``lastRead``: the oldest of their
+    last reads (C11). ``components``: all that is declared, with ``include=components``.
+    """
+
+    id: str
+    environment: str
+    description: str
+    readoption: str
     status: Status
     counts: dict[str, int]
+    overrides: int
+    overdue: int
+    oldest_override: datetime | None
+    drifted: int
+    stale: bool
+    stale_components: int
+    last_read: datetime | None
     generation: int
     mutation_id: str
     deleting: bool
     in_recovery: bool
     deployed_at: datetime
     last_updated: datetime
+    components: list[ComponentDeclaration] | None = None
+
+
+class LiveSystem(LiveSystemSummary):
+    """A LiveSystem: what is declared, and how it is doing."""
+
+    components: list[ComponentDeclaration]
+
+
+class ChangedBy(Wire):
+    """Something that was changed outside of Fractal Cloud, and who did it, as far as the cloud records that.
+
+    ``parameter``: what was changed; ``managed-by`` where somebody took the resource over. ``stands``: it still is so.
+    ``state``: who is ``known``; ``related``: a call to the resource is known, and not what it set; ``waiting`` for a
+    record that is written late; ``denied``: the agent may not read it; ``unknown``. ``text`` says it in one sentence.
+    """
+
+    parameter: str
+    seen: datetime
+    after: datetime | None
+    stands: bool
+    state: Literal["known", "related", "waiting", "denied", "unknown"]
+    by: str
+    identity: str
+    at: datetime | None
+    how: str
+    address: str
+    source: str
+    text: str
 
 
 class Component(Wire):
-    """A component: what is declared, and what was last seen of it. ``lastRead`` is when its scope was last read."""
+    """A component: what is declared, and what was last seen of it.
+
+    ``lastRead``: when it was last read, with its scope; ``stale``: that is more than two cycles ago (C11).
+    """
 
     id: str
     component_id: str
@@ -56,6 +104,7 @@ class Component(Wire):
     observed_generation: int
     last_updated: datetime
     last_read: datetime | None
+    stale: bool
     override: Override | None
     overdue: bool
     deleting: bool
@@ -64,6 +113,7 @@ class Component(Wire):
     resource_key: str | None
     request: OperatorRequest | None
     waits_for: list[str]
+    changed_by: list[ChangedBy]
     declaration: ComponentDeclaration
     output_fields: dict[str, Any]
 
@@ -165,12 +215,56 @@ class Requested(Wire):
     """An operator's request was taken, for these components.
 
     ``tags_frozen``: those of them whose tags nobody can change; the control plane remembers what was asked for.
+    ``already_in_override``: those for which the glass was broken before; ``override``: how it stood until then.
     """
 
     live_system_id: str
     requested: list[str]
     refused: list[Refusal]
+    already_in_override: list[str]
+    override: Override | None
     tags_frozen: list[str]
+
+
+class Whoami(Wire):
+    """The name, the role and the environments of a token; no environments: it is bound to none."""
+
+    name: str
+    role: str
+    environments: list[str]
+
+
+class TransferRequested(Wire):
+    """The agent was asked to make another LiveSystem the owner; ``to_component_id``: what declares it there."""
+
+    live_system_id: str
+    component_id: str
+    to: str
+    to_component_id: str
+    resource_id: str
+
+
+class OverrideTerms(Wire):
+    """Who holds a component by hand, why, since and until when; ``since`` None: asked for, and not carried out yet."""
+
+    since: datetime | None
+    by: str | None
+    reason: str | None
+    until: datetime | None
+
+
+class OverrideChanged(Wire):
+    """An override that was extended or handed over, in memory alone; ``changed`` False: it was so before.
+
+    ``overdue``: its end has passed.
+    """
+
+    live_system_id: str
+    component_id: str
+    changed: bool
+    before: OverrideTerms
+    override: OverrideTerms
+    overdue: bool
 
 
 class Glass(Wire):
@@ -259,14 +353,84 @@ class DeletePreview(Wire):
 
 
 class Agent(Wire):
-    """An agent, as it registered and was last heard of."""
+    """An agent, as it registered and was last heard of.
+
+    ``environments``: those that its token is bound to, as patterns. ``scopes``: how many it holds, ``staleScopes`` of
+    them not read for two cycles; ``lastCycle``: when it last read any. ``stale``: it was not heard of for two cycles,
+    or holds a stale scope (C11). ``token``: the name of its token; ``key``: the fingerprint of its sealing key;
+    ``waiting``: what it reaches and is not let in at before somebody approves it.
+    """
 
     id: str
     environment: str
+    token: str
+    key: str
     reaches: list[Reach]
+    waiting: list[Reach]
     cycle_seconds: float
     last_seen: datetime
     alive: bool
+    version: str
+    environments: list[str]
+    scopes: int
+    stale_scopes: int
+    last_cycle: datetime | None
+    stale: bool
+
+
+class Waiting(Wire):
+    """An agent that waits at a realm until somebody approves it; ``key``: the fingerprint of its sealing key."""
+
+    id: str
+    agent_id: str
+    environment: str
+    provider: str
+    realm: str
+    token: str
+    key: str
+    since: datetime
+
+
+class Approved(Wire):
+    """Who waited, and where, until now."""
+
+    approved: list[Waiting]
+
+
+class ApprovalWithdrawn(Wire):
+    """Who waits from now on, and where."""
+
+    withdrawn: list[Waiting]
+
+
+class Environment(Wire):
+    """What holds in an environment."""
+
+    name: str
+    approve_agents: bool
+
+
+class EnvironmentChanged(Environment):
+    """The same after a change, and who was let in by it."""
+
+    approved: list[Waiting]
+
+
+class TypeOwner(Wire):
+    """Whose a component type is: a token's name; none for a package installed here, or where nobody is known."""
+
+    type: str
+    provider: str
+    installed: bool
+    owner: str | None
+
+
+class TypeMoved(Wire):
+    """A type that belongs to another token from now on."""
+
+    type: str
+    before: str | None
+    owner: str
 
 
 class Realm(Wire):
@@ -292,27 +456,76 @@ class RealmAccepted(Wire):
     ended: int
 
 
+class SealingKey(Wire):
+    """A key that secrets are sealed to, by its fingerprint, at one realm; ``agentId``: who came with it."""
+
+    id: str
+    fingerprint: str
+    environment: str
+    provider: str
+    realm: str
+    token: str
+    agent_id: str
+    first_at: datetime
+    approved: bool
+    alive: bool
+    withdrawn_at: datetime | None
+    withdrawn_by: str | None
+    reason: str | None
+
+
+class WithdrawnKey(Wire):
+    """A key that is withdrawn, in all its realms."""
+
+    fingerprint: str
+    realms: list[SealingKey]
+
+
+class LastCycle(Wire):
+    """How long the last cycle of a scope took, and its calls to the cloud: all, throttled ones, failed ones."""
+
+    seconds: float
+    calls: int
+    throttles: int
+    errors: int
+
+
 class Scope(Wire):
-    """A scope with its holder; ``lastRead`` is when its holder last read it."""
+    """A scope; ``lastRead``: when it was last read, ``stale``: more than two cycles ago (C11).
+
+    ``holder``: the living agent that reads it; ``lastHolder``: the same, or the dead one that nobody has followed yet;
+    ``cycleSeconds`` and ``lastCycle`` are that agent's. ``unread``: what its last read did not show, by type, or by uid
+    of a component.
+    """
 
     key: str
     provider: str
     realm: str
     place: str
     holder: str | None
+    last_holder: str | None
     version: int
     components: int
     last_read: datetime | None
+    stale: bool
+    cycle_seconds: float | None
+    last_cycle: LastCycle | None
+    unread: list[str]
 
 
 class Token(Wire):
-    """A token, without its secret."""
+    """A token, without its secret; ``createdBy`` is empty where that was not kept."""
 
     id: str
     name: str
     role: str
     providers: list[str]
+    environments: list[str]
+    realms: list[str]
     created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
     waits: bool
 
 
@@ -320,6 +533,48 @@ class CreatedToken(Token):
     """A new token, with its secret."""
 
     token: str
+
+
+class SubscriptionTest(Wire):
+    """How a test of a subscription goes; ``outcome``: pending, sent or failed, with the error."""
+
+    id: str
+    at: datetime
+    outcome: Literal["pending", "sent", "failed"]
+    error: str
+
+
+class Subscription(Wire):
+    """Who is notified, where and of what, without the secret and the whole address; and how sending goes.
+
+    ``failures``: tries in a row that failed, since ``failingSince``; the next is at ``nextTry``. ``givenUp``: how many
+    notifications were given up.
+    """
+
+    name: str
+    address: str
+    format: NotificationFormat
+    signed: bool
+    kinds: list[NotificationKind]
+    environments: list[str]
+    live_systems: list[str]
+    created_at: datetime
+    created_by: str
+    pending: int
+    sent: int
+    given_up: int
+    last_sent_at: datetime | None
+    failures: int
+    failing_since: datetime | None
+    last_error: str
+    next_try: datetime | None
+    test: SubscriptionTest | None
+
+
+class CreatedSubscription(Subscription):
+    """A new subscription, with its secret where one was made for it."""
+
+    secret: str | None
 
 
 class HeldLiveSystem(Wire):
@@ -351,21 +606,24 @@ class ConfirmedTokens(Wire):
 
 
 class Page(Wire):
-    """One page of a list; ``cursor`` leads to the next, and is null on the last."""
+    """One page of a list; ``next`` leads to the one after it, and is null on the last; ``cursor`` is the same."""
 
+    next: str | None
     cursor: str | None
 
 
 class LiveSystemPage(Page):
-    """LiveSystems."""
+    """LiveSystems; ``total``: on all pages."""
 
-    items: list[LiveSystem]
+    items: list[LiveSystemSummary]
+    total: int
 
 
 class ComponentPage(Page):
-    """Components."""
+    """Components; ``total``: on all pages, where counting is cheap."""
 
     items: list[Component]
+    total: int | None = None
 
 
 class MutationPage(Page):
@@ -398,6 +656,12 @@ class TokenPage(Page):
     items: list[Token]
 
 
+class SubscriptionPage(Page):
+    """Subscriptions to notifications."""
+
+    items: list[Subscription]
+
+
 class AgentPage(Page):
     """Agents."""
 
@@ -408,6 +672,30 @@ class RealmPage(Page):
     """Realms."""
 
     items: list[Realm]
+
+
+class WaitingPage(Page):
+    """Who waits for approval."""
+
+    items: list[Waiting]
+
+
+class EnvironmentPage(Page):
+    """Environments."""
+
+    items: list[Environment]
+
+
+class TypeOwnerPage(Page):
+    """Types and their owners."""
+
+    items: list[TypeOwner]
+
+
+class SealingKeyPage(Page):
+    """Sealing keys."""
+
+    items: list[SealingKey]
 
 
 class ScopePage(Page):

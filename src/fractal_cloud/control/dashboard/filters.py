@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
+from fractal_cloud.rules import staleness as rules_staleness
+from fractal_cloud.rules.acts import acts
+from fractal_cloud.rules.diff_words import event_text, lines_of, sides
+from fractal_cloud.rules.status_words import in_words
+from fractal_cloud.rules.value_diff import element_differences
 from fractal_cloud.rules.words import generation_applied
 
 Json = Mapping[str, Any]
+
+_MOST_LETTERS: Final = 120
+_MOST_ELEMENTS: Final = 50
+"""So many elements of one parameter are shown one by one; a page stays a page."""
 
 # What asks for a person comes first.
 STATUSES: Final = (
@@ -60,9 +70,19 @@ def clock(value: str | datetime) -> str:
     return f"{moment(value):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def stale_words(last_read: str | datetime | None) -> str:
+    """What stands beside the status of something that nobody reads (C11)."""
+    return rules_staleness.stale_words(None if last_read is None else moment(last_read), datetime.now(UTC))
+
+
 def is_past(value: str | datetime) -> bool:
     """Whether a time has come."""
     return moment(value) <= datetime.now(UTC)
+
+
+def seconds(value: float) -> str:
+    """A span of time as people read it."""
+    return f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"
 
 
 def short(kind: str) -> str:
@@ -87,6 +107,19 @@ def by_gravity(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One element of a parameter in which the cloud differs from the declaration.
+
+    ``label``: the parameter, and where in it. ``sign``: ``+`` is only in the cloud, ``-`` only declared, ``~`` in both.
+    """
+
+    label: str
+    sign: str
+    declared: str | None
+    actual: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """One parameter as declared and as it is; ``known`` is False while nobody has read it."""
 
@@ -95,6 +128,15 @@ class Pair:
     actual: Any
     differs: bool
     known: bool = True
+
+    @property
+    def elements(self) -> list[Side]:
+        """Where a list or a map differs; empty for one value, which is shown whole."""
+        found = list(islice(element_differences(self.declared, self.actual), _MOST_ELEMENTS + 1))
+        if not self.differs or not found or not found[0].path:
+            return []
+        shown = [Side(*sides(self.name, one)) for one in found[:_MOST_ELEMENTS]]
+        return [*shown, *([Side(self.name, "~", "…", "…")] if len(found) > _MOST_ELEMENTS else [])]
 
 
 def generation(component: Json) -> str:
@@ -121,26 +163,58 @@ def side_by_side(component: Json) -> list[Pair]:
     return pairs
 
 
+def said(event: Json) -> str:
+    """An event's message, where it says more than what changed."""
+    return "" if event["kind"] in DIFFERENCES else event["message"]
+
+
+def lines_of_drift(component: Json) -> list[str]:
+    """What differs, in words: ``+`` is only in the cloud, ``-`` is only declared."""
+    return [str(line) for line in lines_of(component["outputFields"].get("drift") or {}, _MOST_LETTERS)]
+
+
+def realms(agent: Json) -> list[str]:
+    """What an agent reaches, each once: several names may lead to one account."""
+    return list(dict.fromkeys(f"{one['provider']} {one['realm']}" for one in agent["reaches"]))
+
+
+def is_calm(live_system: Json) -> bool:
+    """Whether nothing about a LiveSystem asks for attention: it is one line in a table."""
+    return live_system["status"] == "Active" and not (live_system["overrides"] or live_system.get("stale"))
+
+
+def zip_same(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Values that are also their own words, for a choice."""
+    return [(value, value) for value in values]
+
+
 def without_drift(fields: Json) -> list[tuple[str, Any]]:
     """The output fields by name, but for the drift, which is shown side by side."""
     return [(name, value) for name, value in sorted(fields.items()) if name != "drift"]
 
 
-SIDE_BY_SIDE: Final = frozenset({"DriftFound", "LinkChangeFound"})
-"""Events that are shown as declared beside actual; their message only names the parameters."""
+DIFFERENCES: Final = frozenset({"DriftFound", "DriftCorrected", "LinkChangeFound", "LinkChangeApplied"})
+"""Events whose change says all that their message does."""
 
 
 def change(event: Json) -> str:
     """What an event changed, in one line; empty where its message says it all."""
     before, after = event["before"], event["after"]
-    if event["kind"] in SIDE_BY_SIDE and isinstance(after, Mapping):
-        return "; ".join(
-            f"{name}: declared {plain(both.get('declared'))}, actual {plain(both.get('actual'))}"
-            for name, both in sorted(after.items())
-        )
     if isinstance(before, str) and isinstance(after, str):
         return f"{before} → {after}"
-    return ""
+    return event_text(event["kind"], before, after)
+
+
+def is_overdue(component: Json) -> bool:
+    """Whether an override should have ended, also in the moment before anybody has recorded it."""
+    until = (component["override"] or {}).get("until")
+    return bool(component["overdue"] or (until and is_past(until)))
+
+
+def in_step(component: Json) -> bool:
+    """Whether a line says all of a component: it is as it should be, as far as anybody has read it."""
+    is_settled = component["status"] in ("Active", "ExternallyManaged", "Deleted")
+    return is_settled and not (drift(component) or is_overdue(component))
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -149,7 +223,9 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "stamp": stamp,
     "clock": clock,
     "is_past": is_past,
+    "stale_words": stale_words,
     "short": short,
+    "seconds": seconds,
     "mark": mark,
     "by_gravity": by_gravity,
     "generation": generation,
@@ -157,4 +233,13 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "side_by_side": side_by_side,
     "without_drift": without_drift,
     "change": change,
+    "acts": acts,
+    "said": said,
+    "in_words": in_words,
+    "in_step": in_step,
+    "is_overdue": is_overdue,
+    "drift_lines": lines_of_drift,
+    "is_calm": is_calm,
+    "realms": realms,
+    "zip_same": zip_same,
 }

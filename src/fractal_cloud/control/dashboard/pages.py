@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import structlog
 from fastapi import Request, Response
@@ -15,10 +16,12 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
-from fractal_cloud.control.api.routing import replayed
+from fractal_cloud.control.api.problems import BadRequest
+from fractal_cloud.control.api.routing import query_names, refuse_unknown, replayed
 from fractal_cloud.control.dashboard import filters
 from fractal_cloud.control.store.errors import Forbidden, NotFound, Refused, StoreError
 from fractal_cloud.control.store.failures import DatabaseUnavailable, again_async
+from fractal_cloud.model.visible_text import visible
 
 log = structlog.get_logger()
 
@@ -42,16 +45,31 @@ HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+SECTIONS: Final = (
+    ("livesystems", "/ui", "LiveSystems"),
+    ("overrides", "/ui/overrides", "Overrides"),
+    ("agents", "/ui/agents", "Agents"),
+    ("scopes", "/ui/scopes", "Scopes"),
+)
+"""The pages that every page leads to: name, address, title."""
 _STATUS: Final[Mapping[type[StoreError], int]] = {NotFound: 404, Refused: 409, Forbidden: 403}
+
+
+def _shown(value: Any) -> Any:
+    """What a template prints: text from a cloud or an agent has no character that changes how others are shown."""
+    return visible(value, keep="\n\t") if type(value) is str else value
+
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
     autoescape=True,
     undefined=StrictUndefined,
+    finalize=_shown,
     trim_blocks=True,
     lstrip_blocks=True,
 )
 _templates.filters.update(filters.FILTERS)
+_templates.globals.update(sections=SECTIONS, statuses=filters.STATUSES)
 
 
 class ToLogin(Exception):
@@ -81,9 +99,13 @@ class PageRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap the handler."""
         handle = super().get_route_handler()
+        known = frozenset(query_names(self.dependant))
 
         async def shown_to_people(request: Request) -> Response:
+            if request.method == "GET" and any(not value for _, value in request.query_params.multi_items()):
+                return see(_without_empty(request))
             try:
+                refuse_unknown(request.query_params.keys(), known)
                 body = await request.body()
                 return await again_async(lambda: handle(Request(request.scope, replayed(body, request.receive))))
             except ToLogin:
@@ -95,6 +117,8 @@ class PageRoute(APIRoute):
                 return refused(503, error.message)
             except HTTPException as error:
                 return refused(error.status_code, str(error.detail))
+            except BadRequest as error:
+                return refused(422, "; ".join(str(one) for one in error.errors))
             except RequestValidationError:
                 return refused(422, "the address of this page is not one we gave: go back, and choose it again")
             except Exception:  # noqa: BLE001 - a person gets a page, the log gets the rest
@@ -103,6 +127,12 @@ class PageRoute(APIRoute):
                 return refused(500, "the control plane failed on this page: its log says why")
 
         return shown_to_people
+
+
+def _without_empty(request: Request) -> str:
+    """The address without the fields of a form that were left empty: they narrow nothing."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if value]
+    return f"{request.url.path}?{urlencode(kept)}" if kept else request.url.path
 
 
 def _to_login(request: Request) -> Response:
@@ -115,4 +145,5 @@ def _to_login(request: Request) -> Response:
         return render("again.html", visitor=None)
     if request.method != "GET":
         return see("/ui/login")
-    return see(f"/ui/login?next={filters.quoted(request.url.path)}")
+    here = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+    return see(f"/ui/login?next={filters.quoted(here)}")

@@ -1,14 +1,16 @@
-"""Force Push (G10), breaking the glass and re-adoption (G13) from a page: first what will happen, then a button.
+"""Force Push (G10), breaking the glass, re-adoption and who holds it until when (G13) from a page.
+
+First what will happen, then a button; another end or name for an override is one step.
 
 What is asked for goes the way of the API's own routes; this only gives their words a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final, Literal
 
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import ValidationError
@@ -33,14 +35,15 @@ router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 class Action:
     """Something an operator can ask for: its name in the address, its button, and what will happen.
 
-    ``remembered``: what will happen where tags are frozen.
+    ``kind``: what the agent is asked for; None where the control plane does it alone. ``remembered``: what will happen
+    where tags are frozen.
     """
 
     name: str
     button: str
-    kind: RequestKind
+    kind: RequestKind | None
     promise: str
-    remembered: str
+    remembered: str = ""
 
 
 BREAK: Final = Action(
@@ -71,7 +74,36 @@ FORCE_PUSH: Final = Action(
     "The agent makes the resource as declared, whatever was done to it, and then manages it again. What was changed by "
     "hand is overwritten.",
 )
-ACTIONS: Final[Mapping[str, Action]] = {action.name: action for action in (BREAK, READOPT, FORCE_PUSH)}
+EXTEND: Final = Action(
+    "extend",
+    "Extend",
+    None,
+    "The override gets another end; it stays with whom it is. Nothing is written to the cloud.",
+)
+HAND_OVER: Final = Action(
+    "hand-over",
+    "Hand over",
+    None,
+    "The override is in somebody else's name from now on. Nothing is written to the cloud.",
+)
+ACTIONS: Final[Mapping[str, Action]] = {
+    action.name: action for action in (BREAK, READOPT, FORCE_PUSH, EXTEND, HAND_OVER)
+}
+_GLASS: Final[Mapping[str, Literal["break", "readopt", "extend", "handOver"]]] = {
+    BREAK.name: "break",
+    READOPT.name: "readopt",
+    EXTEND.name: "extend",
+    HAND_OVER.name: "handOver",
+}
+
+
+ADVICE: Final[Mapping[bool, str]] = {
+    True: "Re-adopt when the work by hand is done: it is made as declared, and the agent manages it again. Force Push "
+    "does the same from any status: take it where nobody owns it yet, or where tags were changed by others.",
+    False: "Break the glass before you change it by hand: else the agent changes it back. Force Push has it made as "
+    "declared at once, for instance to try again what failed.",
+}
+"""Which of its actions to take, for a component in override and for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +119,38 @@ def offered(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[str
     record = components.require(tx, live_system_id, component_id)
     is_broken = record.status == Status.MANUAL_OVERRIDE.value
     actions = (READOPT, FORCE_PUSH) if is_broken else (BREAK, FORCE_PUSH)
-    return [Offered(action, refusal(record, action.kind, catalog)) for action in actions]
+    return [Offered(action, refusal(record, action.kind, catalog)) for action in actions if action.kind is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """An end that is often chosen: the name the form sends, what people read, and when that is."""
+
+    name: str
+    title: str
+    at: datetime
+
+    @property
+    def clock(self) -> str:
+        """What stands beside the title: the time of day, unless the title has it."""
+        return "UTC" if f"{self.at:%H:%M}" in self.title else f"{self.at:%H:%M} UTC"
+
+
+def ends(now: datetime) -> list[End]:
+    """The ends to choose from; tomorrow is that of UTC, unless the browser names the visitor's own."""
+    return [End(name, title, _PRESETS[name](now)) for name, title in _TITLES.items()]
+
+
+def _tomorrow(now: datetime) -> datetime:
+    return (now.astimezone(UTC) + timedelta(days=1)).replace(hour=9, minute=0, second=0, microsecond=0)
+
+
+_TITLES: Final[Mapping[str, str]] = {"1h": "1 h", "4h": "4 h", "tomorrow": "tomorrow 09:00"}
+_PRESETS: Final[Mapping[str, Callable[[datetime], datetime]]] = {
+    "1h": lambda now: now + timedelta(hours=1),
+    "4h": lambda now: now + timedelta(hours=4),
+    "tomorrow": _tomorrow,
+}
 
 
 def _action(name: str) -> Action:
@@ -139,22 +202,32 @@ def _carry_out(asked: _Asked, store: Store, visitor: Visitor) -> None:
         api.push(asked.live_system_id, asked.component_id, store, visitor.who)
         return
     wanted = api.GlassRequest(
-        action="break" if asked.action is BREAK else "readopt",
+        action=_GLASS[asked.action.name],
         reason=asked.form.get("reason") or None,
-        until=_moment(asked.form.get("until")),
+        until=_until(asked.form, datetime.now(UTC)),
+        to=asked.form.get("to") or None,
     )
     api.ask_glass(asked.live_system_id, asked.component_id, wanted, store, visitor.who)
 
 
-def _moment(text: str) -> datetime | None:
-    """What a date field sent; it knows no zones, and its label says UTC."""
-    if not text:
-        return None
+def _until(form: Form, now: datetime) -> datetime | None:
+    """The end a form names: a date and time that was typed counts before what was chosen."""
+    typed, chosen = form.get("until"), form.get("end")
+    if typed:
+        return _moment(typed, form.get("zone"))
+    if chosen in _PRESETS:
+        return _PRESETS[chosen](now)
+    return _moment(chosen, "") if chosen not in ("", "none", "typed") else None
+
+
+def _moment(text: str, zone: str) -> datetime:
+    """What a date field sent; it knows no zones, so it is UTC unless the page added the visitor's, in minutes."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        offset = timedelta(minutes=int(zone)) if zone else timedelta(0)
+        return found if found.tzinfo else found.replace(tzinfo=timezone(offset))
+    except (ValueError, OverflowError):
         raise HTTPException(422, f"until is {text!r}: give a date and a time like 2030-01-31T18:00") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _page(
@@ -165,7 +238,7 @@ def _page(
         component = components.get(tx, asked.live_system_id, asked.component_id)
         record = components.require(tx, asked.live_system_id, asked.component_id)
         catalog = store.catalog(tx)
-        why_not = refusal(record, asked.action.kind, catalog)
+        why_not = "" if asked.action.kind is None else refusal(record, asked.action.kind, catalog)
         frozen = record.type in catalog and catalog[record.type].tags_frozen
     return render(
         "request.html",
@@ -173,7 +246,8 @@ def _page(
         visitor=visitor,
         component=component,
         action=asked.action,
-        promise=asked.action.remembered if frozen else asked.action.promise,
+        promise=(asked.action.remembered if frozen else "") or asked.action.promise,
+        ends=ends(datetime.now(UTC)),
         form=asked.form,
         errors=errors or ([why_not] if why_not else []),
     )

@@ -8,7 +8,17 @@ from typing import Final
 
 from fastapi import APIRouter, Header, HTTPException, Response
 
-from fractal_cloud.control.dashboard import components, events, livesystems, recovery, requests, sessions
+from fractal_cloud.control.dashboard import (
+    agents,
+    components,
+    events,
+    livesystems,
+    overrides,
+    recovery,
+    requests,
+    scopes,
+    sessions,
+)
 from fractal_cloud.control.dashboard.pages import HEADERS, PageRoute
 from fractal_cloud.control.dashboard.sessions import TheVisitor
 
@@ -38,6 +48,6 @@ def nothing(path: str, _visitor: TheVisitor) -> Response:
     raise HTTPException(404, f"there is no page /ui/{path}")
 
 
-for module in (sessions, events, livesystems, recovery, requests, components):
+for module in (sessions, events, agents, scopes, livesystems, overrides, recovery, requests, components):
     router.include_router(module.router)
 router.include_router(own)

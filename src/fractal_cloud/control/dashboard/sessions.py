@@ -1,36 +1,43 @@
-"""Who visits a page: logging in with a token, the cookie that keeps it, and forms that only our own pages can send.
+"""Who visits a page: logging in with a token, the cookie that names the session, and forms only our own pages can send.
 
-The cookie holds the token and a random word. It never reaches a page; the word stands in every form and must come back
-with it. Nothing is kept on the server, so any process can answer, and a revoked token ends its sessions.
+The cookie holds the random name of a session that the store keeps; the token never leaves the log-in. A random word of
+the session stands in every form and must come back with it. Any process can answer, and a session ends with its token.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
-import secrets
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import parse_qs, urlsplit
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 
+from fractal_cloud.control.api.routing import TheStore, require_visible
 from fractal_cloud.control.auth.authenticator import Authenticator
 from fractal_cloud.control.auth.principal import Principal, Role
 from fractal_cloud.control.dashboard.pages import PageRoute, ToLogin, render, see
+from fractal_cloud.control.store import Store, sessions, tokens
+from fractal_cloud.control.store.sessions import Session
 
 router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 MOST_FIELDS = 20
 WHAT_READS = "/livesystems"
+BY_ITSELF: Final = "x-fractal-refresh"
+"""The header of what an open page fetches by itself: nobody used the session then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who is logged in; ``word`` makes their forms theirs."""
+    """Somebody who is logged in."""
 
     who: Principal
-    word: str
+    session: Session
+
+    @property
+    def word(self) -> str:
+        """What makes their forms theirs."""
+        return self.session.word
 
     @property
     def may_act(self) -> bool:
@@ -46,40 +53,56 @@ def _cookie_name(request: Request) -> str:
     return f"fractal-{request.url.port or request.url.scheme}"
 
 
-def _pack(token: str, word: str) -> str:
-    return f"{base64.urlsafe_b64encode(token.encode()).decode().rstrip('=')}.{word}"
-
-
-def _unpack(cookie: str) -> tuple[str, str] | None:
-    packed, _, word = cookie.partition(".")
-    try:
-        token = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
-    except (binascii.Error, ValueError):
-        return None
-    return (token, word) if token and word else None
-
-
 def _principal(request: Request, token: str) -> Principal | None:
     """Whose token it is, if that one may see pages at all."""
     authenticator: Authenticator = request.app.state.authenticator
-    found = authenticator.remembered(token) or authenticator.verify(token)
-    return found if found is not None and found.may("GET", WHAT_READS) else None
+    return _reader(authenticator.remembered(token) or authenticator.verify(token))
+
+
+def _reader(found: Principal | None) -> Principal | None:
+    return found if found is not None and found.is_accepted and found.may("GET", WHAT_READS) else None
 
 
 def find_visitor(request: Request) -> Visitor:
-    """Whoever the cookie names; everybody else is led to the login."""
-    kept = _unpack(request.cookies.get(_cookie_name(request), ""))
-    who = None if kept is None else _principal(request, kept[0])
-    if kept is None or who is None:
+    """Whoever the session belongs to that the cookie names; everybody else is led to the login."""
+    visitor = current_visitor(request)
+    if visitor is None:
         raise ToLogin
-    return Visitor(who, kept[1])
+    live_system_id = request.path_params.get("id")
+    if live_system_id is not None:
+        require_visible(_store(request), visitor.who, live_system_id)
+    if visitor.session.is_to_note and BY_ITSELF not in request.headers:
+        with _store(request).write() as tx:
+            sessions.note_use(tx, visitor.session)
+    return visitor
 
 
-def _enter(request: Request, token: str, path: str) -> Response:
+def current_visitor(request: Request) -> Visitor | None:
+    """Whoever the session belongs to, as long as neither it nor its token has ended."""
+    name = request.cookies.get(_cookie_name(request), "")
+    if not name:
+        return None
+    with _store(request).read() as tx:
+        session = sessions.find(tx, name, request.app.state.settings.session_endings)
+    if session is None:
+        return None
+    authenticator: Authenticator = request.app.state.authenticator
+    who = _reader(authenticator.of_hash(session.token_hash))
+    return None if who is None else Visitor(who, session)
+
+
+def _store(request: Request) -> Store:
+    store: Store = request.app.state.store
+    return store
+
+
+def _enter(request: Request, who: Principal, token: str, path: str) -> Response:
+    with _store(request).write() as tx:
+        name = sessions.begin(tx, tokens.hashed(token), who.name)
     answer = see(path)
     answer.set_cookie(
         _cookie_name(request),
-        _pack(token, secrets.token_urlsafe(16)),
+        name,
         path="/ui",
         secure=request.url.scheme == "https",
         httponly=True,
@@ -152,16 +175,19 @@ def ask(next_path: Annotated[str, Query(alias="next")] = "/ui") -> Response:
 
 @router.post("/login")
 def log_in(request: Request, form: AnyForm) -> Response:
-    """Check the token, and keep it in the browser's cookie."""
+    """Check the token, and begin a session."""
     token, path = form.get("token"), inside(form.get("next"))
-    if token and _principal(request, token) is not None:
-        return _enter(request, token, path)
+    who = _principal(request, token) if token else None
+    if who is not None:
+        return _enter(request, who, token, path)
     return render("login.html", 401, visitor=None, next=path, error=_why_not(request, token))
 
 
 def _why_not(request: Request, token: str) -> str:
     authenticator: Authenticator = request.app.state.authenticator
     found = authenticator.verify(token) if token else None
+    if found is not None and not found.is_accepted:
+        return f"This token is not accepted: {found.refusal}"
     if found is not None and found.role is Role.AGENT:
         return "This token is an agent's: log in with an admin's, an operator's or a reader's."
     return "This token is not known here: `fractal up` prints one, `fractal token create` makes one."
@@ -169,14 +195,17 @@ def _why_not(request: Request, token: str) -> str:
 
 def enter_by_link(request: Request, token: str) -> Response:
     """Log in with the token of a printed link, and lead to an address without it."""
-    if _principal(request, token) is not None:
-        return _enter(request, token, request.url.path)
+    who = _principal(request, token)
+    if who is not None:
+        return _enter(request, who, token, request.url.path)
     return render("login.html", 401, visitor=None, next="/ui", error=_why_not(request, token))
 
 
 @router.post("/logout")
-def log_out(request: Request, _form: OwnForm) -> Response:
-    """Let the cookie go."""
+def log_out(request: Request, visitor: TheVisitor, store: TheStore, _form: OwnForm) -> Response:
+    """End the session, here and in the browser."""
+    with store.write() as tx:
+        sessions.end(tx, visitor.session, visitor.who.name)
     answer = see("/ui/login")
     answer.delete_cookie(_cookie_name(request), path="/ui", httponly=True, samesite="strict")
     return answer

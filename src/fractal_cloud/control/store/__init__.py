@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from fractal_cloud.control.store import offers
 from fractal_cloud.control.store.database import Clock, Database, Tx
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
+from fractal_cloud.control.store.refusals import Refusals
 from fractal_cloud.control.store.signals import Signals
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.offers.registry import installed
@@ -24,6 +25,7 @@ class Store:
     def __init__(self, database: Database, installed_types: Mapping[str, TypeFacts]) -> None:
         self.database = database
         self.installed_types = installed_types
+        self.refusals = Refusals()
 
     @property
     def signals(self) -> Signals:

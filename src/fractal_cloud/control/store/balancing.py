@@ -1,8 +1,8 @@
 """How many scopes an agent may hold: all that have work are spread evenly among the living agents that reach them.
 
-Scopes that the same agents reach are one pool. Of N scopes and k agents each holds N // k, and N % k of them one more:
-those who have one more already, then whoever asks first. What is computed here is a wish: who holds what is decided by
-the rows of ``scopes`` alone, so a share that was computed from an old snapshot is only uneven for a moment.
+Scopes that the same agents may serve are one pool. Of N scopes and k agents each holds N // k, and N % k of them one
+more: those who have one more already, then whoever asks first. What is computed here is a wish: who holds what is
+decided by the rows of ``scopes`` alone, so a share that was computed from an old snapshot is only uneven for a moment.
 """
 
 from __future__ import annotations
@@ -10,17 +10,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fractal_cloud.rules.grants import missing
 
 Realm = tuple[str, str]
 """A provider, and an account (or the like) there."""
 
 
+class Place(NamedTuple):
+    """A realm, and what is in some of its scopes: an environment, or the label of one that several share (A1)."""
+
+    provider: str
+    realm: str
+    label: str
+
+
+class Reaching(NamedTuple):
+    """What agents reach, and the patterns of the environments that their tokens are bound to."""
+
+    realms: frozenset[Realm]
+    environments: frozenset[str]
+
+    def may_lease(self, place: Place, inside: frozenset[str]) -> bool:
+        """Whether they may lease scopes of a place in which these environments are."""
+        return (place.provider, place.realm) in self.realms and not missing(self.environments, inside)
+
+
 @dataclass(slots=True)
 class Pool:
-    """The scopes that the same living agents reach: how many of both, where, and how many each agent holds."""
+    """The scopes that the same living agents may serve: how many of both, where, and how many each agent holds."""
 
     agents: int
-    realms: set[Realm] = field(default_factory=set)
+    places: set[Place] = field(default_factory=set)
     scopes: int = 0
     held: Counter[str] = field(default_factory=Counter)
 
@@ -51,13 +73,24 @@ class Pool:
         return max(0, self.held[agent] - most)
 
 
-def pools(reaches: Mapping[frozenset[Realm], int], counts: Iterable[tuple[Realm, str | None, int]]) -> list[Pool]:
-    """The pools in some realms, from how many of the living reach what, and scopes with work by realm and holder."""
-    found: dict[frozenset[frozenset[Realm]], Pool] = {}
-    for realm, holder, many in counts:
-        reaching = frozenset(reach for reach in reaches if realm in reach)
+def pools(
+    of: Reaching,
+    reaches: Mapping[Reaching, int],
+    counts: Iterable[tuple[Place, str | None, int]],
+    inside: Mapping[str | None, frozenset[str]],
+) -> list[Pool]:
+    """The pools that an agent may lease from, from how many of the living reach what, and scopes by place and holder.
+
+    ``of``: what the agent reaches. ``inside``: the environments that each label stands for.
+    """
+    found: dict[frozenset[Reaching], Pool] = {}
+    for place, holder, many in counts:
+        environments = inside[place.label]
+        if not of.may_lease(place, environments):
+            continue
+        reaching = frozenset(reach for reach in reaches if reach.may_lease(place, environments))
         pool = found.setdefault(reaching, Pool(max(1, sum(reaches[reach] for reach in reaching))))
-        pool.realms.add(realm)
+        pool.places.add(place)
         pool.scopes += many
         if holder is not None:
             pool.held[holder] += many
@@ -69,11 +102,11 @@ def to_give_back(surplus: int) -> int:
     return (surplus + 1) // 2
 
 
-def asked_back(agent: str, of: Sequence[Pool], held: Mapping[str, Realm]) -> list[str]:
-    """The scopes an agent is asked to give back, of those it holds (key to realm): the last by key."""
+def asked_back(agent: str, of: Sequence[Pool], held: Mapping[str, Place]) -> list[str]:
+    """The scopes an agent is asked to give back, of those it holds (key to place): the last by key."""
     found: list[str] = []
     for pool in of:
-        own = sorted(key for key, realm in held.items() if realm in pool.realms)
+        own = sorted(key for key, place in held.items() if place in pool.places)
         count = to_give_back(pool.surplus(agent))
         found += own[len(own) - count :] if count else []
     return found

@@ -7,8 +7,9 @@ found here is a reason to write, or not to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -29,8 +30,9 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import agents, balancing, hosts, incarnations, plan_tasks, scopes
+from fractal_cloud.control.store.access import Access
 from fractal_cloud.control.store.agents import Agent
-from fractal_cloud.control.store.balancing import Pool, Realm
+from fractal_cloud.control.store.balancing import Place, Pool, Reaching, Realm
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import Now, PreparedStatement, has_clock
 from fractal_cloud.control.store.records import Json
@@ -46,6 +48,7 @@ from fractal_cloud.model.wire import LastSeen
 class ClaimSnapshot:
     """An agent, and all that concerns it.
 
+    ``beyond``: the scopes it holds in which there is an environment that its token is not bound to (A1).
     ``pools``: what it may have a share of, while it is alive. ``wake``: as ``scopes.wake_number``; ``hosts``: as
     ``hosts.number``. ``departures``: the oldest version in which somebody left, by scope it holds. ``is_noted``:
     whether it is found by the realms it reaches. ``last_seen``: what the agent is to keep, as ``LastSeen`` spells it.
@@ -53,6 +56,7 @@ class ClaimSnapshot:
 
     agent: Agent
     held: Mapping[str, ScopeRow]
+    beyond: Collection[str]
     pools: list[Pool]
     wake: int
     hosts: int
@@ -66,25 +70,31 @@ class ClaimSnapshot:
         return any(oldest <= versions[key] for key, oldest in self.departures.items() if key in versions)
 
 
-def read_snapshot(tx: Tx, agent_id: str, seen: LastSeen, token_id: str | None = None) -> ClaimSnapshot:
+def read_snapshot(tx: Tx, agent_id: str, seen: LastSeen, speaker: Access | None = None) -> ClaimSnapshot:
     """Read all that a claim needs by one statement; refused as ``agents.get`` and ``incarnations.check`` refuse."""
     now = None if tx.clock is None and has_clock(tx.connection) else tx.now
     found: dict[str, list[Any]] = {kind: [] for kind in _PARTS}
     for row in _SNAPSHOT.rows(tx.connection, {"agent": agent_id, "now": now, incarnations.SEEN: seen.event}):
         found[row.kind].append(row)
-    own = agents.only_own(found["agent"], agent_id, token_id)
+    own = agents.only_own(found["agent"], agent_id, speaker)
     incarnations.check(own, seen)
     tx.set_time(own.now)
-    agent = agents.agent_of(own, from_json(own.reaches))
+    agent = agents.agent_of(own, from_json(own.reaches), from_json(own.environments))
     realms = {(row.provider, row.realm): row for row in found["realm"]}
+    held = {row.id: _held(row, agent) for row in found["held"]}
     return ClaimSnapshot(
         agent,
-        held={row.id: _held(row, agent) for row in found["held"]},
-        pools=_pools(found) if agent.deadline > tx.now else [],
+        held=held,
+        beyond=scopes.beyond(tx, held),
+        pools=_pools(tx, agent, found) if agent.deadline > tx.now else [],
         wake=sum(int(row.number) for row in realms.values()),
         hosts=_hosts_number(tx, agent, realms),
         departures={row.id: row.oldest for row in found["held"] if row.oldest is not None},
-        is_plan_waiting=any(plan_tasks.is_waiting(row.created_at, row.handed_at, tx.now) for row in found["plan"]),
+        is_plan_waiting=any(
+            plan_tasks.is_waiting(row.created_at, row.handed_at, tx.now)
+            and not agent.lacks(from_json(row.environments))
+            for row in found["plan"]
+        ),
         is_noted=realms.keys() == agent.reaches,
         last_seen=incarnations.last_seen(own, tx),
     )
@@ -106,18 +116,27 @@ def _held(row: Any, agent: Agent) -> ScopeRow:
         holder=agent.id,
         token=row.number,
         version=row.version,
-        public_key=row.public_key,
         holder_token_id=agent.token_id,
         deadline=agent.deadline,
+        label=row.label,
+        environments=sorted(agent.environments),
     )
 
 
-def _pools(found: Mapping[str, list[Any]]) -> list[Pool]:
+def _pools(tx: Tx, agent: Agent, found: Mapping[str, list[Any]]) -> list[Pool]:
     """The pools in the realms it reaches: what there is, how many of the living reach it, and who holds how much."""
-    reaching: Counter[frozenset[Realm]] = Counter()
+    reaching: Counter[Reaching] = Counter()
     for row in found["reach"]:
-        reaching[scopes.reached(row.reaches)] += row.number
-    return balancing.pools(reaching, [((row.provider, row.realm), row.id, row.number) for row in found["pool"]])
+        reaching[Reaching(scopes.reached(row.reaches), _patterns(row.environments))] += row.number
+    with_work = [row for row in found["pool"] if row.label is not None]
+    counts = [(Place(row.provider, row.realm, row.label), row.id, row.number) for row in with_work]
+    inside = scopes.environments_of(tx, {place.label for place, _, _ in counts})
+    return balancing.pools(Reaching(agent.reaches, agent.environments), reaching, counts, inside)
+
+
+@lru_cache(4_096)
+def _patterns(text: str) -> frozenset[str]:
+    return frozenset(from_json(text))
 
 
 # --- the statement
@@ -127,12 +146,15 @@ _others = agent_reaches.alias("others")
 _IS_MINE: Final = _mine.c.agent_id == bindparam("agent")
 _IN_MINE: Final = and_(scope_table.c.provider == _mine.c.provider, scope_table.c.realm == _mine.c.realm)
 _REACHES: Final = cast(agent_table.c.reaches, Text)
+_PATTERNS: Final = cast(agent_table.c.environments, Text)
 # The time of whoever has one to give, else the database's.
 _IS_ALIVE: Final = agent_table.c.deadline > func.coalesce(bindparam("now", type_=agent_table.c.deadline.type), Now())
 # Every column that any part has; the type of each is that of the part ``agent``, which comes first.
 _COLUMNS: Final = (
-    *("id", "provider", "realm", "environment", "token_id", "public_key", "reaches", "cycle_seconds"),
+    *("id", "provider", "realm", "label", "environment", "token_id", "granted", "environments", "public_key"),
+    *("has_news", "reaches", "cycle_seconds"),
     *("number", "version", "oldest", "deadline", "last_seen", "created_at", "handed_at", "now"),
+    *("key_is_news", "key_withdrawn"),
     *incarnations.COLUMNS,
 )
 
@@ -152,9 +174,13 @@ def _agent() -> Select[Any]:
         id=c.id,
         provider=no_text,
         realm=no_text,
+        label=no_text,
         environment=c.environment,
         token_id=c.token_id,
+        granted=c.granted,
+        environments=_PATTERNS,
         public_key=c.public_key,
+        has_news=c.has_news,
         reaches=_REACHES,
         cycle_seconds=c.cycle_seconds,
         number=no_number,
@@ -165,6 +191,8 @@ def _agent() -> Select[Any]:
         created_at=no_time,
         handed_at=no_time,
         now=Now(),
+        key_is_news=c.key_is_news,
+        key_withdrawn=c.key_withdrawn,
         **incarnations.columns(),
     ).where(c.id == bindparam("agent"))
 
@@ -177,7 +205,7 @@ def _scopes_held() -> Select[Any]:
         id=c.key,
         provider=c.provider,
         realm=c.realm,
-        public_key=c.public_key,
+        label=scopes.label(),
         number=c.token,
         version=c.version,
         oldest=oldest,
@@ -205,15 +233,17 @@ def _realms() -> Select[Any]:
 
 
 def _with_work() -> Select[Any]:
-    """Scopes with work in these realms, by who of the living holds them."""
+    """Scopes with work in these realms, by the environments in them and by who of the living holds them."""
     c = scope_table.c
     return (
-        _part("pool", provider=c.provider, realm=c.realm, id=agent_table.c.id, number=func.count())
+        _part(
+            "pool", provider=c.provider, realm=c.realm, label=scopes.label(), id=agent_table.c.id, number=func.count()
+        )
         .select_from(_mine)
         .join(scope_table, _IN_MINE)
         .outerjoin(agent_table, and_(agent_table.c.id == c.holder, _IS_ALIVE))
-        .where(_IS_MINE, scopes.has_components())
-        .group_by(c.provider, c.realm, agent_table.c.id)
+        .where(_IS_MINE)
+        .group_by(c.provider, c.realm, literal_column("label"), agent_table.c.id)
     )
 
 
@@ -222,17 +252,17 @@ def _reaching() -> Select[Any]:
     theirs = and_(_others.c.provider == _mine.c.provider, _others.c.realm == _mine.c.realm)
     ids = select(_others.c.agent_id).join(_mine, theirs).where(_IS_MINE, _mine.c.realm != "")
     return (
-        _part("reach", reaches=_REACHES, number=func.count())
+        _part("reach", reaches=_REACHES, environments=_PATTERNS, number=func.count())
         .select_from(agent_table)
         .where(_IS_ALIVE, agent_table.c.id.in_(ids))
-        .group_by(_REACHES)
+        .group_by(_REACHES, _PATTERNS)
     )
 
 
 def _plans() -> Select[Any]:
     c = plan_table.c
     return (
-        _part("plan", created_at=c.created_at, handed_at=c.handed_at)
+        _part("plan", environments=cast(c.environments, Text), created_at=c.created_at, handed_at=c.handed_at)
         .join(_mine, and_(c.provider == _mine.c.provider, c.realm == _mine.c.realm))
         .where(_IS_MINE, c.result.is_(None))
     )

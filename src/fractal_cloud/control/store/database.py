@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Transaction, insert, select
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from fractal_cloud.control.store import driver, failures, schema
+from fractal_cloud.control.store import driver, failures, schema, summaries
 from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.migrate import migrate
 from fractal_cloud.control.store.signals import EVENTS, Signals
@@ -58,12 +58,16 @@ class PendingEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Tx:
-    """One transaction: its connection, its time, and what is to follow from it."""
+    """One transaction: its connection, its time, and what is to follow from it.
+
+    ``recount``: LiveSystems whose components changed, and which it holds: they are counted when it ends.
+    """
 
     connection: Connection
     clock: Clock | None = None
     events: list[PendingEvent] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
+    recount: set[str] = field(default_factory=set)
     _now: datetime | None = None
 
     @property
@@ -88,7 +92,10 @@ class Tx:
 
 
 class Database:
-    """One database, of either kind, with its schema brought up to date. ``clock`` is for tests."""
+    """One database, of either kind, with its schema brought up to date. ``clock`` is for tests.
+
+    ``is_unwritable``: whether the last write failed because the disk is full, or the like.
+    """
 
     def __init__(
         self,
@@ -100,12 +107,14 @@ class Database:
     ) -> None:
         self._clock = clock
         self._is_closed = False
-        self._connections = driver.Connections(url, limits)
-        try:
-            self._migrate()
-        except BaseException:
-            self._connections.close()
-            raise
+        self.is_unwritable = False
+        with failures.opening(driver.shown_address(url)):
+            self._connections = driver.Connections(url, limits)
+            try:
+                self._migrate()
+            except BaseException:
+                self._connections.close()
+                raise
         self.signals: Signals = signals or self._connections.signals()
 
     def _migrate(self) -> None:
@@ -120,6 +129,7 @@ class Database:
         table = schema.incarnations
         if tx.connection.execute(select(table.c.id).limit(1)).first() is None:
             row = {"id": new_incarnation(), "number": 1, "began_at": tx.now, "by": "control plane"}
+            row["proof_key"] = secrets.token_hex(32)
             last = select(schema.counters.c.value).where(schema.counters.c.name == _EVENTS.counter).scalar_subquery()
             tx.connection.execute(insert(table).values(**row, reason="first start", first_event=last))
 
@@ -144,12 +154,18 @@ class Database:
                     tx = Tx(connection, self._clock)
                     topics = tx.topics
                     yield tx
+                    if tx.recount:
+                        summaries.recount(tx.connection, tx.recount, tx.now)
                     events = _event_rows(tx)
                 with failures.committing(is_writing=True):
                     self._commit(tx, transaction, events)
+        except failures.Unwritable:
+            self.is_unwritable = True
+            raise
         except failures.OutcomeUnknown:
             self.signals.notify(topics)  # it may be committed, and waking those who find nothing new does no harm
             raise
+        self.is_unwritable = False
         if topics:
             self.signals.notify(topics)
 

@@ -25,14 +25,14 @@ NOT_RECONCILED = "not reconciled yet; before that: "
 class Merge:
     """The components as they will be. ``replaced`` maps the uid of a row to the one it had before, where it is new.
 
-    ``voided`` are components whose Force Push dies with the old generation (G10).
+    ``voided`` are components whose Force Push or transfer dies with the old generation (G10, O8), with which it was.
     """
 
     added: list[ComponentRecord] = field(default_factory=list)
     kept: list[ComponentRecord] = field(default_factory=list)
     removed: list[ComponentRecord] = field(default_factory=list)
     replaced: dict[str, ComponentRecord] = field(default_factory=dict)
-    voided: list[ComponentRecord] = field(default_factory=list)
+    voided: list[tuple[ComponentRecord, RequestKind]] = field(default_factory=list)
     errors: list[InputError] = field(default_factory=list)
 
     @property
@@ -221,8 +221,8 @@ def _void_request(record: ComponentRecord, target: Target, result: Merge) -> Non
     if record.request["kind"] == RequestKind.BREAK.value:
         record.request = {**record.request, "generation": target.generation}
     else:
+        result.voided.append((record, RequestKind(record.request["kind"])))
         record.request = None
-        result.voided.append(record)
 
 
 def remove_all(rows: Sequence[ComponentRecord], generation: int, now: datetime) -> Merge:

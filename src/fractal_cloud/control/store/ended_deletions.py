@@ -50,7 +50,7 @@ def end_deletions(tx: Tx, ended: Sequence[ComponentRecord], by: str) -> None:
         before, record.status = record.status, Status.DELETED.value
         tx.record(status_changed(record, by, before))
         mutations.keep(tx, newest[record.live_system_id], [record])
-    delete_records(tx, (record.uid for record in ended))
+    delete_records(tx, ended)
     resources.forget_gone(tx, (record.identity_key for record in ended if record.identity_key is not None))
     livesystems.end_if_gone(tx, newest.keys())
 
@@ -111,6 +111,6 @@ def _leave_their_scopes(tx: Tx, ended: Sequence[ComponentRecord]) -> None:
     scopes.lock_existing(tx, keys | heard.scope_keys | heard.host_scope_keys)
     versions = scopes.renew_work(tx, keys)
     scopes.mark_news(tx, also_left, versions)
-    delete_records(tx, (record.uid for record in ended))
+    delete_records(tx, ended)
     scopes.depart(tx, left, versions)
     notify_listeners(tx, ended, heard)

@@ -7,6 +7,9 @@ StoreError
 ├── Gone                it was there, and is kept no longer (410)
 ├── Stale               the caller's copy is not the newest (412)
 └── Forbidden           this token may not do that
+    ├── AgentRefused    what an agent registers lies beyond its token (A1)
+    ├── ReportRefused   a report speaks of what is another's, or in words that nobody should print (A3, A6)
+    └── TypeOfAnother   a registration changes a type that is another's (A4)
 """
 
 from __future__ import annotations
@@ -44,3 +47,15 @@ class Stale(StoreError):
 
 class Forbidden(StoreError):
     """This token may not do that."""
+
+
+class ReportRefused(Forbidden):
+    """A report speaks of what does not belong to its lease: nothing of it is applied (A3, A6)."""
+
+
+class TypeOfAnother(Forbidden):
+    """A registration brings other facts of a type than its owner did: the agent is not let in (A4)."""
+
+
+class AgentRefused(Forbidden):
+    """What an agent registers lies beyond its token; nothing of it is stored but an event (A1)."""

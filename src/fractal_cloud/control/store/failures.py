@@ -3,6 +3,7 @@
 DatabaseUnavailable     nothing is wrong with the request: come again (503)
 ├── Undone              surely rolled back: the same work may run again at once
 ├── Overloaded          surely rolled back, after a long wait: later
+├── Unwritable          surely rolled back: the disk is full, or the file cannot be written; a person must act
 └── OutcomeUnknown      the connection was lost while committing: it may be done, or not
 """
 
@@ -17,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from fractal_cloud.control.store.driver import Cause, cause_of
+from fractal_cloud.control.store.migrate import NewerSchema
 from fractal_cloud.model.backoff import Backoff
 from fractal_cloud.model.errors import FractalError
 
@@ -51,8 +53,54 @@ class Overloaded(DatabaseUnavailable):
     """Surely rolled back, after a long wait."""
 
 
+class Unwritable(DatabaseUnavailable):
+    """Surely rolled back, and it stays so until a person acts; what was stored can still be read."""
+
+
 class OutcomeUnknown(DatabaseUnavailable):
     """The connection was lost while committing."""
+
+
+class NotOpened(FractalError):
+    """The database cannot be used at all: nothing starts until a person acts."""
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(f"{message}: {advice}")
+        self.message = message
+        self.advice = advice
+
+
+@contextmanager
+def opening(where: str) -> Iterator[None]:
+    """Opening a database and bringing its schema up to date."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _not_opened(where, error) from error
+    except OSError as error:
+        advice = "choose another place, or let this user write there"
+        raise NotOpened(f"the database {where} cannot be opened: {error.strerror}", advice) from error
+    except NewerSchema as error:
+        raise NotOpened(
+            f"the database {where} has the schema {error.revision!r} of a newer version",
+            "install the version that wrote it, or restore a backup of before",
+        ) from error
+
+
+def _not_opened(where: str, error: DBAPIError) -> NotOpened:
+    said = str(error.orig).strip().split("\n", 1)[0]
+    match cause_of(error):
+        case Cause.DAMAGED:
+            advice = "restore a backup in its place and run `fractal restored`, or take the file away to begin anew"
+            return NotOpened(f"the database {where} is damaged ({said})", advice)
+        case Cause.NOT_WRITABLE:
+            advice = "let this user write to the file and its folder"
+            return NotOpened(f"the database {where} cannot be written ({said})", advice)
+        case Cause.DISK_FULL:
+            return NotOpened(f"the database {where} cannot be written ({said})", "free space where it lies")
+        case _:
+            advice = "check that it runs, and its address (FRACTAL_DATABASE_URL)"
+            return NotOpened(f"the database {where} cannot be opened ({said})", advice)
 
 
 @contextmanager
@@ -100,6 +148,15 @@ def _explained(error: DBAPIError) -> Exception:
             return Undone("others changed the same at the same time, again and again: nothing was changed; try again")
         case Cause.DISCONNECTED:
             return Undone("the connection to the database was lost: nothing was changed; try again")
+        case Cause.DISK_FULL:
+            return Unwritable(
+                "no space is left where the database lies, or it cannot be written: nothing was changed; free space "
+                "there, then try again",
+                10,
+            )
+        case Cause.DAMAGED | Cause.NOT_WRITABLE:
+            said = str(error.orig).strip().split("\n", 1)[0]
+            return Unwritable(f"the database cannot be used ({said}): nothing was changed; see the server's log", 30)
         case Cause.OTHER:
             return error
         case cause:

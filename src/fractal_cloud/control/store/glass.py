@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from fractal_cloud.control.store.components import require
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.records import ComponentRecord, Json, records_of
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
+from fractal_cloud.model.commands import Command, Filling, NotPrintable, filled_text, shell_text
 from fractal_cloud.model.host import host_of
+from fractal_cloud.model.visible_text import visible
 
-_BLANK = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
+FROM_AN_AGENT: Final = (
+    "These commands were registered by an agent, and not by a package installed at the control plane: read them before "
+    "you run them"
+)
 
 
-def commands(tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[str, TypeFacts]) -> Json:
-    """The commands for one component; what is not known yet stays in angle brackets, and is named."""
+@dataclass(slots=True)
+class _Printer:
+    """Prints commands; ``missing``: values that are not known yet, ``refused``: why some are not printed (A6)."""
+
+    missing: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def printed(self, commands: Sequence[Command], values: Mapping[str, Any]) -> list[str]:
+        """All of them, or none: a part of what belongs together would do something else."""
+        filling = Filling(values, self.missing)
+        try:
+            return [shell_text(command, filling) for command in commands]
+        except NotPrintable as error:
+            self.refused.append(str(error))
+            return []
+
+
+def commands(
+    tx: Tx, live_system_id: str, component_id: str, catalog: Mapping[str, TypeFacts], installed: Collection[str]
+) -> Json:
+    """The commands for one component; what is not known yet stays in angle brackets, and is named.
+
+    ``installed``: the types of packages that are installed here; the commands of others are an agent's words.
+    """
     record = require(tx, live_system_id, component_id)
     facts = catalog.get(record.type)
     templates = facts.glass if facts is not None else GlassCommands()
     values = _values(record, facts)
-    missing: list[str] = []
-    entry = _entry(tx, record, catalog, values, missing)
+    printer = _Printer()
+    entry = _entry(tx, record, catalog, values, printer)
+    found = {
+        "break": [*entry, *printer.printed(templates.break_glass, values)],
+        "readopt": [*entry, *printer.printed(templates.readopt, values)],
+    }
+    if printer.refused:
+        found = {"break": [], "readopt": []}
     return {
         "liveSystemId": live_system_id,
         "componentId": component_id,
         "provider": record.provider,
         "resourceId": record.resource_id,
         "status": record.status,
-        "break": [*entry, *(_filled(command, values, missing) for command in templates.break_glass)],
-        "readopt": [*entry, *(_filled(command, values, missing) for command in templates.readopt)],
-        "caveat": templates.caveat,
+        **found,
+        "caveat": _caveat(record, templates, installed),
         "tagsFrozen": facts is not None and facts.tags_frozen,
-        "missing": sorted(set(missing)),
-        "message": _message(record, templates, missing),
+        "missing": sorted(set(printer.missing)),
+        "message": _message(record, templates, printer),
         "override": record.override,
     }
 
@@ -54,7 +85,7 @@ def _values(record: ComponentRecord, facts: TypeFacts | None) -> dict[str, Any]:
 
 
 def _entry(
-    tx: Tx, record: ComponentRecord, catalog: Mapping[str, TypeFacts], values: dict[str, Any], missing: list[str]
+    tx: Tx, record: ComponentRecord, catalog: Mapping[str, TypeFacts], values: dict[str, Any], printer: _Printer
 ) -> list[str]:
     """How a person first gets into the declared cluster (or the like) it is in; ``context``: what it is called then."""
     host = host_of(record.realm_name)
@@ -65,25 +96,28 @@ def _entry(
     if not found or facts is None or not facts.entry.commands:
         return []
     inside = _values(found[0], facts)
-    values["context"] = _BLANK.sub(lambda blank: str(inside.get(blank[1], f"<{blank[1]}>")), facts.entry.context)
-    return [_filled(command, inside, missing) for command in facts.entry.commands]
+    try:
+        values["context"] = filled_text(facts.entry.context, Filling(inside))
+    except NotPrintable as error:
+        printer.refused.append(str(error))
+    return printer.printed(facts.entry.commands, inside)
 
 
-def _filled(command: str, values: Mapping[str, Any], missing: list[str]) -> str:
-    def fill(blank: re.Match[str]) -> str:
-        name = blank[1]
-        if name in values:
-            return shlex.quote(str(values[name]))
-        missing.append(name)
-        return f"<{name}>"
-
-    return _BLANK.sub(fill, command)
+def _caveat(record: ComponentRecord, templates: GlassCommands, installed: Collection[str]) -> str:
+    said = visible(templates.caveat)
+    host = host_of(record.realm_name)
+    if record.type in installed and (host is None or host.type in installed):
+        return said
+    return f"{FROM_AN_AGENT}. {said}" if said else FROM_AN_AGENT
 
 
-def _message(record: ComponentRecord, templates: GlassCommands, missing: list[str]) -> str:
+def _message(record: ComponentRecord, templates: GlassCommands, printer: _Printer) -> str:
     if not templates.break_glass:
         return f"{record.type} has no commands of its own: it carries no tags, or its agent named none"
-    if missing:
-        names = ", ".join(sorted(set(missing)))
+    if printer.refused:
+        own = f"fractal glass {record.live_system_id} {record.component_id}"
+        return f"not printed: {printer.refused[0]}; use `{own} --break` and `{own} --readopt` instead"
+    if printer.missing:
+        names = ", ".join(sorted(set(printer.missing)))
         return f"not known yet: {names}; the commands work once an agent has seen the resource"
     return ""

@@ -6,16 +6,18 @@ reaches it (S0), nor because another one answers in its place, before that is ac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from sqlalchemy import select
 
-from fractal_cloud.control.store import agents, hosts, realms
+from fractal_cloud.control.store import access, agents, hosts, realms
+from fractal_cloud.control.store.access import Access, Said
 from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Database, Tx
+from fractal_cloud.control.store.driver import among
 from fractal_cloud.control.store.ended_deletions import end_deletions
 from fractal_cloud.control.store.events import status_changed
 from fractal_cloud.control.store.periodic import when_due
@@ -29,6 +31,8 @@ from fractal_cloud.control.store.records import (
 from fractal_cloud.control.store.schema import components, live_systems
 from fractal_cloud.model.host import HOST_NAMES, host_of
 from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.wire import Reach
+from fractal_cloud.rules.grants import Grants
 from fractal_cloud.rules.words import waits_for
 
 BY: Final = "control plane"
@@ -36,22 +40,24 @@ PATIENCE: Final = 1.5
 """For how many cycles a host may be out of reach after it was published, before that counts as a failure."""
 
 
-def place(database: Database, agent: Agent) -> None:
+def place(database: Database, agent: Agent, speaker: Access) -> None:
     """Place the components whose host an agent reaches already: another LiveSystem named the same one before."""
     with database.write() as tx:
-        agents.enter(tx, agent.id, agent.environment, {name: realm for name, realm in agent.realms.items() if realm})
+        reaches = [Reach(provider=p, name=name, realm=realm) for (p, name), realm in agent.realms.items()]
+        allowed = access.allowed_still(tx, speaker, Said(agent.id, agent.environment, reaches))
+        agents.enter(tx, agent.id, agent.environment, allowed)
         realms.accept_recreated(tx, agent.environment)
         for provider in agent.hosted:
-            _let_wait(tx, agent, provider)
+            _let_wait(tx, agent, provider, hosts.covered(tx, agent.environment, provider, speaker.grants))
 
 
-def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
+def _let_wait(tx: Tx, agent: Agent, provider: str, covered: Collection[str]) -> None:
     """Let components wait for their host again that failed because nobody served it: now somebody does."""
     c = components.c
     waiting = select_records().where(
         *(c.environment == agent.environment, c.provider == provider, c.realm.is_(None)),
         *(c.status == Status.FAILED.value, c.stance == Stance.NONE.value, ~c.established, ~c.deleting),
-        c.realm_name.startswith(HOST_NAMES, autoescape=True),
+        among(c.realm_name, covered),
     )
     found = records(tx, waiting)
     lock_live_systems(tx, (record.live_system_id for record in found))
@@ -68,19 +74,19 @@ def _let_wait(tx: Tx, agent: Agent, provider: str) -> None:
 # --- an agent cannot reach it
 
 
-def has_unreached_news(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> bool:
+def has_unreached_news(tx: Tx, agent: Agent, grants: Grants, unreached: Mapping[str, str]) -> bool:
     """Whether any hosted component does not say yet why its host is not reached."""
-    return bool(_unreached_news(tx, agent, unreached))
+    return bool(_unreached_news(tx, agent, grants, unreached))
 
 
-def report_unreached(database: Database, agent: Agent, unreached: Mapping[str, str]) -> None:
+def report_unreached(database: Database, agent: Agent, grants: Grants, unreached: Mapping[str, str]) -> None:
     """Say at hosted components why an agent does not reach their host; some time later that is a failure (S21)."""
     with database.write() as tx:
-        news = _unreached_news(tx, agent, unreached)
+        news = _unreached_news(tx, agent, grants, unreached)
         if not news:
             return
         lock_live_systems(tx, (record.live_system_id for record in news))
-        news = _unreached_news(tx, agent, unreached)
+        news = _unreached_news(tx, agent, grants, unreached)
         for record in news:
             record.last_updated = tx.now
             if record.status == Status.FAILED.value:
@@ -88,12 +94,12 @@ def report_unreached(database: Database, agent: Agent, unreached: Mapping[str, s
         update_records(tx, news, ("message", "status", "dealt_generation", "waits_for", "stuck", "last_updated"))
 
 
-def _unreached_news(tx: Tx, agent: Agent, unreached: Mapping[str, str]) -> list[ComponentRecord]:
+def _unreached_news(tx: Tx, agent: Agent, grants: Grants, unreached: Mapping[str, str]) -> list[ComponentRecord]:
     """The hosted components that no agent reconciles because of it, with the new message."""
     found: list[ComponentRecord] = []
     alive = _alive(tx)
     for provider in agent.hosted:
-        known = hosts.states(tx, provider, hosts.declared(tx, agent.environment, provider))
+        known = hosts.covered(tx, agent.environment, provider, grants)
         failing = {name: host for name, host in known.items() if host.name in unreached}
         for record in _hosted_in(tx, agent.environment, provider, failing):
             host = failing[record.realm_name]

@@ -8,9 +8,10 @@ to it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
@@ -23,6 +24,7 @@ from fractal_cloud.model.host import HOST_NAMES, HostName, host_of, reach_name
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import Host, Hosts
+from fractal_cloud.rules.grants import Grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class HostState:
 
     host: HostName
     name: str | None
-    outputs: Mapping[str, str]
+    vendor: str
+    realm: str | None
     status: str
     is_absent: bool
     since: datetime
@@ -56,7 +59,7 @@ def states(tx: Tx, provider: str, names: Collection[str]) -> dict[str, HostState
     c = components.c
     query = select(
         *(c.live_system_id, c.component_id, c.type, c.place, c.parent, c.name),
-        *(c.output_fields, c.status, c.absent_since, c.last_updated),
+        *(c.provider, c.realm, c.output_fields, c.status, c.absent_since, c.last_updated),
     ).where(
         among(c.live_system_id, {host.live_system_id for host in wanted.values()}),
         among(c.component_id, {host.component_id for host in wanted.values()}),
@@ -71,13 +74,22 @@ def states(tx: Tx, provider: str, names: Collection[str]) -> dict[str, HostState
         is_early = row.status == Status.INSTANTIATING.value
         found[str(host)] = HostState(
             host=host,
-            name=None if is_early or is_absent else reach_name(row.type, row.output_fields, outputs),
-            outputs={name: row.output_fields[name] for name in outputs if name in row.output_fields},
+            name=None if is_early or is_absent else _reach_name(row, outputs),
+            vendor=row.provider,
+            realm=row.realm,
             status=row.status,
             is_absent=is_absent,
             since=row.last_updated,
         )
     return found
+
+
+def _reach_name(row: Any, outputs: Sequence[str]) -> str | None:
+    """What agents call the host of a row; None where it is in no realm yet, or not published."""
+    if row.realm is None:
+        return None
+    identity = (row.type, row.provider, row.realm, row.place, row.parent, row.name)
+    return reach_name(identity, row.output_fields, outputs)
 
 
 def declared(tx: Tx, environment: str, provider: str) -> set[str]:
@@ -132,15 +144,41 @@ def number(tx: Tx, environment: str, providers: Collection[str]) -> int:
 _VERSIONS = select(scopes.c.version).where(among(scopes.c.key, "keys"))
 
 
-def for_agents(tx: Tx, environment: str, providers: Collection[str]) -> Hosts:
-    """All hosts that agents of these providers are to reach."""
+def for_agents(tx: Tx, environment: str, providers: Collection[str], grants: Grants) -> Hosts:
+    """All hosts that agents of these providers are to reach with a token that is bound to this (A1)."""
     found = {
-        (provider, host.name): Host(provider=provider, name=host.name, type=host.host.type, outputs=dict(host.outputs))
+        (provider, host.name): _host(provider, host)
         for provider in sorted(providers)
-        for host in states(tx, provider, declared(tx, environment, provider)).values()
+        for host in covered(tx, environment, provider, grants).values()
         if host.name is not None
     }
     return Hosts(number=number(tx, environment, providers), hosts=[found[key] for key in sorted(found)])
+
+
+def _host(provider: str, state: HostState) -> Host:
+    assert state.name is not None, "only what is published is reached"
+    return Host(
+        provider=provider,
+        name=state.name,
+        type=state.host.type,
+        vendor=state.vendor,
+        realm=state.realm or "",
+        place=state.host.place,
+        resource=state.host.name,
+    )
+
+
+def covered(tx: Tx, environment: str, provider: str, grants: Grants) -> dict[str, HostState]:
+    """The declared hosts that a token covers: by LiveSystem/component, or by the id that each is known to have (A1)."""
+    if not (grants.has_provider(provider) and grants.has_environment(environment)):
+        return {}
+    c = reaches.c
+    known = select(c.name, c.realm).where(
+        c.environment == environment, c.provider == provider, c.name.startswith(HOST_NAMES, autoescape=True)
+    )
+    by_id = {row.name for row in tx.connection.execute(known) if grants.has_realm(row.realm)}
+    every = states(tx, provider, declared(tx, environment, provider))
+    return {name: state for name, state in every.items() if name in by_id or grants.has_realm(state.host.shown)}
 
 
 def places(tx: Tx) -> list[tuple[str, str]]:
@@ -160,7 +198,7 @@ def insides(tx: Tx, records: Iterable[ComponentRecord]) -> Iterator[tuple[str, s
             providers = [provider for provider, place in places(tx) if place == environment]
             needed[environment] = {provider: offers.hosts(tx, provider) for provider in providers}
         for provider, outputs in needed[environment].items():
-            name = reach_name(record.type, record.output_fields, outputs.get(record.type, ()))
+            name = _reach_name(record, outputs.get(record.type, ()))
             realm = _realm(tx, environment, provider, name) if name is not None else None
             if realm is not None:
                 yield record.uid, record.live_system_id, Scope(provider, realm, "").key

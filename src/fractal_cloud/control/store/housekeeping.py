@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, select, text, update
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import plan_tasks, scopes
+from fractal_cloud.control.store import approvals, plan_tasks, scopes, sessions, unread_scopes
 from fractal_cloud.control.store.database import Database, PendingEvent, Tx
 from fractal_cloud.control.store.hosted_components import BY, end_without_host
 from fractal_cloud.control.store.periodic import when_due
@@ -20,9 +20,10 @@ from fractal_cloud.control.store.records import ComponentRecord, records, select
 from fractal_cloud.control.store.retention import forget_history
 from fractal_cloud.control.store.schema import NOT_OVERDUE, agents, components
 from fractal_cloud.control.store.schema import scopes as scope_table
+from fractal_cloud.control.store.sessions import DEFAULT_ENDINGS, Endings
 from fractal_cloud.control.store.unserved_components import report_unserved
 from fractal_cloud.model.event import EventKind
-from fractal_cloud.model.wire import RequestKind
+from fractal_cloud.model.wire import RequestKind, refused_event
 
 # The agent itself refuses after two cycles and ten seconds, and has the first word.
 REQUEST_GRACE = timedelta(seconds=15)
@@ -30,7 +31,12 @@ FORGET_AGENTS_AFTER = timedelta(days=1)
 
 
 def keep_house(
-    database: Database, cycle_seconds: float, *, judge_agents: bool = True, keep: timedelta | None = None
+    database: Database,
+    cycle_seconds: float,
+    *,
+    judge_agents: bool = True,
+    keep: timedelta | None = None,
+    session_endings: Endings = DEFAULT_ENDINGS,
 ) -> None:
     """One round. ``judge_agents`` is off right after a start, when agents had no chance to be heard yet.
 
@@ -39,12 +45,20 @@ def keep_house(
     cycle = timedelta(seconds=cycle_seconds)
     if judge_agents:
         report_unserved(database, cycle)
+        unread_scopes.mark_unread(database, cycle)
+    unread_scopes.end_read(database)
     end_without_host(database)
     mark_overdue(database)
     expire_requests(database, cycle)
     forget_the_old(database)
+    when_due(
+        database,
+        lambda tx: sessions.has_ended(tx, session_endings),
+        lambda tx: sessions.forget_ended(tx, session_endings),
+    )
     if keep is not None:
         forget_history(database, keep)
+        when_due(database, lambda tx: approvals.has_old(tx, keep), lambda tx: approvals.forget_old(tx, keep))
 
 
 # --- G13: the date has passed
@@ -56,10 +70,13 @@ def mark_overdue(database: Database) -> None:
 
 
 def _mark(tx: Tx) -> None:
+    # Read again once they are locked: somebody may be giving one of them another date right now.
+    lock_live_systems(tx, {live_system_id for _, live_system_id, _, _ in _overdue(tx)})
     for uid, live_system_id, component_id, override in _overdue(tx):
         tx.connection.execute(
             update(components).where(components.c.uid == uid).values(overdue=True, last_updated=tx.now)
         )
+        tx.recount.add(live_system_id)
         message = f"the override should have ended at {override['until']}: re-adopt it, or give it a new date"
         tx.record(PendingEvent(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
 
@@ -78,7 +95,7 @@ def _overdue(tx: Tx) -> list[tuple[str, str, str, Any]]:
 
 
 def expire_requests(database: Database, cycle: timedelta) -> None:
-    """Give up every Force Push that no agent carried out within two cycles."""
+    """Give up every Force Push and every transfer that no agent carried out within two cycles."""
     when_due(database, lambda tx: _expired(tx, cycle), lambda tx: _give_up(tx, cycle))
 
 
@@ -87,10 +104,11 @@ def _give_up(tx: Tx, cycle: timedelta) -> None:
     expired = _expired(tx, cycle)
     versions = scopes.renew_work(tx, {r.scope_key for r in expired if r.scope_key is not None})
     for record in expired:
+        kind = refused_event(RequestKind((record.request or {})["kind"]))
         record.request = None
         record.declared_in(versions.get(record.scope_key or "", 0))
         message = "it was not carried out within two cycles: ask once more"
-        tx.record(PendingEvent(record.live_system_id, EventKind.FORCE_PUSH_REFUSED, BY, record.component_id, message))
+        tx.record(PendingEvent(record.live_system_id, kind, BY, record.component_id, message))
     update_records(tx, expired, ("request", "work_version", "declared_version"))
 
 
@@ -105,7 +123,7 @@ def _expired(tx: Tx, cycle: timedelta) -> list[ComponentRecord]:
         request = record.request or {}
         own = cycles.get(holders.get(record.scope_key or "") or "", cycle)
         age = tx.now - datetime.fromisoformat(request["at"])
-        if request["kind"] == RequestKind.FORCE_PUSH.value and age > 2 * max(own, cycle) + REQUEST_GRACE:
+        if request["kind"] != RequestKind.BREAK.value and age > 2 * max(own, cycle) + REQUEST_GRACE:
             found.append(record)
     return found
 

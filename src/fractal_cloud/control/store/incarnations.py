@@ -6,6 +6,9 @@ follows from that stands in ``recovery``.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select
@@ -17,7 +20,7 @@ from fractal_cloud.control.store.records import Json, iso
 from fractal_cloud.control.store.schema import counters, events, incarnations
 from fractal_cloud.model.wire import LastSeen
 
-COLUMNS: Final = ("incarnation", "last_event", "last_event_id", "seen_event_id")
+COLUMNS: Final = ("incarnation", "last_event", "last_event_id", "seen_event_id", "proof_key")
 SEEN: Final = "seen_event"
 """The parameter with the number of the event that an agent has seen last."""
 
@@ -34,6 +37,7 @@ def columns() -> dict[str, ColumnElement[Any]]:
         "last_event": cast(func.coalesce(_LAST, 0), BigInteger),
         "last_event_id": last_id.scalar_subquery(),
         "seen_event_id": seen_id.scalar_subquery(),
+        "proof_key": select(incarnations.c.proof_key).where(incarnations.c.number == 1).scalar_subquery(),
     }
 
 
@@ -70,9 +74,29 @@ def newest(tx: Tx) -> LastSeen:
 
 def last_seen(found: Any, tx: Tx) -> Json:
     """What an agent is to keep, as ``LastSeen`` spells it."""
+    event_id, at = found.last_event_id or "", iso(tx.now)
     return {
         "incarnation": found.incarnation,
         "event": found.last_event,
-        "eventId": found.last_event_id or "",
-        "at": iso(tx.now),
+        "eventId": event_id,
+        "at": at,
+        "proof": proof(found.proof_key, found.incarnation, found.last_event, event_id, at),
     }
+
+
+def installation(tx: Tx) -> str:
+    """By what others know this database from its first start on, through every recovery; nothing follows from it."""
+    first = tx.connection.execute(select(incarnations.c.id).where(incarnations.c.number == 1)).scalar_one()
+    return hashlib.sha256(f"installation {first}".encode()).hexdigest()[:32]
+
+
+def is_proven(found: Any, seen: LastSeen) -> bool:
+    """Whether this database, in this life or one that was lost by a restore, said what an agent remembers."""
+    made = proof(found.proof_key, seen.incarnation, seen.event, seen.event_id, iso(seen.at))
+    return hmac.compare_digest(made.encode(), seen.proof.encode())
+
+
+def proof(key: str, incarnation: str, event: int, event_id: str, at: str) -> str:
+    """By which the database recognises what it said; nobody without its key can make one for anything else."""
+    said = json.dumps([incarnation, event, event_id, at])
+    return hmac.new(bytes.fromhex(key), said.encode(), hashlib.sha256).hexdigest()

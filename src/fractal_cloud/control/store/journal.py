@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import delete, select
 
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.driver import among, insert_missing, update_rows
+from fractal_cloud.control.store.driver import PreparedStatement, among, insert_missing, update_rows
 from fractal_cloud.control.store.records import ComponentRecord, Json
 from fractal_cloud.control.store.schema import journal
 from fractal_cloud.model.wire import JournalEntry
@@ -17,10 +18,67 @@ from fractal_cloud.model.wire import JournalEntry
 _MANY: Final = journal.c["count"].label("many")
 
 
-def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping[str, ComponentRecord]) -> None:
-    """Store intents, and the outcomes of intents stored before; of components that are gone, only outcomes."""
-    rows = [_row(tx, agent_id, entry, known[entry.uid]) for entry in entries if entry.uid in known]
-    insert_missing(tx.connection, journal, rows)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is stored of an entry, as far as a report may change it; ``many``: how many equal refusals it stands for."""
+
+    uid: str
+    agent_id: str
+    outcome: str | None
+    many: int
+
+
+Entries = Mapping[str, Entry]
+"""Entries by their ids."""
+
+
+def stored(tx: Tx, of: Iterable[JournalEntry]) -> Entries:
+    """The stored entries that these speak of, by their own ids or as those that they repeat."""
+    ids = {entry_id for entry in of for entry_id in (entry.id, entry.repeats) if entry_id}
+    if not ids:
+        return {}
+    return {row.id: Entry(*row[1:]) for row in _STORED.rows(tx.connection, {"ids": ids})}
+
+
+_STORED: Final = PreparedStatement(
+    select(*(journal.c.id, journal.c.uid, journal.c.agent_id, journal.c.outcome), _MANY).where(
+        among(journal.c.id, "ids")
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who reports on which scope; ``known``: the components it speaks of, ``entries``: the entries as stored."""
+
+    agent_id: str
+    scope_key: str
+    known: Mapping[str, ComponentRecord]
+    entries: Entries
+
+    def is_here(self, entry: JournalEntry) -> bool:
+        """Whether the component of an entry is in the scope now."""
+        return entry.uid in self.known and self.known[entry.uid].scope_key == self.scope_key
+
+    def may_change(self, entry: JournalEntry) -> bool:
+        """Whether a stored entry is the reporter's to change; one that has its outcome is nobody's (A3).
+
+        Of what is in its scope it closes what it intended itself, and what an agent before it left open (C7). Of what
+        has left the scope it closes only what it intended itself.
+        """
+        before = self.entries.get(entry.id)
+        if before is None or before.outcome is not None or before.uid != entry.uid:
+            return False
+        return self.is_here(entry) or before.agent_id == self.agent_id
+
+
+def write(tx: Tx, writer: Writer, reported: Sequence[JournalEntry]) -> None:
+    """Store intents, and the outcomes of intents stored before; of components that left the scope, only outcomes."""
+    if not reported:
+        return
+    new = [entry for entry in reported if entry.id not in writer.entries and writer.is_here(entry)]
+    insert_missing(tx.connection, journal, [_row(tx, writer.agent_id, e, writer.known[e.uid]) for e in new])
+    changed = [entry for entry in reported if writer.may_change(entry)]
     outcomes = [
         {
             "id": entry.id,
@@ -32,35 +90,32 @@ def write(tx: Tx, agent_id: str, entries: Sequence[JournalEntry], known: Mapping
             "tags": entry.tags,
             "finished_at": tx.now,
         }
-        for entry in entries
+        for entry in changed
         if entry.outcome is not None
     ]
     update_rows(tx.connection, journal, outcomes)
     # What was given up stays open, and says so to whoever takes the scope over (S24).
-    given_up = [{"id": entry.id, "error": entry.error} for entry in entries if entry.is_given_up]
+    given_up = [{"id": entry.id, "error": entry.error} for entry in changed if entry.is_given_up]
     update_rows(tx.connection, journal, given_up)
-    _count_repeated(tx, [entry for entry in entries if entry.repeats and entry.outcome is not None])
+    repeated = [entry for entry in (*new, *changed) if entry.repeats in writer.entries and entry.outcome is not None]
+    _count_repeated(tx, repeated, writer.entries)
 
 
-def _count_repeated(tx: Tx, entries: Sequence[JournalEntry]) -> None:
+def _count_repeated(tx: Tx, repeated: Sequence[JournalEntry], entries: Entries) -> None:
     """Count refusals in the entry of the equal one before them; where that was forgotten, each keeps its own (S21)."""
-    if not entries:
+    if not repeated:
         return
-    table = journal.c
-    repeated = select(table.id, table.uid, _MANY).where(among(table.id, [entry.repeats for entry in entries]))
-    known = {row.id: row for row in tx.connection.execute(repeated)}
-    counted = [entry for entry in entries if entry.repeats in known and known[entry.repeats].uid == entry.uid]
     rows = [
         {
             "id": entry.repeats,
-            "count": known[entry.repeats].many + 1,
+            "count": entries[entry.repeats].many + 1,
             "last_at": tx.now,
             "request_ids": entry.request_ids,
         }
-        for entry in counted
+        for entry in repeated
     ]
     update_rows(tx.connection, journal, rows)
-    tx.connection.execute(delete(journal).where(among(table.id, [entry.id for entry in counted])))
+    tx.connection.execute(delete(journal).where(among(journal.c.id, [entry.id for entry in repeated])))
 
 
 def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) -> Json:

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, select
+from sqlalchemy import ColumnElement, Select, and_, select, tuple_
 
+from fractal_cloud.control.store import sealing_keys
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.records import ComponentRecord, Json
@@ -45,6 +46,7 @@ class _End:
     scope_key: str | None
     identity_key: str | None
     deleting: bool
+    environment: str
 
     @property
     def is_imported(self) -> bool:
@@ -56,6 +58,11 @@ class _End:
         """The account (or the like) it is in: inside one, agents can read each other's stores."""
         scope = Scope.from_key(self.scope_key) if self.scope_key is not None else None
         return (self.provider, scope.realm if scope is not None else "")
+
+    @property
+    def where(self) -> tuple[str, str, str]:
+        """Its environment, and the realm it is in."""
+        return (self.environment, *self.realm)
 
 
 @dataclass(slots=True)
@@ -150,22 +157,43 @@ def _links(tx: Tx, leading: list[tuple[_End, _End]], starting: list[tuple[_End, 
     """What the targets of some links, and the sources of some, must know of their other ends."""
     leading, starting = _living(leading), _living(starting)
     owners = _owners(tx, [*leading, *starting])
-    public_keys = _public_keys(tx, leading)
     ends = {end.uid for pair in (*leading, *starting) for end in pair}
     states = _end_states(tx, ends | {owner.uid for owner in owners.values()})
+    keys = _Keys.read(tx, leading, owners)
     found: dict[str, Links] = defaultdict(Links)
     for source, target in leading:
         owner = _owner_of(target, owners)
         if owner is not None and (owner.uid == target.uid or not owner.is_imported):
             refused = _refusal(source, target, owner, states)
             work = _inbound(source, target, owner, states) | {"refused": refused}
-            work["key"] = public_keys.get(source.scope_key or "", "") if source.realm != owner.realm else ""
-            found[owner.uid].inbound.append(work)
+            found[owner.uid].inbound.append(work | keys.of(source, owner))
     for source, target in starting:
         owner = _owner_of(target, owners)
         refused = _refusal(source, target, owner, states)
         found[source.uid].outbound.append(_outbound(source, target, owner, states) | {"refused": refused})
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys that secrets for sources in other realms are sealed to, and those that were withdrawn (A5)."""
+
+    valid: Mapping[sealing_keys.Place, list[str]]
+    withdrawn: Mapping[sealing_keys.Realm, list[str]]
+
+    @classmethod
+    def read(cls, tx: Tx, pairs: Iterable[tuple[_End, _End]], owners: Owners) -> _Keys:
+        """Read those that the sources of these links need."""
+        ends = ((source, _owner_of(target, owners)) for source, target in pairs)
+        places = {source.where for source, owner in ends if owner is not None and source.realm != owner.realm}
+        realms = {(provider, realm) for _, provider, realm in places}
+        return cls(sealing_keys.of_places(tx, places), sealing_keys.withdrawn(tx, realms))
+
+    def of(self, source: _End, owner: _End) -> Json:
+        """Those of one link: none inside one realm, where agents can read each other's stores."""
+        if source.realm == owner.realm:
+            return {"keys": [], "withdrawn": []}
+        return {"keys": self.valid[source.where], "withdrawn": self.withdrawn.get(source.realm, [])}
 
 
 def _living(pairs: Iterable[tuple[_End, _End]]) -> list[tuple[_End, _End]]:
@@ -224,16 +252,6 @@ def _wired_by_declarer(tx: Tx, names: Collection[str]) -> set[str]:
         return set()
     query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
     return {row.type for row in tx.connection.execute(query) if row.facts.get("wiredByDeclarer")}
-
-
-def _public_keys(tx: Tx, pairs: Iterable[tuple[_End, _End]]) -> dict[str, str]:
-    """The key of the agent that tends each source, by scope (L9)."""
-    keys = {source.scope_key for source, _ in pairs if source.scope_key is not None}
-    found: dict[str, str] = {}
-    for some in chunks(keys):
-        query = select(scopes.c.key, scopes.c.public_key).where(scopes.c.key.in_(some))
-        found.update((row.key, row.public_key) for row in tx.connection.execute(query))
-    return found
 
 
 def _refusal(source: _End, target: _End, owner: _End | None, states: Mapping[str, _EndState]) -> str:
@@ -333,7 +351,8 @@ def _outbound(source: _End, target: _End, owner: _End | None, states: Mapping[st
         "status": states[far.uid].status,
         "outputs": states[far.uid].outputs,
         "published": states[far.uid].published_for.get(source_id, {}),
-        "key": "",
+        "keys": [],
+        "withdrawn": [],
         "failed": states[far.uid].failure_for(source_id),
     }
 
@@ -364,9 +383,11 @@ def _where(ends: Iterable[_End]) -> dict[str, str]:
     return {end.uid: end.scope_key for end in ends if end.scope_key is not None}
 
 
-def listeners_to_key(tx: Tx, scope_keys: Collection[str]) -> dict[str, str]:
-    """Targets elsewhere of links from these scopes (uid to scope): their agents seal to a new key (L9)."""
-    pairs = list(_found(tx, _source.c.scope_key, scope_keys))
+def listeners_to_keys(tx: Tx, realms: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Targets elsewhere of links from sources in these realms (uid to scope): their agents seal to its keys (A5)."""
+    where = tuple_(scopes.c.provider, scopes.c.realm).in_([pair for pair in realms if pair[1]])
+    keys = tx.connection.execute(select(scopes.c.key).where(where)).scalars().all()
+    pairs = list(_found(tx, _source.c.scope_key, keys))
     owners = _owners(tx, pairs)
     found: dict[str, str] = {}
     for source, target in pairs:

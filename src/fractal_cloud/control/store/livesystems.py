@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
-from fractal_cloud.control.store import hosts, links, mutations, scopes
+from fractal_cloud.control.store import hosts, links, listing, mutations, scopes, staleness, visibility
 from fractal_cloud.control.store import realm_bindings as realm_store
 from fractal_cloud.control.store.agents import all_agents, realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.declaration_merge import Merge, Target, merge, remove_all
 from fractal_cloud.control.store.driver import among, chunks, insert_missing
 from fractal_cloud.control.store.errors import NotFound, Refused, Stale
+from fractal_cloud.control.store.listing import NO_FILTERS, Filters, Order, Page, Place
 from fractal_cloud.control.store.placement import foreign_message, forget_left, lock_live_systems, recall_overrides
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -25,12 +27,15 @@ from fractal_cloud.control.store.records import (
     update_records,
 )
 from fractal_cloud.control.store.schema import components, live_systems, refers
+from fractal_cloud.control.store.staleness import LiveSystemStaleness
+from fractal_cloud.control.store.visibility import Environments
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.host import ANY_HOST, host_of
+from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.observed import BEGUN_ANEW
-from fractal_cloud.model.status import Status, gravest
+from fractal_cloud.model.wire import refused_event
 from fractal_cloud.rules.identify import DeclaredIdentity
 
 # What a deploy or delete changes in a row that stands; the observed half but for its message is the agent's.
@@ -72,7 +77,9 @@ def deploy(tx: Tx, wanted: Deploy) -> str:
         raise DeclarationError(merged.errors)
     forget_left(tx, recall_overrides(tx, merged.added))
     _write_live_system(tx, declaration, generation)
+    visibility.note(tx, declaration.id, declaration.environment)
     mutation_id = mutations.begin(tx, declaration.id, "deploy", generation, wanted.by)
+    tx.recount.add(declaration.id)
     _explain_others(tx, merged)
     _write(tx, rows, merged)
     _point_at(tx, declaration.id, mutation_id)
@@ -90,6 +97,7 @@ def end_recovery(tx: Tx, live_system_id: str, message: str) -> None:
     tx.connection.execute(here.values(in_recovery=False, recovery_plan=None))
     of_backup = update(components).where(components.c.live_system_id == live_system_id, components.c.restored)
     tx.connection.execute(of_backup.values(message=message, stuck=False, last_updated=tx.now))
+    tx.recount.add(live_system_id)
 
 
 def host_names(
@@ -158,6 +166,7 @@ def _reserve(tx: Tx, declaration: LiveSystemDeclaration) -> None:
         "deployed_at": tx.now,
         "deleting": False,
         "mutation_id": "",
+        "last_updated": tx.now,
     }
     insert_missing(tx.connection, live_systems, [row])
     lock_live_systems(tx, [declaration.id])
@@ -200,7 +209,7 @@ def _write(tx: Tx, before: Sequence[ComponentRecord], merged: Merge) -> None:
         record.declared_in(versions.get(record.scope_key or "", 0))
     changed = [r for r in (*merged.kept, *merged.removed) if r.uid not in merged.replaced]
     replaced = [r for r in merged.kept if r.uid in merged.replaced]
-    delete_records(tx, (old.uid for old in merged.replaced.values()))
+    delete_records(tx, merged.replaced.values())
     _free_ids(tx, before, changed)
     update_records(tx, changed, _DESIRED)
     insert_records(tx, [*merged.added, *replaced])
@@ -244,11 +253,11 @@ def _explain_others(tx: Tx, merged: Merge) -> None:
 
 
 def _record_voided(tx: Tx, merged: Merge) -> None:
-    for record in merged.voided:
+    for record, kind in merged.voided:
         tx.record(
             PendingEvent(
                 record.live_system_id,
-                EventKind.FORCE_PUSH_REFUSED,
+                refused_event(kind),
                 "control plane",
                 record.component_id,
                 "the LiveSystem was deployed again since: ask once more",
@@ -268,6 +277,7 @@ def remove(tx: Tx, live_system_id: str, by: str, expected: frozenset[str] = froz
     rows = records_of(tx, live_system_id)
     merged = remove_all(rows, generation, tx.now)
     mutation_id = mutations.begin(tx, live_system_id, "delete", generation, by)
+    tx.recount.add(live_system_id)
     _explain_others(tx, merged)
     _write(tx, rows, merged)
     tx.connection.execute(
@@ -311,7 +321,12 @@ _GONE: Final = (
 
 def get(tx: Tx, live_system_id: str) -> Json:
     """One LiveSystem: what is declared, and how it is doing."""
-    return _described(tx, [require(tx, live_system_id)])[0]
+    return with_components(tx, _summaries(tx, [require(tx, live_system_id)]))[0]
+
+
+def summary(tx: Tx, live_system_id: str) -> Json:
+    """How one LiveSystem is doing, without what it declares."""
+    return _summaries(tx, [require(tx, live_system_id)])[0]
 
 
 def declaration(tx: Tx, live_system_id: str) -> Json:
@@ -321,57 +336,59 @@ def declaration(tx: Tx, live_system_id: str) -> Json:
     return {name: described[name] for name in names}
 
 
-def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
-    """LiveSystems by id, those after the given one."""
-    query = select(live_systems).order_by(live_systems.c.id).limit(limit)
-    if after is not None:
-        query = query.where(live_systems.c.id > after)
-    return _described(tx, tx.connection.execute(query).all())
+def list_page(
+    tx: Tx, place: Place, filters: Filters = NO_FILTERS, order: Order = Order.ID, sees: Environments = None
+) -> Page:
+    """Summaries of LiveSystems, as far as somebody may see them, and how many there are in all."""
+    found = listing.ranked(listing.live_system_conditions(tx, filters, sees))
+    total = tx.connection.execute(select(func.count()).select_from(found)).scalar_one()
+    query = select(found).order_by(*listing.ordered(found, order)).offset(place.offset).limit(place.limit + 1)
+    if place.cursor is not None:
+        query = query.where(listing.after(found, order, place.cursor))
+    rows = tx.connection.execute(query).all()
+    shown = rows[: place.limit]
+    more = listing.cursor_of(shown[-1], order) if len(rows) > place.limit else None
+    return Page(_summaries(tx, shown), more, total)
 
 
-def _described(tx: Tx, rows: Sequence[Any]) -> list[Json]:
-    ids = [row.id for row in rows]
-    declared: dict[str, list[Json]] = {name: [] for name in ids}
-    counts: dict[str, dict[str, int]] = {name: {} for name in ids}
-    updated = {row.id: row.deployed_at for row in rows}
+def with_components(tx: Tx, found: Sequence[Json]) -> list[Json]:
+    """Summaries with all that is declared."""
+    declared: dict[str, list[Json]] = {one["id"]: [] for one in found}
     c = components.c
-    for some in chunks(ids):
+    for some in chunks(declared):
         declarations = (
             select(c.live_system_id, c.declaration).where(c.live_system_id.in_(some), ~c.deleting).order_by(c.position)
         )
         for row in tx.connection.execute(declarations):
             declared[row.live_system_id].append(row.declaration)
-        totals = (
-            select(c.live_system_id, c.status, func.count().label("many"), func.max(c.last_updated).label("newest"))
-            .where(c.live_system_id.in_(some))
-            .group_by(c.live_system_id, c.status)
-        )
-        for row in tx.connection.execute(totals):
-            counts[row.live_system_id][row.status] = row.many
-            updated[row.live_system_id] = max(updated[row.live_system_id], row.newest)
-    return [
-        {
-            "id": row.id,
-            "environment": row.environment,
-            "description": row.description,
-            "readoption": row.readoption,
-            "components": declared[row.id],
-            "status": _status(counts[row.id], deleting=row.deleting),
-            "counts": counts[row.id],
-            "generation": row.generation,
-            "mutationId": row.mutation_id,
-            "deleting": row.deleting,
-            "inRecovery": row.in_recovery,
-            "deployedAt": row.deployed_at,
-            "lastUpdated": updated[row.id],
-        }
-        for row in rows
-    ]
+    return [{**one, "components": declared[one["id"]]} for one in found]
 
 
-def _status(counts: Mapping[str, int], *, deleting: bool) -> str:
-    statuses = [Status(name) for name in counts]
-    return gravest([*statuses, Status.DELETING] if deleting else statuses).value
+def _summaries(tx: Tx, rows: Sequence[Any]) -> list[Json]:
+    stale = staleness.of_live_systems(tx, [row.id for row in rows])
+    return [_summary(row, stale[row.id]) for row in rows]
+
+
+def _summary(row: Any, stale: LiveSystemStaleness) -> Json:
+    return {
+        "id": row.id,
+        "environment": row.environment,
+        "description": row.description,
+        "readoption": row.readoption,
+        "status": row.status,
+        "counts": row.counts,
+        "overrides": row.overrides,
+        "overdue": row.overdue,
+        "oldestOverride": row.oldest_override,
+        "drifted": row.drifted,
+        **stale.described(),
+        "generation": row.generation,
+        "mutationId": row.mutation_id,
+        "deleting": row.deleting,
+        "inRecovery": row.in_recovery,
+        "deployedAt": row.deployed_at,
+        "lastUpdated": row.last_updated,
+    }
 
 
 def warnings(tx: Tx, wanted: Deploy) -> list[str]:
@@ -401,8 +418,33 @@ def never_served_message(provider: str, environment: str) -> str:
     """That it waits for the first agent of its environment, and what to do (S21)."""
     return (
         f"waits for an agent: none has registered in environment {environment!r} yet; "
-        f"start one with `fractal agent --provider {provider} --environment {environment}`"
+        f"start one with `fractal agent --provider {shlex.quote(provider)} --environment {shlex.quote(environment)}`"
     )
+
+
+def unbound_message(provider: str, realm: str, environment: str, agents: Sequence[str]) -> str:
+    """That the agents that reach a realm have tokens for other environments only, and what to do (A1)."""
+    return (
+        f"no token of the agents that reach {realm!r} of {provider!r} ({', '.join(agents)}) is bound to environment "
+        f"{environment!r}: start one with a token of `{_token_command(provider, [environment], realm)}`"
+    )
+
+
+def shared_message(scope: Scope, environments: Iterable[str], lacking: Mapping[str, Iterable[str]]) -> str:
+    """That several environments share a scope, and no agent's token is bound to all of them (A1)."""
+    every = sorted(environments)
+    missing = "; ".join(f"that of {agent} lacks {', '.join(map(repr, sorted(of)))}" for agent, of in lacking.items())
+    command = _token_command(scope.provider, every, scope.realm)
+    return (
+        f"the environments {', '.join(map(repr, every))} share the scope {scope.key!r}, and no running agent's token "
+        f"is bound to all of them ({missing}): start one with a token of `{command}`"
+    )
+
+
+def _token_command(provider: str, environments: Iterable[str], realm: str) -> str:
+    flags = [word for environment in environments for word in ("--environment", environment)]
+    words = ["fractal", "token", "create", "--role", "agent", "--provider", provider, *flags, "--realm", realm]
+    return shlex.join(words)
 
 
 def unserved_message(provider: str, environment: str, name: str = "") -> str:
@@ -414,5 +456,14 @@ def unserved_message(provider: str, environment: str, name: str = "") -> str:
         )
     return (
         f"no running agent serves {provider!r} in environment {environment!r}: "
-        f"start one with `fractal agent --provider {provider} --environment {environment}`"
+        f"start one with `fractal agent --provider {shlex.quote(provider)} --environment {shlex.quote(environment)}`"
+    )
+
+
+def unapproved_message(provider: str, environment: str, agents: Sequence[str]) -> str:
+    """That nobody approved the agents which would serve a provider, and what to do (A2, C8)."""
+    names = ", ".join(map(repr, agents))
+    return (
+        f"nobody approved the agent that reaches {provider!r} in environment {environment!r} ({names}): "
+        f"approve it with `fractal agent approve {agents[0]}`, or revoke its token"
     )

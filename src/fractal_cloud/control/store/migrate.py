@@ -6,6 +6,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 _HISTORY = Path(__file__).parent / "migrations"
@@ -20,6 +22,19 @@ def config(connection: Connection) -> Config:
     return settings
 
 
+class NewerSchema(Exception):
+    """The database was brought up to date by a newer version of this product."""
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(revision)
+        self.revision = revision
+
+
 def migrate(connection: Connection) -> None:
-    """Run every migration that is missing, inside the caller's transaction and lock."""
-    command.upgrade(config(connection), "head")
+    """Run every migration that is missing, inside the caller's transaction and lock. Raises ``NewerSchema``."""
+    settings = config(connection)
+    known = ScriptDirectory.from_config(settings)
+    for revision in MigrationContext.configure(connection).get_current_heads():
+        if revision not in {one.revision for one in known.walk_revisions()}:
+            raise NewerSchema(revision)
+    command.upgrade(settings, "head")

@@ -1,21 +1,94 @@
-"""The component types that can be declared: those of packages installed here, and those agents brought along."""
+"""The component types that can be declared, and whose each of them is (A4).
+
+A type belongs to the package that is installed here, else to the token whose agent brought it first, by that token's
+name. Only its owner changes what is known of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.driver import upsert
-from fractal_cloud.control.store.schema import types
+from fractal_cloud.control.store.errors import NotFound, Refused, TypeOfAnother
+from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.schema import tokens, types
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.event import EventKind
+from fractal_cloud.rules.hiding import Marks
+
+PACKAGE: Final = ""
+"""Whose a type is that is installed here."""
 
 
-def register(tx: Tx, facts: Iterable[TypeFacts]) -> None:
-    """Remember the types an agent has."""
-    rows = [{"type": f.type, "provider": f.provider, "facts": f.to_json(), "linked": f.linked()} for f in facts]
+def register(tx: Tx, brought: Iterable[TypeFacts], token_name: str, installed: Mapping[str, TypeFacts]) -> None:
+    """Remember the types an agent has, as their owners have them; ``TypeOfAnother`` where it is not the owner.
+
+    Of an installed type the package's own facts count, whatever an agent of another version says.
+    """
+    wanted = {facts.type: facts for facts in brought}
+    known = {row.type: row for row in tx.connection.execute(select(types).where(types.c.type.in_(list(wanted))))}
+    rows = []
+    for name, facts in wanted.items():
+        if name in installed and facts.provider == installed[name].provider:
+            row = _row(installed[name], PACKAGE)
+        elif name in installed:
+            where = installed[name].provider
+            raise TypeOfAnother(
+                f"type {name!r} is installed at the control plane for {where!r}: give yours another name"
+            )
+        else:
+            row = _row(facts, token_name)
+            _refuse_change(row, known.get(name))
+        if name not in known or any(row[column] != getattr(known[name], column) for column in row):
+            rows.append(row)
     upsert(tx.connection, types, rows)
+
+
+def _row(facts: TypeFacts, owner: str) -> Json:
+    brought = {"type": facts.type, "provider": facts.provider, "facts": facts.to_json(), "linked": facts.linked()}
+    return {**brought, "hidden": Marks.of_any([facts]).to_json(), "owner": owner}
+
+
+def _refuse_change(row: Json, known: Any) -> None:
+    """Refuse other facts than the owner's. A type that nobody owns any more goes to whoever brings equal ones."""
+    if known is None or known.owner == row["owner"]:
+        return
+    before = TypeFacts.model_validate(known.facts).to_json()  # as it is written today
+    differing = sorted(name for name, value in row["facts"].items() if value != before[name])
+    if differing:
+        owner = f"token {known.owner!r}" if known.owner else "nobody who is known by name"
+        raise TypeOfAnother(
+            f"type {row['type']!r} belongs to {owner}, and this agent has another {', '.join(differing)}: "
+            f"run the same version of its package, or have an admin move it: "
+            f"fractal types move {row['type']} --to {row['owner']!r}"
+        )
+    row["owner"] = known.owner or row["owner"]
+
+
+def move(tx: Tx, name: str, to: str, by: str, installed: Collection[str]) -> Json:
+    """Give a type to the token of that name: what its agents bring next is what the type is."""
+    if name in installed:
+        raise Refused(f"type {name!r} is installed at the control plane: its package says what it is")
+    row = tx.connection.execute(select(types.c.owner).where(types.c.type == name)).first()
+    if row is None:
+        raise NotFound(f"there is no type {name!r} that an agent brought: GET /offers lists all types")
+    if tx.connection.execute(select(tokens.c.id).where(tokens.c.name == to)).first() is None:
+        raise NotFound(f"there is no token {to!r}: GET /tokens lists them")
+    tx.connection.execute(update(types).where(types.c.type == name).values(owner=to))
+    if row.owner != to:
+        message = f"type {name!r} belongs to token {to!r} from now on"
+        tx.record(PendingEvent("", EventKind.TYPE_MOVED, by, message=message, before=row.owner, after=to))
+    return {"type": name, "before": row.owner or None, "owner": to}
+
+
+def owners(tx: Tx) -> dict[str, str]:
+    """Whose each type is that an agent brought, and that is known by a token's name."""
+    query = select(types.c.type, types.c.owner).where(types.c.owner.is_not(None), types.c.owner != PACKAGE)
+    return {row.type: row.owner for row in tx.connection.execute(query)}
 
 
 def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
@@ -26,7 +99,7 @@ def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
 
 
 def frozen(tx: Tx, names: Collection[str]) -> set[str]:
-    """Of these types, those whose tags nobody can change, as their agents registered them."""
+    """Of these types, those whose tags nobody can change, as their owners registered them."""
     if not names:
         return set()
     query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))

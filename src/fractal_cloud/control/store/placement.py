@@ -15,6 +15,7 @@ from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import PreparedStatement, among, among_found, chunks
 from fractal_cloud.control.store.records import ComponentRecord, iso, new_id, records, select_records, update_records
 from fractal_cloud.control.store.schema import components, live_systems, resources
+from fractal_cloud.control.store.summaries import KEPT, Kept
 from fractal_cloud.model.host import called
 from fractal_cloud.model.status import Stance
 from fractal_cloud.rules import words
@@ -47,13 +48,13 @@ _HOLD: Final = (
 )
 
 
-def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> set[str]:
-    """As ``lock_live_systems``, of those that have the components with these uids; their ids."""
-    return {row.id for row in _HOLD_OF.rows(tx.connection, {"uids": uids})}
+def lock_live_systems_of(tx: Tx, uids: Collection[str]) -> dict[str, Kept]:
+    """As ``lock_live_systems``, of those that have the components with these uids; what is kept of them, by id."""
+    return {row.id: Kept(*row) for row in _HOLD_OF.rows(tx.connection, {"uids": uids})}
 
 
 _HOLD_OF: Final = PreparedStatement(
-    select(live_systems.c.id)
+    select(*KEPT)
     .where(among_found(live_systems.c.id, select(components.c.live_system_id).where(among(components.c.uid, "uids"))))
     .order_by(live_systems.c.id)
     .with_for_update(of=live_systems)

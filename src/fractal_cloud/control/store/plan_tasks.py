@@ -9,14 +9,16 @@ from typing import Final
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from fractal_cloud.control.store import scopes
+from fractal_cloud.control.store.agents import Agent
 from fractal_cloud.control.store.database import Tx
-from fractal_cloud.control.store.driver import pair_among
-from fractal_cloud.control.store.errors import NotFound
+from fractal_cloud.control.store.driver import pair_among, update_rows
+from fractal_cloud.control.store.errors import NotFound, ReportRefused
 from fractal_cloud.control.store.records import Json
+from fractal_cloud.control.store.report_words import check_plan
 from fractal_cloud.control.store.schema import plans
 from fractal_cloud.control.store.signals import plan_topic
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.wire import PlanResult
+from fractal_cloud.model.wire import PlanResult, PlanTask
 
 HANDED_AGAIN_AFTER = timedelta(seconds=20)
 KEPT_FOR = timedelta(minutes=10)
@@ -34,6 +36,8 @@ def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
                 "scope_key": scope.key,
                 "provider": scope.provider,
                 "realm": scope.realm,
+                "environments": sorted({component["environment"] for component in task["work"]["components"]}),
+                "handed_to": [],
                 "task": task,
                 "created_at": tx.now,
             }
@@ -49,7 +53,11 @@ _IS_WAITING: Final = and_(
     plans.c.created_at > bindparam("asked_after"),
     or_(plans.c.handed_at.is_(None), plans.c.handed_at <= bindparam("handed_until")),
 )
-_WAITING: Final = select(plans.c.id, plans.c.task).where(_IS_WAITING).with_for_update(skip_locked=True)
+_WAITING: Final = (
+    select(plans.c.id, plans.c.environments, plans.c.task, plans.c.handed_to)
+    .where(_IS_WAITING)
+    .with_for_update(skip_locked=True)
+)
 
 
 def _by(tx: Tx, reaches: Iterable[tuple[str, str]]) -> Json:
@@ -62,22 +70,41 @@ def is_waiting(created_at: datetime, handed_at: datetime | None, now: datetime) 
     return created_at > now - KEPT_FOR and (handed_at is None or handed_at <= now - HANDED_AGAIN_AFTER)
 
 
-def hand_out(tx: Tx, reaches: Iterable[tuple[str, str]]) -> list[Json]:
-    """The tasks that wait for an agent with this reach: each to one agent at a time."""
-    found = tx.connection.execute(_WAITING, _by(tx, reaches)).all()
-    if found:
-        ids = [row.id for row in found]
-        tx.connection.execute(update(plans).where(plans.c.id.in_(ids)).values(handed_at=tx.now))
+def hand_out(tx: Tx, agent: Agent) -> list[Json]:
+    """The tasks that wait for an agent with this reach and these environments: each to one agent at a time."""
+    waiting = tx.connection.execute(_WAITING, _by(tx, agent.reaches)).all()
+    found = [row for row in waiting if not agent.lacks(row.environments)]
+    given = {row.id: sorted({*row.handed_to, agent.token_id}) for row in found}
+    update_rows(tx.connection, plans, [{"id": key, "handed_at": tx.now, "handed_to": to} for key, to in given.items()])
     return [row.task for row in found]
 
 
-def answer(tx: Tx, task_id: str, result: PlanResult, providers: frozenset[str] | None) -> None:
-    """Keep an agent's answer, and wake the one who asked; ``providers`` are those the agent may speak for."""
-    row = tx.connection.execute(select(plans.c.plan_id, plans.c.provider).where(plans.c.id == task_id)).first()
-    if row is None or (providers is not None and row.provider not in providers):
+def answer(tx: Tx, task_id: str, result: PlanResult, token_id: str) -> None:
+    """Keep an agent's answer, and wake the one who asked; the first answer counts.
+
+    Only who was handed a task may answer it, and only what was asked: anything else is refused (A3).
+    """
+    query = select(plans.c.plan_id, plans.c.task, plans.c.handed_to, plans.c.result.is_not(None).label("is_answered"))
+    row = tx.connection.execute(query.where(plans.c.id == task_id)).first()
+    if row is None or token_id not in row.handed_to:
         raise NotFound(f"there is no plan task {task_id!r} any more: nobody waits for it")
-    tx.connection.execute(update(plans).where(plans.c.id == task_id).values(result=result.to_json()))
-    tx.wake([plan_topic(row.plan_id)])
+    _check(result, PlanTask.model_validate(row.task))
+    if not row.is_answered:
+        tx.connection.execute(update(plans).where(plans.c.id == task_id).values(result=result.to_json()))
+        tx.wake([plan_topic(row.plan_id)])
+
+
+def _check(result: PlanResult, task: PlanTask) -> None:
+    """Refuse an answer that speaks of what was not asked about, or calls it something else."""
+    check_plan(result.components)
+    declared = {part.uid: (part.declaration.id, part.declaration.type) for part in task.work.components}
+    asked = {uid: declared[uid] for uid in task.uids}
+    for one in result.components:
+        if asked.get(one.uid) != (one.component_id, one.type):
+            raise ReportRefused(
+                f"the answer to plan task {task.id!r} is refused: it was not asked about component "
+                f"{one.component_id!r} of type {one.type!r} ({one.uid!r})"
+            )
 
 
 def results(tx: Tx, plan_id: str) -> dict[str, Json | None]:

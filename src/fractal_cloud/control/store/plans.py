@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fractal_cloud.control.store import links, livesystems, plan_tasks, work
-from fractal_cloud.control.store.agents import all_agents, realms
+from fractal_cloud.control.store import links, livesystems, plan_tasks, scopes, work
+from fractal_cloud.control.store.agents import Agent, all_agents, realms
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.declaration_merge import Merge, Target, merge
 from fractal_cloud.control.store.errors import Refused
@@ -22,6 +22,7 @@ from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, r
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.host import host_of
+from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import own_outputs
 from fractal_cloud.model.wire import PlannedAction, PlannedLink, PlannedLinkAction
 from fractal_cloud.rules.identify import DeclaredIdentity
@@ -35,7 +36,8 @@ class Asked:
     """A plan under way: the components asked about, and why some of them will get no answer.
 
     ``hosted``: those whose host (a cluster) nobody reaches yet, by uid, each with its id.
-    ``elsewhere``: those in whose place another realm is reached, by uid: a deploy would wait for a person (S26, C8).
+    ``elsewhere``: those in whose place another realm is reached, or for whose environment nobody has a token, by uid: a
+    deploy would wait for a person (S26, A1, C8).
     ``links``: what would become of the links of each, by uid; nobody has to be asked for that.
     ``warnings``: what the deploy would warn of.
     """
@@ -86,7 +88,9 @@ def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
 
 def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
     """Store one task for the agents of every scope that is asked about."""
-    served = {reach for agent in all_agents(tx) if agent.deadline > tx.now for reach in agent.reaches}
+    living = [agent for agent in all_agents(tx) if agent.deadline > tx.now]
+    served = {reach for agent in living for reach in agent.reaches}
+    unbound = _unbound(tx, asked, living)
     others = all_others(tx)
     for row in asked.rows:
         host = host_of(row.realm_name)
@@ -97,10 +101,29 @@ def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
             asked.unanswered[row.uid] = _why_unserved(row, served, others)
             if row.realm is not None and (row.environment, row.provider, row.realm_name) in others:
                 asked.elsewhere.add(row.uid)
+        elif row.scope_key in unbound:
+            asked.unanswered[row.uid] = unbound[row.scope_key]
+            asked.elsewhere.add(row.uid)
     tasks = _tasks(tx, asked, readoption, deployed_at)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plan_tasks.store_tasks(tx, asked.plan_id, tasks)
     return asked
+
+
+def _unbound(tx: Tx, asked: Asked, living: Sequence[Agent]) -> dict[str, str]:
+    """The scopes that nobody's token covers with all environments in them, and why (A1)."""
+    wanted: dict[str, set[str]] = {}
+    for row in asked.rows:
+        if row.scope_key is not None:
+            wanted.setdefault(row.scope_key, set()).add(row.environment)
+    found: dict[str, str] = {}
+    for key, inside in scopes.environments_in(tx, wanted).items():
+        scope, environments = Scope.from_key(key), inside | wanted[key]
+        reaching = [agent for agent in living if (scope.provider, scope.realm) in agent.reaches]
+        if reaching and all(agent.lacks(environments) for agent in reaching):
+            lacking = {agent.id: agent.lacks(environments) for agent in reaching}
+            found[key] = livesystems.shared_message(scope, environments, lacking)
+    return found
 
 
 def _why_unserved(row: ComponentRecord, served: Collection[Name], others: Mapping[tuple[str, str, str], str]) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import and_, exists, or_, select
 
-from fractal_cloud.control.store import realm_bindings, resources
+from fractal_cloud.control.store import access, realm_bindings, resources
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.ended_deletions import end_deletions
 from fractal_cloud.control.store.errors import NotFound, Refused
@@ -59,7 +59,7 @@ def accept(tx: Tx, wanted: Wanted) -> Json:
     meant = [bound for bound in waiting if wanted.name in _names(bound)]
     pairs = {(bound.realm, str(bound.other)) for bound in meant}
     if not pairs:
-        known = ", ".join(sorted(repr(_shown(bound)) for bound in waiting))
+        known = ", ".join(sorted(repr(bound.shown) for bound in waiting))
         raise NotFound(
             f"no other realm is reached as {wanted.name!r} of {wanted.provider!r} in environment "
             f"{wanted.environment!r}: nothing to accept" + (f"; other realms are reached as {known}" if known else "")
@@ -82,10 +82,10 @@ def described(tx: Tx) -> list[Json]:
     """Every name with the realm it is bound to, and the other one that is reached by it, where there is one."""
     return [
         {
-            "id": f"{bound.environment}/{bound.provider}/{_shown(bound)}",
+            "id": f"{bound.environment}/{bound.provider}/{bound.shown}",
             "environment": bound.environment,
             "provider": bound.provider,
-            "name": _shown(bound),
+            "name": bound.shown,
             "realm": bound.realm,
             "firstReached": None if bound.first_at is None else iso(bound.first_at),
             "other": bound.other,
@@ -96,15 +96,10 @@ def described(tx: Tx) -> list[Json]:
     ]
 
 
-def _shown(bound: Bound) -> str:
-    host = host_of(bound.name)
-    return bound.name if host is None else f"{host.live_system_id}/{host.component_id}"
-
-
 def _names(bound: Bound) -> set[str]:
     """By what a person may mean it."""
     host = host_of(bound.name)
-    names = {bound.name, _shown(bound), bound.realm, str(bound.other)}
+    names = {bound.name, bound.shown, bound.realm, str(bound.other)}
     return names | ({host.component_id, called(bound.name)} if host is not None else set())
 
 
@@ -131,13 +126,14 @@ def _bind_to_other(tx: Tx, same: Sequence[Bound], by: str, reason: str) -> Json:
     lock_live_systems(tx, {record.live_system_id for record in records(tx, select_records().where(inside))})
     found = records(tx, select_records().where(inside))
     for bound in same:
-        realm_bindings.bind(tx, Bound(bound.environment, bound.provider, bound.name, after, tx.now))
+        realm_bindings.bind(tx, replace(bound, realm=after, first_at=tx.now, other=None, other_by=None, other_at=None))
     why = f"it is gone with {before!r}, in which it was: {first.title} is {after!r} now"
     ended = [replace(record, message=why) for record in found if record.deleting]
     kept = [record for record in found if not record.deleting]
     live_systems = sorted({record.live_system_id for record in found})
     end_deletions(tx, ended, by)
     _forget(tx, kept, f"{first.title} is {after!r} now: not read there yet")
+    access.refresh(tx, {(first.provider, before), (first.provider, after)})
     old = [record.identity_key for record in kept if record.identity_key is not None]
     move(tx, kept, dict.fromkeys((record.uid for record in kept), after))
     resources.forget_gone(tx, old)

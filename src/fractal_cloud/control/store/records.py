@@ -17,6 +17,7 @@ from sqlalchemy import Select, delete, select
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import among, insert_rows, update_rows
 from fractal_cloud.control.store.schema import components
+from fractal_cloud.control.store.summaries import COUNTED
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.observed import BEGUN_ANEW, ObservedColumns
 
@@ -66,6 +67,7 @@ class _DesiredColumns:
     scope_key: str | None = None
     identity_key: str | None = None
     overdue: bool = False
+    unread: bool = False
     work_version: int = 0
     declared_version: int = 0
 
@@ -153,19 +155,29 @@ def records_of(tx: Tx, live_system_id: str) -> list[ComponentRecord]:
 def insert_records(tx: Tx, new: Sequence[ComponentRecord]) -> None:
     """Write new rows."""
     if new:
+        tx.recount.update(record.live_system_id for record in new)
         insert_rows(tx.connection, components, [record.values() for record in new])
 
 
 def update_records(tx: Tx, changed: Sequence[ComponentRecord], names: Sequence[str] = _NAMES) -> None:
-    """Overwrite rows (only the columns named), found by their uid."""
+    """Overwrite rows (only the columns named), found by their uid; their LiveSystems, which are held, are counted."""
+    if not COUNTED.isdisjoint(names):
+        tx.recount.update(record.live_system_id for record in changed)
+    write_records(tx, changed, names)
+
+
+def write_records(tx: Tx, changed: Sequence[ComponentRecord], names: Sequence[str]) -> None:
+    """As ``update_records``, by somebody who keeps the summaries of their LiveSystems right."""
     wanted = ("uid", *(name for name in names if name != "uid"))
     values = operator.attrgetter(*wanted)
     update_rows(tx.connection, components, [dict(zip(wanted, values(record), strict=True)) for record in changed])
 
 
-def delete_records(tx: Tx, uids: Iterable[str]) -> None:
-    """Delete rows by their uid."""
-    tx.connection.execute(_DELETE, {"uids": list(uids)})
+def delete_records(tx: Tx, gone: Iterable[ComponentRecord]) -> None:
+    """Delete rows, found by their uid."""
+    ended = list(gone)
+    tx.recount.update(record.live_system_id for record in ended)
+    tx.connection.execute(_DELETE, {"uids": [record.uid for record in ended]})
 
 
 _DELETE: Final = delete(components).where(among(components.c.uid, "uids"))

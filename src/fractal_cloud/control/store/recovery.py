@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from fractal_cloud.control.store import incarnations, livesystems, scopes, tokens
 from fractal_cloud.control.store.database import PendingEvent, Tx, new_incarnation
@@ -23,6 +23,7 @@ from fractal_cloud.control.store.records import ComponentRecord, Json, iso, reco
 from fractal_cloud.control.store.schema import agents, components, counters, live_systems, plans
 from fractal_cloud.control.store.schema import incarnations as incarnation_table
 from fractal_cloud.control.store.schema import scopes as scope_table
+from fractal_cloud.control.store.visibility import Environments, is_visible
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.wire import LastSeen, PlannedAction
 from fractal_cloud.rules import words
@@ -52,12 +53,18 @@ def is_restored(tx: Tx, seen: LastSeen) -> bool:
     """Whether an agent has seen an event that this database does not have, and no recovery was begun for that yet.
 
     What an agent remembers of a former incarnation says nothing new: the recovery that ended it came after a restore.
+    Nor does what it saw before the newest recovery began, which covers it, also of an incarnation that the backup does
+    not know. Nor does what this database never said: a recovery stops all writing, and no agent begins one by a lie
+    (A3).
     """
     found = incarnations.current(tx, seen.event)
+    if not incarnations.is_proven(found, seen):
+        return False
     if seen.incarnation == found.incarnation:
         return not incarnations.is_here(found, seen)
-    former = select(incarnation_table.c.id).where(incarnation_table.c.id == seen.incarnation)
-    return tx.connection.execute(former).first() is None
+    i = incarnation_table.c
+    covering = select(i.id).where(or_(i.id == seen.incarnation, and_(i.number > 1, i.began_at > seen.at)))
+    return tx.connection.execute(covering).first() is None
 
 
 def begin_if_restored(tx: Tx, seen: LastSeen, agent_id: str, by: str) -> bool:
@@ -124,6 +131,7 @@ def _hold(tx: Tx, live_system_id: str) -> None:
         .where(components.c.live_system_id == live_system_id)
         .values(message=words.in_recovery(live_system_id), stuck=True, last_updated=tx.now)
     )
+    tx.recount.add(live_system_id)
 
 
 def _distrust_memory(tx: Tx, cause: Cause) -> None:
@@ -181,13 +189,15 @@ def _count_on_from(tx: Tx, event: int) -> None:
 # --- reading
 
 
-def status(tx: Tx) -> Json:
-    """Whether anything waits for a person since a restore, and what."""
+def status(tx: Tx, sees: Environments = None) -> Json:
+    """Whether anything waits for a person since a restore, and what of it somebody may see."""
     newest = select(incarnation_table).order_by(incarnation_table.c.number.desc()).limit(1)
     row = tx.connection.execute(newest).one()
     c = live_systems.c
     held = select(c.id, c.deleting, c.generation, c.deployed_at, c.recovery_plan).where(c.in_recovery).order_by(c.id)
-    waiting = tokens.waiting(tx)
+    if sees is not None:
+        held = held.where(is_visible(tx, sees, c.id))
+    waiting = tokens.waiting(tx) if sees is None else []
     found = [
         {
             "id": one.id,

@@ -13,6 +13,8 @@ from fractal_cloud.control.store.driver import Now, PreparedStatement, among
 from fractal_cloud.control.store.placement import lock_live_systems_of
 from fractal_cloud.control.store.records import ComponentRecord, select_records, to_record
 from fractal_cloud.control.store.schema import components, live_systems, scopes, types
+from fractal_cloud.control.store.summaries import Kept
+from fractal_cloud.rules.hiding import Hiding, Marks
 
 
 @dataclass(slots=True)
@@ -20,13 +22,17 @@ class ReportedComponents:
     """Components by uid, and the versions their scopes' work had when read.
 
     ``linked``: of their types, the parameters that only links set, as their agents registered them.
+    ``hidden``: of their types, how what may hold a secret is hidden (A8).
     ``in_recovery``: those of whose LiveSystem nothing may be written (C9).
+    ``kept``: what is kept of their LiveSystems.
     """
 
     records: dict[str, ComponentRecord] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     linked: dict[str, list[str]] = field(default_factory=dict)
+    hidden: dict[str, Hiding] = field(default_factory=dict)
     in_recovery: set[str] = field(default_factory=set)
+    kept: dict[str, Kept] = field(default_factory=dict)
 
 
 # The time is read here, and not sooner: a deploy that this report had to wait for came before it (S2, S4a).
@@ -41,6 +47,7 @@ _COMPONENTS: Final = PreparedStatement(
         .scalar_subquery()
         .label("in_recovery"),
         select(types.c.linked).where(types.c.type == components.c.type).scalar_subquery().label("linked"),
+        select(types.c.hidden).where(types.c.type == components.c.type).scalar_subquery().label("hidden"),
     )
     .where(among(components.c.uid, "uids"))
 )
@@ -49,7 +56,7 @@ _COMPONENTS: Final = PreparedStatement(
 def lock_components(tx: Tx, uids: Collection[str]) -> ReportedComponents:
     """Lock the LiveSystems of components, and read these; none of them changes any more until the transaction ends."""
     found = ReportedComponents()
-    held = lock_live_systems_of(tx, uids)
+    held = found.kept = lock_live_systems_of(tx, uids)
     for row in _COMPONENTS.rows(tx.connection, {"uids": uids}):
         if row.live_system_id not in held:
             continue  # deployed since the others were locked
@@ -58,6 +65,8 @@ def lock_components(tx: Tx, uids: Collection[str]) -> ReportedComponents:
         if record.scope_key is not None:
             found.versions[record.scope_key] = row.scope_version
         found.linked[record.type] = row.linked or []
+        if record.type not in found.hidden:
+            found.hidden[record.type] = Hiding(Marks.from_json(row.hidden))
         if row.in_recovery:
             found.in_recovery.add(row.uid)
     return found

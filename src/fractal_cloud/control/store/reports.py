@@ -1,4 +1,4 @@
-"""Applies what agents report: each report as a whole under valid leases, or nothing of it.
+"""Applies what agents report: each report as a whole under valid leases and confined to them, or nothing of it.
 
 An unchanged component costs no write. What follows from a change (events, news for other scopes) is written in the same
 transaction. Reports that come at the same time share one: most of what a report costs is the statements, not the rows.
@@ -12,11 +12,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from fractal_cloud.control.store import agents, incarnations, journal, livesystems, mutations, offers, resources, scopes
+from fractal_cloud.control.store import (
+    agents,
+    confinement,
+    incarnations,
+    journal,
+    livesystems,
+    mutations,
+    offers,
+    resources,
+    scopes,
+    transfers,
+)
 from fractal_cloud.control.store.agents import realms
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.declaration_merge import mark_outdated
-from fractal_cloud.control.store.errors import LeaseLost, StoreError
+from fractal_cloud.control.store.errors import LeaseLost, ReportRefused, StoreError
 from fractal_cloud.control.store.listeners import Heard, Speaking, listeners
 from fractal_cloud.control.store.records import (
     ComponentRecord,
@@ -25,14 +36,26 @@ from fractal_cloud.control.store.records import (
     iso,
     records_of,
     update_records,
+    write_records,
 )
+from fractal_cloud.control.store.report_words import check_report
 from fractal_cloud.control.store.reported_components import ReportedComponents, lock_components
-from fractal_cloud.model.event import EventKind
+from fractal_cloud.control.store.summaries import Adjustment
+from fractal_cloud.model.event import BEING_DEPLOYED, EventKind
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.observed import BEGUN_ANEW, CARRIED, OBSERVED, STAMPED
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.wire import AgentEvent, ComponentChange, Report, Reported, RequestKind, ScopeReport
+from fractal_cloud.model.wire import (
+    AgentEvent,
+    ComponentChange,
+    JournalEntry,
+    Report,
+    Reported,
+    RequestKind,
+    ScopeReport,
+)
 from fractal_cloud.rules.derived_events import DerivedEvent, Published, derive_events
+from fractal_cloud.rules.hiding import Hiding
 
 # Versions of work are not in it: another LiveSystem's report may just have put a newer one on the row (L11).
 _WRITTEN: Final = (*OBSERVED, "request", "dealt_generation", "overdue", "last_updated")
@@ -66,10 +89,11 @@ class _Changes:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A report, and the token of access with which it came."""
+    """A report, and the token of access with which it came, by its id and its name."""
 
     report: Report
     token_id: str
+    token_name: str = ""
 
     @property
     def subjects(self) -> set[str]:
@@ -78,7 +102,7 @@ class Sent:
 
 
 def report(tx: Tx, sent: Report, token_id: str) -> Reported:
-    """Apply a report as a whole, or raise ``LeaseLost`` and apply nothing."""
+    """Apply a report as a whole, or raise ``LeaseLost`` or ``ReportRefused`` and apply nothing."""
     (outcome,) = apply(tx, [Sent(sent, token_id)])
     if isinstance(outcome, StoreError):
         raise outcome
@@ -87,14 +111,16 @@ def report(tx: Tx, sent: Report, token_id: str) -> Reported:
 
 def apply(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
     """Apply reports of which no two share a subject; one that is refused changes nothing, and holds up no other."""
-    locked = _lock(tx, sent)
-    refusals = [_refusal(tx, one, locked) for one in sent]  # all of them before anything is written
+    unspeakable = [_unspeakable(one.report) for one in sent]  # before anything of it reaches the database
+    locked = _lock(tx, [one for one, why in zip(sent, unspeakable, strict=True) if why is None])
+    # all of them before anything is written
+    refusals = [why or _refusal(tx, one, locked) for one, why in zip(sent, unspeakable, strict=True)]
     changes = _Changes()
     for one, refused in zip(sent, refusals, strict=True):
         if refused is None:
-            _apply_one(tx, one.report, locked.components, changes)
+            _apply_one(tx, one.report, locked, changes)
     _settle_moves(tx, changes)
-    _write(tx, changes)
+    _write(tx, changes, locked)
     _notify(tx, changes.news, locked)
     livesystems.end_if_gone(tx, {record.live_system_id for record in changes.finished})
     return [refused or Reported(at=tx.now) for refused in refusals]
@@ -102,9 +128,13 @@ def apply(tx: Tx, sent: Sequence[Sent]) -> list[Reported | StoreError]:
 
 @dataclass(frozen=True, slots=True)
 class _Locked:
-    """What reports are about, and who has to hear of it, locked until the transaction ends."""
+    """What reports are about, and who has to hear of it, locked until the transaction ends.
+
+    ``entries``: what is stored of the journal entries in them.
+    """
 
     components: ReportedComponents
+    entries: journal.Entries
     scopes: Mapping[str, scopes.ScopeRow]
     speaking: Speaking
     heard: Heard
@@ -113,12 +143,23 @@ class _Locked:
 def _lock(tx: Tx, sent: Sequence[Sent]) -> _Locked:
     """Lock the LiveSystems of the reported components, then every scope that is reported, listens or is moved to."""
     components = lock_components(tx, {uid for one in sent for uid in _uids(one.report)})
-    speaking = _speaking([one.report for one in sent], components.records)
-    heard = listeners(tx, speaking)
     reported = {key for one in sent for key in _scope_keys(one.report)}
-    destinations = _destinations(tx, components.records.values())
+    own = {uid: record for uid, record in components.records.items() if record.scope_key in reported}
+    speaking = _speaking([one.report for one in sent], own)
+    heard = listeners(tx, speaking)
+    destinations = _destinations(tx, own.values())
     held = scopes.lock_existing(tx, reported | heard.scope_keys | heard.host_scope_keys | destinations)
-    return _Locked(components, held, speaking, heard)
+    entries = journal.stored(tx, (entry for one in sent for scope in one.report.scopes for entry in scope.journal))
+    return _Locked(components, entries, held, speaking, heard)
+
+
+def _unspeakable(sent: Report) -> StoreError | None:
+    """Why the words of a report are refused, if that is so (A6)."""
+    try:
+        check_report(sent)
+    except ReportRefused as error:
+        return error
+    return None
 
 
 def _refusal(tx: Tx, sent: Sent, locked: _Locked) -> StoreError | None:
@@ -127,6 +168,7 @@ def _refusal(tx: Tx, sent: Sent, locked: _Locked) -> StoreError | None:
     try:
         incarnations.check(incarnations.current(tx, seen.event), seen)
         _check_leases(tx, sent.report, sent.token_id, locked.scopes)
+        confinement.check(tx, sent.report, locked.components.records, locked.scopes, locked.entries)
         _check_is_current(sent.report.scopes, locked.components.records)
         _check_is_confirmed(sent.report.scopes, locked.components)
     except StoreError as error:
@@ -134,13 +176,16 @@ def _refusal(tx: Tx, sent: Sent, locked: _Locked) -> StoreError | None:
     return None
 
 
-def _apply_one(tx: Tx, sent: Report, components: ReportedComponents, changes: _Changes) -> None:
+def _apply_one(tx: Tx, sent: Report, locked: _Locked, changes: _Changes) -> None:
+    known = locked.components.records
     for scope in sent.scopes:
-        _apply_changes(tx, sent.agent_id, scope, components, changes)
+        transfers.end(tx, scope.journal, known)  # first: what came to nothing is no reason for a change of owner
+        _apply_changes(tx, sent.agent_id, scope, locked.components, changes)
     for scope in sent.scopes:
         resources.write(tx, scope.scope, scope.resources)
-        journal.write(tx, sent.agent_id, scope.journal, components.records)
-    _record_races(tx, sent.agent_id, sent.scopes, components.records)
+        entries = [_hidden_entry(entry, locked.components) for entry in scope.journal]
+        journal.write(tx, journal.Writer(sent.agent_id, scope.scope, known, locked.entries), entries)
+    _record_races(tx, sent.agent_id, sent.scopes, known)
 
 
 def _notify(tx: Tx, news: Sequence[ComponentRecord], locked: _Locked) -> None:
@@ -182,14 +227,22 @@ def _check_leases(tx: Tx, sent: Report, token_id: str, held: Mapping[str, scopes
     if sent.scopes and all(
         scope.scope in held and held[scope.scope].is_leased(scope.token, speaker, tx.now) for scope in sent.scopes
     ):
+        _check_environments(tx, {scope.scope: held[scope.scope] for scope in sent.scopes})
         return
-    agent = agents.get(tx, *speaker)
+    agent = agents.of_token(tx, *speaker)
     for scope in sent.scopes:
         row = held.get(scope.scope)
         if row is None or row.holder != agent.id or row.token != scope.token:
             raise LeaseLost(f"the lease of scope {scope.scope!r} went to another holder: claim again")
     if agent.deadline <= tx.now:
         raise LeaseLost(f"agent {agent.id!r} was not heard of in time: send a heartbeat, then claim again")
+
+
+def _check_environments(tx: Tx, leased: Mapping[str, scopes.ScopeRow]) -> None:
+    """Refuse a report on a scope in which there is, by now, an environment that its holder may not serve (A1)."""
+    beyond = scopes.beyond(tx, leased)
+    if beyond:
+        raise LeaseLost(f"scope {min(beyond)!r} has components of an environment that the token is not bound to")
 
 
 def _check_is_current(sent: Sequence[ScopeReport], known: Mapping[str, ComponentRecord]) -> None:
@@ -236,25 +289,54 @@ def _is_broken(record: ComponentRecord) -> bool:
 def _apply_changes(
     tx: Tx, agent_id: str, scope: ScopeReport, components: ReportedComponents, changes: _Changes
 ) -> None:
-    """Gather what one scope's report changes, and record the events of it."""
-    known, reported = components.records, _kinds_by_uid(scope.events)
-    for change in scope.changes:
-        before = known.get(change.uid)
-        if before is None or before.scope_key != scope.scope:
+    """Gather what one scope's report changes, and record the events of it; what left the scope is ignored (A3)."""
+    own = {uid: record for uid, record in components.records.items() if record.scope_key == scope.scope}
+    moved = transfers.of(tx, _moved_keys(scope, own))
+    for reported_change in scope.changes:
+        before = own.get(reported_change.uid)
+        if before is None:
             continue
+        change = _hidden(reported_change, components.hidden[before.type])
         after = _after(before, change, scope.version, tx.now)
         _gather(changes, before, after, change, tx.now)
+        transfers.begin(tx, before, change.used_request, scope.journal)
         events = _events(before, after, change, components.linked[before.type])
-        tx.record(*_derived(agent_id, before, events, reported.get(change.uid, frozenset())))
-    tx.record(*(_agent_event(agent_id, event, known[event.uid]) for event in scope.events if event.uid in known))
+        tx.record(*_derived(agent_id, before, (transfers.attributed(tx, before, event, moved) for event in events)))
+    tx.record(*(_agent_event(agent_id, event, own[event.uid]) for event in scope.events if event.uid in own))
+
+
+def _moved_keys(scope: ScopeReport, own: Mapping[str, ComponentRecord]) -> set[str]:
+    """The identities of resources of which another owner is reported than before."""
+    changed = (
+        own[change.uid] for change in scope.changes if change.uid in own and change.owner != own[change.uid].owner
+    )
+    return {
+        record.identity_key for record in changed if record.identity_key is not None and record.resource_id is not None
+    }
+
+
+def _hidden(change: ComponentChange, hiding: Hiding) -> ComponentChange:
+    """A change as it is stored: no agent, of whatever version, brings a text in that may hold a secret (A8)."""
+    return replace(change, output_fields=hiding.published(change.output_fields)) if hiding.is_needed else change
+
+
+def _hidden_entry(entry: JournalEntry, components: ReportedComponents) -> JournalEntry:
+    """The same of an entry of the journal."""
+    record = components.records.get(entry.uid)
+    hiding = components.hidden.get(record.type) if record is not None else None
+    if hiding is None or not hiding.is_needed:
+        return entry
+    before, after = hiding.published(entry.before), hiding.published(entry.after)
+    return entry.model_copy(update={"before": before, "after": after})
 
 
 def _after(before: ComponentRecord, change: ComponentChange, version: int, now: datetime) -> ComponentRecord:
     """The row after a change, which was judged from that version of the scope's work."""
     if change.finished and not before.deleting:
         return _begun_anew(before, change)
-    after = _applied(before, change, now)
-    if before.declared_version <= version:
+    is_current = before.declared_version <= version
+    after = _applied(before, change, now, is_current=is_current)
+    if is_current:
         after.dealt_generation = before.generation
         return after
     for name in BEGUN_ANEW:  # since this was judged
@@ -291,23 +373,21 @@ def _differing(before: ComponentRecord, after: ComponentRecord) -> list[str]:
     return ["last_updated", *(name for name, old, new in pairs if old is not new and old != new)]
 
 
-def _kinds_by_uid(events: Iterable[AgentEvent]) -> dict[str, frozenset[EventKind]]:
-    found: dict[str, frozenset[EventKind]] = {}
-    for event in events:
-        found[event.uid] = found.get(event.uid, frozenset()) | {event.kind}
-    return found
+def _applied(
+    before: ComponentRecord, change: ComponentChange, now: datetime, *, is_current: bool = True
+) -> ComponentRecord:
+    """The row with the observed half as reported, stamped with the time of this report where the report says so.
 
-
-def _applied(before: ComponentRecord, change: ComponentChange, now: datetime) -> ComponentRecord:
-    """The row with the observed half as reported, stamped with the time of this report where the report says so."""
+    ``is_current``: it was judged with all that operators have asked for.
+    """
     after = before.copy()
     for name, stored in CARRIED.items():
         setattr(after, name, stored(getattr(change, name)))
     for since, flag in STAMPED.items():
         setattr(after, since, (getattr(before, since) or now) if getattr(change, flag) else None)
     after.restored = before.restored and change.restored
-    after.override = _override(before.override, change, now)
-    after.overdue = before.overdue and change.overridden and _same_until(before, change)
+    after.override = _override(before, change, now, is_current=is_current)
+    after.overdue = before.overdue and after.override is not None and _same_until(before, after)
     if before.request is not None and before.request["id"] == change.used_request:
         after.request = None
     return after
@@ -320,23 +400,44 @@ def _begun_anew(before: ComponentRecord, change: ComponentChange) -> ComponentRe
     return replace(_applied(before, fresh, before.last_updated), status=status, absent_since=None)
 
 
-def _override(before: Json | None, change: ComponentChange, now: datetime) -> Json | None:
+def _override(before: ComponentRecord, change: ComponentChange, now: datetime, *, is_current: bool) -> Json | None:
+    """The override after a change. What operators extended or handed over since it was judged stays so (G13)."""
     if not change.overridden:
         return None
+    until = None if change.override_until is None else iso(change.override_until)
+    reported = {"by": change.override_by, "reason": change.override_reason, "until": until}
+    stands = before.override
+    terms = reported if is_current or stands is None else _terms_kept(before, stands, change)
     return {
-        "since": iso(now) if before is None else before["since"],
-        "by": change.override_by,
-        "reason": change.override_reason,
-        "until": None if change.override_until is None else iso(change.override_until),
+        "since": iso(now) if stands is None else stands["since"],
+        **terms,
         **({} if change.readopted_by is None else {"readoptedBy": change.readopted_by}),
     }
 
 
-def _same_until(before: ComponentRecord, change: ComponentChange) -> bool:
-    until = (before.override or {}).get("until")
-    if until is None or change.override_until is None:
-        return until is None and change.override_until is None
-    return datetime.fromisoformat(until) == change.override_until
+def _terms_kept(before: ComponentRecord, stands: Json, change: ComponentChange) -> Json:
+    """Who, why and until when, where an agent did not know the newest: those of a request that it used up, as it is
+    by now, else those that stand.
+    """
+    request = before.request
+    named = change.override_by, change.override_reason
+    is_applied = (
+        request is not None
+        and request["kind"] == RequestKind.BREAK.value
+        and request["id"] == change.used_request
+        and named == (request.get("by"), request.get("reason"))
+    )
+    kept = request if is_applied and request is not None else stands
+    return {name: kept.get(name) for name in ("by", "reason", "until")}
+
+
+def _same_until(before: ComponentRecord, after: ComponentRecord) -> bool:
+    return _until(before) == _until(after)
+
+
+def _until(record: ComponentRecord) -> datetime | None:
+    until = (record.override or {}).get("until")
+    return None if until is None else datetime.fromisoformat(until)
 
 
 def _is_republished(before: ComponentRecord, after: ComponentRecord) -> bool:
@@ -362,6 +463,7 @@ def _published(record: ComponentRecord) -> Published:
         is_absent=record.absent_since is not None,
         override_by=override.get("by"),
         override_reason=override.get("reason"),
+        is_being_created=record.intent is not None,
     )
 
 
@@ -373,21 +475,12 @@ def _events(
     return derive_events(*published, before.live_system_id, deleting=deleting, linked=linked)
 
 
-def _derived(
-    agent_id: str, before: ComponentRecord, events: Iterable[DerivedEvent], reported: frozenset[EventKind]
-) -> Iterable[PendingEvent]:
-    """Derived events, but for the kinds that the agent reported itself."""
+def _derived(agent_id: str, before: ComponentRecord, events: Iterable[DerivedEvent]) -> Iterable[PendingEvent]:
     for event in events:
-        if event.kind not in reported:
-            yield PendingEvent(
-                before.live_system_id,
-                event.kind,
-                event.by or agent_id,
-                before.component_id,
-                event.message,
-                event.before,
-                event.after,
-            )
+        is_deployed = event.kind is EventKind.DRIFT_FOUND and before.observed_generation < before.generation
+        message = f"{event.message}{BEING_DEPLOYED}" if is_deployed else event.message
+        about = before.component_id, message, event.before, event.after
+        yield PendingEvent(before.live_system_id, event.kind, event.by or agent_id, *about)
 
 
 def _agent_event(agent_id: str, event: AgentEvent, record: ComponentRecord) -> PendingEvent:
@@ -423,20 +516,36 @@ def _declared_realm(record: ComponentRecord, reached: Mapping[tuple[str, str, st
     return reached.get((record.environment, record.provider, record.declared_realm_name), here)
 
 
-def _write(tx: Tx, changes: _Changes) -> None:
+def _write(tx: Tx, changes: _Changes, locked: _Locked) -> None:
     keys = {key for left, _, record in changes.moved for key in (left, record.scope_key) if key is not None}
     versions = scopes.renew_work(tx, keys) if keys else {}
     for _, _, record in changes.moved:
         record.declared_in(versions.get(record.scope_key or "", 0))
-    update_records(tx, changes.changed, [name for name in _WRITTEN if name in changes.columns])
+    write_records(tx, changes.changed, [name for name in _WRITTEN if name in changes.columns])
+    _summarize(tx, changes.changed, locked.components)
     update_records(tx, [record for _, _, record in changes.moved], _MOVED)
     scopes.depart(tx, [(left, uid) for left, uid, r in changes.moved if left != r.scope_key], versions)
     if changes.finished:
         for name, mutation_id in mutations.newest_of(tx, {r.live_system_id for r in changes.finished}).items():
             mutations.keep(tx, mutation_id, [r for r in changes.finished if r.live_system_id == name])
         leave_what_they_need(tx, changes.left)
-        delete_records(tx, (record.uid for record in changes.finished))
+        delete_records(tx, changes.finished)
+        ended = [(str(record.scope_key), record.uid) for record in changes.finished]
+        scopes.depart(tx, ended, {key: locked.scopes[key].version for key, _ in ended})
         resources.forget_gone(tx, changes.gone)
+
+
+def _summarize(tx: Tx, changed: Sequence[ComponentRecord], reported: ReportedComponents) -> None:
+    """Keep the summaries of the LiveSystems right, by what changed."""
+    adjustment = Adjustment(reported.kept)
+    seen: set[str] = set()
+    for after in changed:
+        if after.uid in seen:  # reported twice: which of both is stored, only the database knows
+            adjustment.recount.add(after.live_system_id)
+        seen.add(after.uid)
+        adjustment.add(reported.records[after.uid], after)
+    adjustment.write(tx.connection)
+    tx.recount |= adjustment.recount
 
 
 def leave_what_they_need(tx: Tx, left: Sequence[ComponentRecord]) -> list[ComponentRecord]:

@@ -1,4 +1,4 @@
-"""What operators ask for through the product: Force Push (G10) and breaking the glass (G13).
+"""What operators ask for through the product: Force Push (G10), breaking the glass (G13), and transfers (O8).
 
 Kept until the agent has used it up or refused it; refused here at once where what is remembered already says so.
 """
@@ -16,7 +16,7 @@ from fractal_cloud.control.store import livesystems, scopes
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import Refused
 from fractal_cloud.control.store.placement import lock_live_systems
-from fractal_cloud.control.store.records import ComponentRecord, Json, new_id, records_of, update_records
+from fractal_cloud.control.store.records import ComponentRecord, Json, iso, new_id, records_of, update_records
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.observed import BEGUN_ANEW
@@ -37,21 +37,25 @@ class Asked:
     by: str
     reason: str | None = None
     until: datetime | None = None
+    to: str | None = None
 
 
 def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: Mapping[str, TypeFacts]) -> Json:
     """Keep an operator's request for one component, and wake its agent; or refuse it with the reason."""
     lock_live_systems(tx, [live_system_id])
-    _refuse_in_recovery(tx, live_system_id)
+    refuse_in_recovery(tx, live_system_id)
     record = component_store.require(tx, live_system_id, component_id)
     why = refusal(record, asked.kind, catalog)
     if why:
         raise Refused(f"{component_id!r}: {why}")
-    _keep(tx, [record], asked)
+    stands = record.override if asked.kind is RequestKind.BREAK else None
+    keep(tx, [record], asked)
     return {
         "liveSystemId": live_system_id,
         "requested": [component_id],
         "refused": [],
+        "alreadyInOverride": [] if stands is None else [component_id],
+        "override": stands,
         "tagsFrozen": _frozen([record], catalog),
     }
 
@@ -59,7 +63,7 @@ def ask(tx: Tx, live_system_id: str, component_id: str, asked: Asked, catalog: M
 def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFacts]) -> Json:
     """Force Push everything a LiveSystem has in ``ManualOverride`` and does not import; those refused are named."""
     lock_live_systems(tx, [live_system_id])
-    _refuse_in_recovery(tx, live_system_id)
+    refuse_in_recovery(tx, live_system_id)
     taken: list[ComponentRecord] = []
     refused: list[Json] = []
     for record in records_of(tx, live_system_id):
@@ -73,16 +77,18 @@ def ask_all(tx: Tx, live_system_id: str, by: str, catalog: Mapping[str, TypeFact
     if not taken:
         reasons = "; ".join(f"{item['componentId']!r}: {item['reason']}" for item in refused)
         raise Refused(f"nothing of {live_system_id!r} can be pushed: {reasons or 'nothing is in ManualOverride'}")
-    _keep(tx, taken, Asked(RequestKind.FORCE_PUSH, by))
+    keep(tx, taken, Asked(RequestKind.FORCE_PUSH, by))
     return {
         "liveSystemId": live_system_id,
         "requested": [record.component_id for record in taken],
         "refused": refused,
+        "alreadyInOverride": [],
+        "override": None,
         "tagsFrozen": _frozen(taken, catalog),
     }
 
 
-def _refuse_in_recovery(tx: Tx, live_system_id: str) -> None:
+def refuse_in_recovery(tx: Tx, live_system_id: str) -> None:
     """Refuse requests for a LiveSystem of a backup that nobody has confirmed: nothing is written for it (C9)."""
     if livesystems.require(tx, live_system_id).in_recovery:
         raise Refused(f"{live_system_id!r}: {words.in_recovery(live_system_id)}")
@@ -109,7 +115,7 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
     is_push = kind is RequestKind.FORCE_PUSH
     frozen = facts is not None and facts.tags_frozen
     why = ""
-    if record.deleting and (is_push or not frozen):
+    if record.deleting and (is_push or (kind is RequestKind.BREAK and not frozen)):
         # Frozen tags cannot be removed to save it from its deletion: this is the only way.
         why = "the component is being deleted"
     elif facts is not None and not facts.taggable:
@@ -121,17 +127,19 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
     elif several is not None:
         why = record.message
     elif record.owner is not None and record.owner != record.live_system_id:
-        why = f"{record.owner!r} owns it: only its owner can be pushed"
+        why = f"{record.owner!r} owns it: only its owner can be {'moved' if kind is RequestKind.TRANSFER else 'pushed'}"
     elif frozen and record.owner is None and record.status == Status.EXTERNALLY_MANAGED.value:
         why = "its tags are frozen and not ours: it can never be adopted, and is only read"
-    elif manager is not None and is_push:
+    elif manager is not None and kind is not RequestKind.BREAK:
         why = f"managed-by says {manager[1]}: remove that tag first, if the resource is yours to take"
     return why
 
 
-def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
+def keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
+    """Keep a request for components that nothing speaks against, and wake their agents."""
     versions = scopes.renew_work(tx, {r.scope_key for r in rows if r.scope_key is not None})
     for record in rows:
+        _replace_transfer(tx, record, asked)
         record.request = OperatorRequest(
             id=new_id(),
             kind=asked.kind,
@@ -142,10 +150,30 @@ def _keep(tx: Tx, rows: list[ComponentRecord], asked: Asked) -> None:
             stance=Stance(record.stance),
             reason=asked.reason,
             until=asked.until,
+            to=asked.to,
         ).to_json()
         record.declared_in(versions.get(record.scope_key or "", 0))
         record.begin_anew()
-        is_push = asked.kind is RequestKind.FORCE_PUSH
-        event = EventKind.FORCE_PUSH_REQUESTED if is_push else EventKind.GLASS_REQUESTED
-        tx.record(PendingEvent(record.live_system_id, event, asked.by, record.component_id, asked.reason or ""))
+        tx.record(_event(record, asked))
     update_records(tx, rows, ("request", *BEGUN_ANEW, "work_version", "declared_version"))
+
+
+def _event(record: ComponentRecord, asked: Asked) -> PendingEvent:
+    """What was asked for; of a glass that is broken again also how the override stood before."""
+    about = record.component_id, asked.reason or ""
+    if asked.kind is RequestKind.FORCE_PUSH:
+        return PendingEvent(record.live_system_id, EventKind.FORCE_PUSH_REQUESTED, asked.by, *about)
+    if asked.kind is RequestKind.TRANSFER:
+        moved = record.owner, asked.to
+        return PendingEvent(record.live_system_id, EventKind.TRANSFER_REQUESTED, asked.by, *about, *moved)
+    until = None if asked.until is None else iso(asked.until)
+    after = {"by": asked.by, "reason": asked.reason, "until": until}
+    return PendingEvent(record.live_system_id, EventKind.GLASS_REQUESTED, asked.by, *about, record.override, after)
+
+
+def _replace_transfer(tx: Tx, record: ComponentRecord, asked: Asked) -> None:
+    """Say of a transfer that nobody carried out that something else was asked for in its place."""
+    if record.request is not None and record.request["kind"] == RequestKind.TRANSFER.value:
+        what = f"{asked.by} asked for {asked.kind.value} before it was carried out"
+        about = record.live_system_id, EventKind.TRANSFER_REFUSED, "control plane", record.component_id
+        tx.record(PendingEvent(*about, what))

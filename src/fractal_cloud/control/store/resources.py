@@ -18,7 +18,9 @@ from fractal_cloud.model.wire import KnownResource
 
 
 def write(tx: Tx, scope_key: str, known: Sequence[KnownResource]) -> None:
-    """Remember what an agent reported of resources in its scope; nothing to remember is no row."""
+    """Remember what is known of resources in a scope; nothing to remember is no row."""
+    if not known:
+        return
     forgotten = [one.identity for one in known if one.owner is None and one.resource_id is None and one.left_by is None]
     for some in chunks(forgotten):
         tx.connection.execute(delete(resources).where(resources.c.identity_key.in_(some)))

@@ -6,39 +6,51 @@ What the work of a scope is stands in ``work``.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Subquery,
+    Text,
+    and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
+    literal_column,
     or_,
     select,
     tuple_,
     update,
 )
 
-from fractal_cloud.control.store.balancing import Pool, Realm
+from fractal_cloud.control.store import staleness, unread_scopes
+from fractal_cloud.control.store.balancing import Place, Pool, Realm
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import (
     CHUNK,
     PreparedStatement,
     among,
+    binary,
     chunks,
+    contains,
     insert_missing,
     pair_among,
     update_rows,
 )
-from fractal_cloud.control.store.schema import agents, components, departures, scopes
+from fractal_cloud.control.store.listing import Page
+from fractal_cloud.control.store.listing import Place as Window
+from fractal_cloud.control.store.schema import agents, components, departures, live_system_scopes, scopes
 from fractal_cloud.control.store.signals import reach_topic
+from fractal_cloud.control.store.visibility import Environments, is_visible
 from fractal_cloud.model.identity import Scope
+from fractal_cloud.rules.grants import missing
 
 Json = dict[str, Any]
 
@@ -47,8 +59,8 @@ Json = dict[str, Any]
 class ScopeRow:
     """A scope as it stands: its holder, the token of the holder's lease, and the version of its work.
 
-    ``public_key``: the one that values for its agent are sealed to. ``holder_token_id``: the token of access with which
-    its holder registered; ``deadline``: until when it counts as alive.
+    ``holder_token_id``: the token of access with which its holder registered; ``deadline``: until when it counts as
+    alive. ``label``: see ``label()``; ``environments``: the patterns of those that the holder's token is bound to.
     """
 
     key: str
@@ -57,9 +69,10 @@ class ScopeRow:
     holder: str | None
     token: int
     version: int
-    public_key: str
     holder_token_id: str | None
     deadline: datetime | None
+    label: str | None
+    environments: Sequence[str] | None
 
     def is_leased(self, token: int, to: tuple[str, str], now: datetime) -> bool:
         """Whether this lease is the current one, and its holder (agent and access token) the caller."""
@@ -67,10 +80,32 @@ class ScopeRow:
         return is_same and self.deadline is not None and self.deadline > now
 
 
+_SHARED = "\n"
+"""What the label of a scope begins with that several environments share; no environment's name does."""
+
+
+def label() -> ColumnElement[Any]:
+    """The environment of all that is in a scope; where there are several, a text of that scope alone; NULL if empty.
+
+    The least and the greatest are one step each in the index, however much is in the scope.
+    """
+    first, other = components.alias(), components.alias()
+    last = select(func.max(other.c.environment)).where(other.c.scope_key == first.c.scope_key).correlate(first)
+    shared = literal_column(f"'{_SHARED}'", Text) + scopes.c.key
+    return (
+        select(case((first.c.environment == last.scalar_subquery(), first.c.environment), else_=shared))
+        .where(first.c.scope_key == scopes.c.key)
+        .order_by(first.c.environment)
+        .limit(literal_column("1"))
+        .correlate(scopes)
+        .scalar_subquery()
+    )
+
+
 _COLUMNS = (
     *(scopes.c.key, scopes.c.provider, scopes.c.realm, scopes.c.holder),
-    *(scopes.c.token, scopes.c.version, scopes.c.public_key),
-    *(agents.c.token_id.label("holder_token_id"), agents.c.deadline),
+    *(scopes.c.token, scopes.c.version),
+    *(agents.c.token_id.label("holder_token_id"), agents.c.deadline, label().label("label"), agents.c.environments),
 )
 _ROWS = select(*_COLUMNS).outerjoin_from(scopes, agents, agents.c.id == scopes.c.holder)
 
@@ -144,18 +179,6 @@ def mark_news(tx: Tx, scope_of: Mapping[str, str], versions: Mapping[str, int]) 
     update_rows(tx.connection, components, rows)
 
 
-def with_another_key(tx: Tx, agent_id: str, public_key: str) -> set[str]:
-    """The scopes an agent holds for whose agent values are still sealed to another key."""
-    query = select(scopes.c.key).where(scopes.c.holder == agent_id, scopes.c.public_key != public_key)
-    return set(tx.connection.execute(query).scalars())
-
-
-def set_public_key(tx: Tx, keys: Iterable[str], public_key: str) -> None:
-    """Store the key to which values for the agent of these scopes are sealed from now on."""
-    for some in chunks(keys):
-        tx.connection.execute(update(scopes).where(scopes.c.key.in_(some)).values(public_key=public_key))
-
-
 def wake(tx: Tx, keys: Iterable[str]) -> None:
     """Wake the agents that reach these scopes, though the work is the same (a plan waits, a lease is free)."""
     rows = lock(tx, keys)
@@ -193,6 +216,49 @@ def held_by(tx: Tx, agent_id: str) -> dict[str, ScopeRow]:
 _HELD_BY = PreparedStatement(_ROWS.where(scopes.c.holder == bindparam("agent")).order_by(scopes.c.key))
 
 
+def environments_in(tx: Tx, keys: Collection[str]) -> dict[str, frozenset[str]]:
+    """The environments of the components in each of these scopes."""
+    found: dict[str, set[str]] = {key: set() for key in keys}
+    for row in _ENVIRONMENTS.rows(tx.connection, {"keys": keys}):
+        found[row.scope_key].add(row.environment)
+    return {key: frozenset(names) for key, names in found.items()}
+
+
+_ENVIRONMENTS = PreparedStatement(
+    select(components.c.scope_key, components.c.environment).where(among(components.c.scope_key, "keys")).distinct()
+)
+
+
+def shared(tx: Tx) -> dict[Scope, frozenset[str]]:
+    """The scopes that several environments share, with those environments."""
+    c = components.c
+    several = select(c.scope_key).where(c.scope_key.is_not(None)).group_by(c.scope_key)
+    several = several.having(func.min(c.environment) != func.max(c.environment))
+    keys = list(tx.connection.execute(several).scalars())
+    return {Scope.from_key(key): names for key, names in environments_in(tx, keys).items()} if keys else {}
+
+
+def kinds_in(tx: Tx, key: str) -> list[tuple[str, str, str]]:
+    """Environment, name of the realm and type of the components in a scope."""
+    c = components.c
+    query = select(c.environment, c.realm_name, c.type).where(c.scope_key == key).distinct()
+    return [(row.environment, row.realm_name, row.type) for row in tx.connection.execute(query)]
+
+
+def environments_of(tx: Tx, labels: Collection[str | None]) -> dict[str | None, frozenset[str]]:
+    """The environments that each label stands for: one, none, or all of a scope that is shared."""
+    shared = {one: one.removeprefix(_SHARED) for one in labels if one is not None and one.startswith(_SHARED)}
+    inside = environments_in(tx, shared.values()) if shared else {}
+    found = {one: frozenset() if one is None else frozenset({one}) for one in labels}
+    return {**found, **{one: inside[key] for one, key in shared.items()}}
+
+
+def beyond(tx: Tx, held: Mapping[str, ScopeRow]) -> set[str]:
+    """The scopes, of those held, in which there are environments that their holder's token is not bound to (A1)."""
+    inside = environments_of(tx, {row.label for row in held.values()})
+    return {key for key, row in held.items() if missing(frozenset(row.environments or ()), inside[row.label])}
+
+
 def _is_free(now: datetime) -> ColumnElement[bool]:
     alive = exists().where(agents.c.id == scopes.c.holder, agents.c.deadline > now)
     return or_(scopes.c.holder.is_(None), ~alive)
@@ -209,14 +275,15 @@ def reached(text: str) -> frozenset[Realm]:
     return frozenset((item["provider"], item["realm"]) for item in json.loads(text))
 
 
-def _free(tx: Tx, agent_id: str, realms: Iterable[Realm]) -> Select[tuple[str, str | None]]:
+def _free(tx: Tx, agent_id: str, places: Collection[Place]) -> Select[tuple[str, str | None]]:
+    realms = {(place.provider, place.realm) for place in places}
     return (
         select(scopes.c.key, scopes.c.holder)
         .where(
             tuple_(scopes.c.provider, scopes.c.realm).in_(list(realms)),
+            tuple_(scopes.c.provider, scopes.c.realm, label()).in_(list(places)),
             or_(scopes.c.holder.is_(None), scopes.c.holder != agent_id),
             _is_free(tx.now),
-            has_components(),
         )
         .order_by(scopes.c.key)
     )
@@ -232,9 +299,10 @@ def lease_free(tx: Tx, agent_id: str, of: Iterable[Pool], limit: int) -> set[str
         wanted = min(pool.capacity_for(agent_id), limit - len(leased))
         while wanted > 0:
             batch = min(wanted, CHUNK)
-            query = _free(tx, agent_id, pool.realms).limit(batch).with_for_update(skip_locked=True, of=scopes)
+            query = _free(tx, agent_id, pool.places).limit(batch).with_for_update(skip_locked=True, of=scopes)
             found = {row.key: row.holder for row in tx.connection.execute(query)}
             got = _with_dead_holders(tx, found)
+            unread_scopes.keep_reads(tx, [key for key in got if found[key] is not None])
             tx.connection.execute(
                 update(scopes).where(scopes.c.key.in_(got)).values(holder=agent_id, token=scopes.c.token + 1)
             )
@@ -260,8 +328,10 @@ def _with_dead_holders(tx: Tx, holders: Mapping[str, str | None]) -> list[str]:
 
 
 def drop_empty(tx: Tx, agent_id: str) -> None:
-    """Take back the leases of scopes that have no work any more."""
-    tx.connection.execute(update(scopes).where(scopes.c.holder == agent_id, ~has_components()).values(holder=None))
+    """Take back the leases of scopes that have no work any more; what comes there next was never read."""
+    is_empty = and_(scopes.c.holder == agent_id, ~has_components())
+    unread_scopes.forget_reads(tx, select(scopes.c.key).where(is_empty))
+    tx.connection.execute(update(scopes).where(is_empty).values(holder=None))
 
 
 def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
@@ -270,6 +340,7 @@ def release(tx: Tx, agent_id: str, keys: Iterable[str] | None = None) -> None:
     given = sorted(held if keys is None else held.keys() & set(keys))
     if given:
         wake(tx, given)
+        unread_scopes.keep_reads(tx, given)
         for some in chunks(given):
             tx.connection.execute(
                 update(scopes).where(scopes.c.key.in_(some), scopes.c.holder == agent_id).values(holder=None)
@@ -286,35 +357,106 @@ def forget_departures(tx: Tx, heard: Mapping[str, int]) -> None:
         tx.connection.execute(gone, rows)
 
 
-def list_page(tx: Tx, limit: int, after: str | None) -> list[Json]:
-    """Scopes with components by key, those after the given one; with their holder and when it last read them."""
-    query = (
-        select(scopes, agents.c.read_at, agents.c.deadline)
-        .outerjoin(agents, agents.c.id == scopes.c.holder)
-        .where(has_components())
-        .order_by(scopes.c.key)
-        .limit(limit)
-    )
+@dataclass(frozen=True, slots=True)
+class ScopeFilters:
+    """Which scopes are listed: those that are stale or not, and those of one holder, living or dead.
+
+    ``search``: part of a provider, account, place or holder.
+    """
+
+    stale: bool | None = None
+    holder: str | None = None
+    search: str = ""
+
+
+NO_FILTERS: Final = ScopeFilters()
+
+
+def list_page(
+    tx: Tx, limit: int, after: str | None, filters: ScopeFilters = NO_FILTERS, sees: Environments = None
+) -> list[Json]:
+    """Scopes with components that somebody may see: the stale ones first, then by key; those after a given ``order``.
+
+    Each with its holder, its last read (C11) and how the holder's last cycle of it went, as far as that is known.
+    """
+    query = _listed(tx, filters, sees).limit(limit)
     if after is not None:
-        query = query.where(scopes.c.key > after)
-    found = tx.connection.execute(query).all()
-    # Counted for this page alone: counting all components would take a second of every page of a million.
-    counted = (
-        select(components.c.scope_key, func.count().label("many"))
-        .where(among(components.c.scope_key, [row.key for row in found]))
-        .group_by(components.c.scope_key)
+        query = query.where(_order() > after)
+    return _all_described(tx, tx.connection.execute(query).all(), sees)
+
+
+def find(tx: Tx, place: Window, filters: ScopeFilters = NO_FILTERS, sees: Environments = None) -> Page:
+    """The same as a page that is counted from the start, with how many there are in all."""
+    query = _listed(tx, filters, sees)
+    total = tx.connection.execute(select(func.count()).select_from(query.order_by(None).subquery())).scalar_one()
+    rows = tx.connection.execute(query.offset(place.offset).limit(place.limit + 1)).all()
+    items = _all_described(tx, rows[: place.limit], sees)
+    return Page(items, items[-1]["order"] if len(rows) > place.limit else None, total)
+
+
+def _order() -> ColumnElement[str]:
+    """The stale ones first, then by key."""
+    return binary(case((staleness.scope_is_stale(scopes.c.key), "0 "), else_="1 ") + scopes.c.key)
+
+
+def _listed(tx: Tx, filters: ScopeFilters, sees: Environments) -> Select[Any]:
+    """Scopes with components that somebody may see, in their order."""
+    c = scopes.c
+    query = (
+        select(c.key, c.provider, c.realm, c.place, c.holder, c.version, _order().label("order"))
+        .where(c.key.in_(select(_visible(tx, sees).c.scope_key)))
+        .order_by(_order())
     )
-    many = {row.scope_key: row.many for row in tx.connection.execute(counted)}
-    return [
-        {
-            "key": row.key,
-            "provider": row.provider,
-            "realm": row.realm,
-            "place": row.place,
-            "holder": row.holder if row.deadline is not None and row.deadline > tx.now else None,
-            "version": row.version,
-            "components": many.get(row.key, 0),
-            "lastRead": (row.read_at or {}).get(row.key),
-        }
-        for row in found
-    ]
+    if filters.stale is not None:
+        is_stale = staleness.scope_is_stale(c.key)
+        query = query.where(is_stale if filters.stale else ~is_stale)
+    if filters.holder is not None:
+        query = query.where(c.holder == filters.holder)
+    if filters.search:
+        query = query.where(or_(contains(c.key, filters.search), contains(c.holder, filters.search)))
+    return query
+
+
+def _all_described(tx: Tx, rows: Sequence[Any], sees: Environments) -> list[Json]:
+    visible = _visible(tx, sees)
+    counted = select(visible.c.scope_key, func.sum(visible.c.components).label("many")).group_by(visible.c.scope_key)
+    counted = counted.where(among(visible.c.scope_key, [row.key for row in rows]))
+    many = {row.scope_key: int(row.many) for row in tx.connection.execute(counted)}
+    read = staleness.reads(tx, [row.key for row in rows])
+    said = staleness.said_by(tx, {row.holder for row in rows if row.holder is not None})
+    return [_described(row, many[row.key], read[row.key], said.get(row.holder or ""), tx.now) for row in rows]
+
+
+def _visible(tx: Tx, sees: Environments) -> Subquery:
+    """How many components of each LiveSystem that somebody may see are in each scope."""
+    query = select(live_system_scopes.c.scope_key, live_system_scopes.c.components)
+    if sees is not None:
+        query = query.where(is_visible(tx, sees, live_system_scopes.c.live_system_id))
+    return query.subquery()
+
+
+def _described(
+    row: Any, components_in_it: int, read: staleness.ScopeRead, said: staleness.Said | None, now: datetime
+) -> Json:
+    is_alive = said is not None and said.deadline > now
+    cycle = None if said is None else said.cycles.get(row.key)
+    named = said.unread(row.key) if said is not None else {}
+    return {
+        "key": row.key,
+        "provider": row.provider,
+        "realm": row.realm,
+        "place": row.place,
+        "holder": row.holder if is_alive else None,
+        "lastHolder": row.holder,
+        "version": row.version,
+        "components": components_in_it,
+        "lastRead": read.last_read,
+        "stale": read.is_stale,
+        "cycleSeconds": None if said is None else said.cycle_seconds,
+        "lastCycle": None if cycle is None else {name: cycle[name] for name in LAST_CYCLE},
+        "unread": sorted(named),
+        "order": row.order,
+    }
+
+
+LAST_CYCLE: Final = ("seconds", "calls", "throttles", "errors")

@@ -15,6 +15,10 @@ from typing import Protocol, Self
 from sqlalchemy import Connection
 
 EVENTS = "events"
+TOKENS = "tokens"
+"""Notified when somebody has lost access, or what a token may do has changed."""
+NOTIFICATIONS = "notifications"
+"""Notified when a subscription to notifications was added, or is to be tested."""
 MOST_REMEMBERED = 10_000
 """Of how many topics it is remembered when they were last notified."""
 

@@ -6,7 +6,7 @@ Each says what is missing within two cycles, and once. What was never reconciled
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,7 +15,7 @@ from sqlalchemy import or_, select, true
 
 from fractal_cloud.control.store import agents as agent_store
 from fractal_cloud.control.store import hosts, livesystems, realm_bindings, scopes
-from fractal_cloud.control.store.agents import Agent
+from fractal_cloud.control.store.agents import Agent, Unapproved
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.events import status_changed
 from fractal_cloud.control.store.hosted_components import BY, was_never_reconciled
@@ -45,7 +45,8 @@ class _Group:
     """Components that nobody serves, all for the same reason.
 
     ``is_final``: the agents had their time: what was never observed has failed, and the rest waits for a person.
-    ``other``: the other realm that is reached where theirs was (S26).
+    ``other``: the other realm that is reached where theirs was (S26). ``scope``: the one that all of them are in, where
+    that is what the reason is about.
     """
 
     environment: str
@@ -56,6 +57,7 @@ class _Group:
     words: str = ""
     is_final: bool = True
     other: str | None = None
+    scope: str | None = None
 
     def said_of(self, record: ComponentRecord) -> str:
         """What a component of the group says."""
@@ -103,6 +105,7 @@ class _Known:
 
     ``types``: those each agent knows. ``registered``: when each did. ``realms``: what names are bound to; ``others``:
     the other realms that are reached by names (S26). ``environments``: those in which an agent ever registered.
+    ``waiting``: what agents reach that nobody approved (A2).
     """
 
     living: _Living
@@ -111,6 +114,7 @@ class _Known:
     realms: Mapping[tuple[str, str, str], str]
     others: Mapping[tuple[str, str, str], str]
     environments: Collection[str]
+    waiting: Sequence[Unapproved]
 
 
 def _known(tx: Tx, groups: Iterable[_Group]) -> _Known:
@@ -123,6 +127,7 @@ def _known(tx: Tx, groups: Iterable[_Group]) -> _Known:
         realms=agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups}),
         others=realm_bindings.others(tx),
         environments={agent.environment for agent in every} | {environment for environment, _, _ in bound},
+        waiting=agent_store.unapproved(tx),
     )
 
 
@@ -133,7 +138,27 @@ def _unserved(tx: Tx, cycle: timedelta) -> list[_Group]:
     groups = [_Group(*row) for row in tx.connection.execute(query)]
     known = _known(tx, groups)
     explained = (_explained(tx, group, known, cycle) for group in groups)
-    return [group for group in explained if group is not None]
+    found = [group for group in explained if group is not None]
+    return [*found, *_shared(tx, known, cycle, {(group.environment, group.provider, group.realm) for group in found})]
+
+
+def _shared(
+    tx: Tx, known: _Known, cycle: timedelta, unserved: Collection[tuple[str, str, str | None]]
+) -> Iterator[_Group]:
+    """The groups of scopes that several environments share, and for all of which no agent has a token (A1)."""
+    for scope, environments in scopes.shared(tx).items():
+        reaching = known.living.by_realm[scope.provider, scope.realm]
+        if not reaching or any(not agent.lacks(environments) for agent in reaching):
+            continue
+        lacking = {agent.id: agent.lacks(environments) for agent in reaching}
+        for environment, name, kind in scopes.kinds_in(tx, scope.key):
+            if (environment, scope.provider, scope.realm) not in unserved:
+                yield _Group(
+                    *(environment, scope.provider, name, scope.realm, kind),
+                    words=livesystems.shared_message(scope, environments, lacking),
+                    is_final=known.living.had_time(environment, known.registered, tx.now - _PATIENCE * cycle),
+                    scope=scope.key,
+                )
 
 
 def _explained(tx: Tx, group: _Group, known: _Known, cycle: timedelta) -> _Group | None:
@@ -143,9 +168,10 @@ def _explained(tx: Tx, group: _Group, known: _Known, cycle: timedelta) -> _Group
     other = known.others.get(name) or known.realms.get(name)
     if not reaching and group.realm is not None and other not in (None, group.realm):
         return replace(group, other=other)
-    if any(group.type in known.types.get(agent.id, ()) for agent in reaching):
+    knowing = [agent for agent in reaching if group.type in known.types.get(agent.id, ())]
+    if any(not agent.lacks([group.environment]) for agent in knowing):
         return None
-    words = _words(tx, group, reaching, known.living)
+    words = _words(tx, group, reaching, knowing, known)
     if not words:
         return None
     if group.environment not in known.environments:
@@ -155,19 +181,32 @@ def _explained(tx: Tx, group: _Group, known: _Known, cycle: timedelta) -> _Group
     return replace(group, words=words, is_final=is_final)
 
 
-def _words(tx: Tx, group: _Group, reaching: Sequence[Agent], living: _Living) -> str:
+def _words(tx: Tx, group: _Group, reaching: Sequence[Agent], knowing: Sequence[Agent], known: _Known) -> str:
     """What is missing; empty where a group only waits for its host."""
+    if knowing:
+        ids = [agent.id for agent in knowing]
+        return livesystems.unbound_message(group.provider, group.realm or group.name, group.environment, ids)
     if reaching:
         names = ", ".join(agent.id for agent in reaching)
         return (
             f"no running agent knows the type {group.type!r} ({names} serve {group.provider!r}): "
             "install its package where an agent runs"
         )
-    serving = living.by_provider[group.environment, group.provider]
+    waiting = sorted({one.agent_id for one in known.waiting if _would_serve(one, group)})
+    if waiting:
+        return livesystems.unapproved_message(group.provider, group.environment, waiting)
+    serving = known.living.by_provider[group.environment, group.provider]
     if host_of(group.name) is not None:
         can_reach_hosts = any(group.provider in agent.hosted for agent in serving)
         return _words_of_host(tx, group, can_reach_hosts=can_reach_hosts)
     return livesystems.unserved_message(group.provider, group.environment, group.name if serving else "")
+
+
+def _would_serve(waiting: Unapproved, group: _Group) -> bool:
+    """Whether an agent would reach a group if somebody approved it."""
+    if group.realm is not None:
+        return (waiting.provider, waiting.realm) == (group.provider, group.realm)
+    return (waiting.environment, waiting.provider, waiting.name) == (group.environment, group.provider, group.name)
 
 
 def _words_of_host(tx: Tx, group: _Group, *, can_reach_hosts: bool) -> str:
@@ -195,6 +234,7 @@ def _unsaid(tx: Tx, group: _Group, cycle: timedelta) -> list[ComponentRecord]:
             c.type == group.type,
             c.realm_name == group.name,
             c.realm.is_(None) if group.realm is None else c.realm == group.realm,
+            true() if group.scope is None else c.scope_key == group.scope,
             or_(c.message != group.words, c.stuck != group.is_final) if group.other is None else true(),
             ~live_systems.c.in_recovery,
             live_systems.c.deployed_at <= tx.now - _PATIENCE * cycle,

@@ -31,8 +31,8 @@ function takeOver(before, after) {
     return;
   }
   if (before.nodeType !== Node.ELEMENT_NODE) return;
-  // The words of a <time> are ours (see tellTimes): only the moment itself is taken over.
-  const isTime = before.nodeName === "TIME";
+  // The words of a time are ours (see tellTimes and sayEnds): only the moment itself is taken over.
+  const isTime = before.nodeName === "TIME" || before.hasAttribute("data-clock");
   for (const { name, value } of [...after.attributes]) {
     if (before.getAttribute(name) !== value) before.setAttribute(name, value);
   }
@@ -79,13 +79,15 @@ async function refresh() {
   fetching = true;
   wanted = false;
   try {
-    const answer = await fetch(location.href, { cache: "no-store", headers: { Accept: "text/html" } });
+    const answer = await fetch(location.href, { cache: "no-store", headers: { Accept: "text/html", "X-Fractal-Refresh": "1" } });
     if (answer.redirected) location.reload(); // logged out
     else if (answer.status === 404) location.assign("/ui"); // deleted
     else if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       takeOver(main, page.querySelector("main"));
       document.title = page.title;
+      showZoom();
+      sayEnds();
       tellTimes();
     }
   } catch {
@@ -151,6 +153,49 @@ function tellTimes() {
   }
 }
 
+// --- ends of overrides: in the visitor's own time, with UTC beside it
+
+const pad = (number) => String(number).padStart(2, "0");
+
+function sayClock(element, moment, isNamed) {
+  const utc = `${pad(moment.getUTCHours())}:${pad(moment.getUTCMinutes())} UTC`;
+  const local = `${pad(moment.getHours())}:${pad(moment.getMinutes())}`;
+  const isUtc = moment.getTimezoneOffset() === 0;
+  const words = isNamed ? (isUtc ? "UTC" : utc) : isUtc ? utc : `${local}, ${utc}`;
+  if (element.textContent !== words) element.textContent = words;
+}
+
+function sayEnds() {
+  const tomorrow = new Date();
+  tomorrow.setDate(tomorrow.getDate() + 1);
+  tomorrow.setHours(9, 0, 0, 0);
+  for (const element of document.querySelectorAll("[data-clock]")) {
+    const choice = element.closest("label, button").querySelector("[data-tomorrow]") ?? element.closest("[data-tomorrow]");
+    if (choice) choice.value = tomorrow.toISOString();
+    sayClock(element, choice ? tomorrow : new Date(element.dataset.clock), Boolean(choice));
+  }
+}
+
+function sayTyped() {
+  const field = document.getElementById("until");
+  if (!field) return;
+  const form = field.form;
+  const moment = new Date(field.value || Date.now());
+  form.querySelector("[data-zone]").textContent = "in your time";
+  form.elements.zone.value = String(-moment.getTimezoneOffset());
+  form.querySelector("output").textContent = field.value ? `${moment.toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.id === "until") {
+    event.target.form.querySelector('[name="end"][value="typed"]').checked = true;
+    sayTyped();
+  } else if (event.target.name === "end" && event.target.value !== "typed") {
+    document.getElementById("until").value = "";
+    sayTyped();
+  }
+});
+
 // --- copying
 
 async function copy(button) {
@@ -167,12 +212,40 @@ async function copy(button) {
   setTimeout(() => (button.textContent = "Copy"), 1500);
 }
 
+// --- the drawing: buttons, Ctrl and the wheel, or two fingers make it larger and smaller
+
+let zoom = 1;
+
+function showZoom() {
+  const drawing = document.querySelector(".drawing svg");
+  if (!drawing) return;
+  for (const button of document.querySelectorAll("button[data-zoom]")) button.hidden = false;
+  drawing.setAttribute("width", Math.round(drawing.viewBox.baseVal.width * zoom));
+  drawing.setAttribute("height", Math.round(drawing.viewBox.baseVal.height * zoom));
+}
+
+function zoomBy(factor) {
+  zoom = Math.min(4, Math.max(0.25, zoom * factor));
+  showZoom();
+}
+
+document.addEventListener("wheel", (event) => {
+  if (!event.ctrlKey || !event.target.closest(".drawing")) return;
+  event.preventDefault();
+  zoomBy(event.deltaY < 0 ? 1.1 : 1 / 1.1);
+}, { passive: false });
+
 document.addEventListener("click", (event) => {
+  const larger = event.target.closest("button[data-zoom]");
+  if (larger) zoomBy(Number(larger.dataset.zoom));
   const button = event.target.closest("button[data-copy]");
   if (button) copy(button);
 });
 
 tellTimes();
+showZoom();
+sayEnds();
+sayTyped();
 setInterval(tellTimes, 1000);
 if (main) {
   connect();

@@ -5,6 +5,7 @@ What is here is here for speed or for a difference between SQLite and PostgreSQL
 connections     connect, begin, lock; let SQLite's writers queue; send the last statements with the COMMIT
 clock           moments in UTC, and the database's own time
 prepared        statements compiled once and executed by the driver's own cursor
+texts           conditions on texts: what they contain or begin with, and their order byte by byte
 membership      conditions on a list of any length that travels as one parameter
 rows            many rows written by one statement
 notifications   LISTEN/NOTIFY, by which processes on one PostgreSQL wake each other
@@ -26,8 +27,9 @@ from fractal_cloud.control.store.driver.connections import (
     is_only_housekeeper,
     lock_for_migration,
     sent_with_commit,
+    shown_address,
 )
-from fractal_cloud.control.store.driver.ddl import SEQUENCE_NUMBER, page_fill, partial_index
+from fractal_cloud.control.store.driver.ddl import SEQUENCE_NUMBER, page_fill, partial_index, prefix_index
 from fractal_cloud.control.store.driver.membership import CHUNK, among, among_found, among_many, chunks, pair_among
 from fractal_cloud.control.store.driver.prepared import PreparedStatement, observe_statements
 from fractal_cloud.control.store.driver.rows import (
@@ -39,6 +41,7 @@ from fractal_cloud.control.store.driver.rows import (
     update_rows,
     upsert,
 )
+from fractal_cloud.control.store.driver.texts import begins_with, binary, contains
 
 __all__ = [
     "CHUNK",
@@ -54,9 +57,12 @@ __all__ = [
     "among_many",
     "append_numbered",
     "begin_numbering",
+    "begins_with",
+    "binary",
     "cause_of",
     "chunks",
     "connect",
+    "contains",
     "has_clock",
     "insert_missing",
     "insert_rows",
@@ -67,7 +73,9 @@ __all__ = [
     "page_fill",
     "pair_among",
     "partial_index",
+    "prefix_index",
     "sent_with_commit",
+    "shown_address",
     "update_rows",
     "upsert",
 ]

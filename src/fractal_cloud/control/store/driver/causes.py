@@ -18,6 +18,11 @@ class Cause(Enum):
     LOCK_TIMEOUT = auto()
     STATEMENT_TIMEOUT = auto()
     TOO_MANY_CONNECTIONS = auto()
+    DISK_FULL = auto()
+    """No space is left where the database lies, or a write to it failed."""
+    DAMAGED = auto()
+    """The file is no database, or not a whole one."""
+    NOT_WRITABLE = auto()
     OTHER = auto()
     """The error is in the statement or its values."""
 
@@ -28,6 +33,19 @@ _SQLSTATES: Final = {
     "55P03": Cause.LOCK_TIMEOUT,
     "57014": Cause.STATEMENT_TIMEOUT,
     "53300": Cause.TOO_MANY_CONNECTIONS,
+    "53100": Cause.DISK_FULL,
+    "XX001": Cause.DAMAGED,
+    "XX002": Cause.DAMAGED,
+}
+_SQLITE: Final = {
+    sqlite3.SQLITE_BUSY: Cause.LOCK_TIMEOUT,
+    sqlite3.SQLITE_FULL: Cause.DISK_FULL,
+    sqlite3.SQLITE_IOERR: Cause.DISK_FULL,
+    sqlite3.SQLITE_CORRUPT: Cause.DAMAGED,
+    sqlite3.SQLITE_NOTADB: Cause.DAMAGED,
+    sqlite3.SQLITE_READONLY: Cause.NOT_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: Cause.NOT_WRITABLE,
+    sqlite3.SQLITE_PERM: Cause.NOT_WRITABLE,
 }
 _DISCONNECTED: Final = ("08", "57P0", "25P0")
 
@@ -37,6 +55,7 @@ def cause_of(error: DBAPIError) -> Cause:
     state: str = getattr(error.orig, "sqlstate", None) or ""
     if error.connection_invalidated or state.startswith(_DISCONNECTED):
         return Cause.DISCONNECTED
-    if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-        return Cause.LOCK_TIMEOUT
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return _SQLITE.get(code & 0xFF, Cause.OTHER)  # the rest of the code says more precisely which
     return _SQLSTATES.get(state, Cause.OTHER)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import threading
 import time
@@ -69,6 +71,12 @@ def connect(url: str, limits: Limits = DEFAULT_LIMITS) -> Engine:
     return _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed, limits)
 
 
+def shown_address(url: str) -> str:
+    """A database's address as messages have it: without a password."""
+    parsed = make_url(url)
+    return repr(parsed.database) if parsed.get_backend_name() == "sqlite" else f"at {parsed.host or 'this machine'}"
+
+
 def _with_driver(url: str) -> str:
     """PostgreSQL is reached by psycopg 3, however the address is spelled."""
     for prefix in ("postgresql://", "postgres://"):
@@ -85,8 +93,10 @@ def _dump(value: Any) -> str:
 
 
 def _sqlite(url: URL) -> Engine:
-    if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    if url.database and url.database != ":memory:":
+        file = Path(url.database)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_others(file)
     engine = create_engine(
         url,
         json_serializer=_dump,
@@ -100,6 +110,27 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
+def _close_to_others(file: Path) -> None:
+    """Make the database its owner's alone, also one that is there; SQLite gives its other files the same mode.
+
+    One that is there is not opened for it: closing any descriptor of a file drops all locks of this process on it, and
+    with them those of its connections to the database.
+    """
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+    with suppress(FileExistsError, PermissionError):  # whose it is says so when it is opened
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for path in (file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")):
+        with suppress(FileNotFoundError, PermissionError):
+            if path.stat().st_mode & 0o077:
+                path.chmod(0o600)
+
+
+def _is_passing(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(error, sqlite3.OperationalError) and code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver's own BEGIN comes too late for BEGIN IMMEDIATE
     cursor = connection.cursor()
@@ -107,7 +138,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     # SQLite does not wait here while another process opens the same new file: it is asked again.
     for attempt in stamina.retry_context(
-        on=sqlite3.OperationalError, attempts=None, timeout=_BUSY_SECONDS, **_OPENING.for_stamina()
+        on=_is_passing, attempts=None, timeout=_BUSY_SECONDS, **_OPENING.for_stamina()
     ):
         with attempt:
             cursor.execute("PRAGMA journal_mode=WAL")

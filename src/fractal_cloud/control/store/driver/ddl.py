@@ -16,6 +16,11 @@ def partial_index(name: str, *columns: str, where: str) -> Index:
     return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
+def prefix_index(name: str, column: str, *more: str) -> Index:
+    """An index by which ``begins_with`` finds texts, whatever the order of the database's language is."""
+    return Index(name, column, *more, postgresql_ops={column: "text_pattern_ops"})
+
+
 def page_fill(percent: int) -> dict[str, Any]:
     """Arguments of a table whose pages are filled up to so much: PostgreSQL then updates rows inside their page."""
     return {"postgresql_with": {"fillfactor": percent}}
