@@ -23,6 +23,13 @@ CONTROL_PLANE: Final = Backoff.in_seconds(0.2, 5)
 THROTTLED: Final = Backoff.in_seconds(1, 60)
 """A service that asks for fewer calls."""
 
+RECORD: Final = Backoff.in_seconds(60, 480)
+"""A cloud's record of changes that does not show one yet."""
+RECORD_REFUSED: Final = Backoff.in_seconds(60, 3600)
+"""Such a record that does not answer."""
+RECORD_DENIED: Final = Backoff(_HOUR, _HOUR)
+"""Such a record that the agent may not read."""
+
 
 def refused(cycle: timedelta) -> Backoff:
     """What is refused for good: one cycle, two, four, up to an hour."""

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 import httpx2 as httpx
 
+from fractal_cloud.agent.trust import trusted
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.errors import FractalError
 from fractal_cloud.model.wire import (
@@ -42,8 +43,11 @@ class LeaseLost(FractalError):
 class ControlPlane:
     """One control plane, as an agent sees it."""
 
-    def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
-        self._client = client or httpx.Client(base_url=url, timeout=httpx.Timeout(30.0, connect=5.0))
+    def __init__(self, url: str, token: str, client: httpx.Client | None = None, *, ca_file: str = "") -> None:
+        # A redirect is never followed: the token is for this address alone.
+        self._client = client or httpx.Client(
+            base_url=url, timeout=httpx.Timeout(30.0, connect=5.0), verify=trusted(ca_file), follow_redirects=False
+        )
         self._headers = {"Authorization": f"Bearer {token}"}
         self._url = url
 
@@ -100,9 +104,12 @@ class ControlPlane:
             raise ControlPlaneUnreachable(f"no control plane answers at {self._url} ({error})") from error
         if response.status_code == 409:
             raise LeaseLost(_detail(response))
-        if response.status_code >= 500:
+        if response.status_code >= 500 or response.status_code == 429:
             why = _detail(response)
             raise ControlPlaneUnreachable(f"the control plane at {self._url} answers {response.status_code}: {why}")
+        if response.is_redirect:
+            where = response.headers.get("location", "")
+            raise ControlPlaneRefuses(f"the control plane at {self._url} leads to {where!r}: use its own address")
         if response.status_code >= 400:
             raise ControlPlaneRefuses(f"{path} answers {response.status_code}: {_detail(response)}")
         return response

@@ -13,8 +13,7 @@ import structlog
 
 from fractal_cloud.agent.cycle_state import CycleState
 from fractal_cloud.agent.evaluator import unjudged
-from fractal_cloud.agent.writing import wanted
-from fractal_cloud.model.errors import CloudError, Throttled, Unreadable
+from fractal_cloud.model.errors import Throttled, Unreadable
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.status import Status
@@ -22,7 +21,6 @@ from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.remember import observed_after
-from fractal_cloud.rules.setbacks import given_up
 from fractal_cloud.rules.situate import View
 
 log = structlog.get_logger()
@@ -126,7 +124,8 @@ class Conclusions:
         if answer.acts and judgement.step is not None:
             return None  # not carried out in this cycle: it is used up by publishing its intent, not before
         if answer.refusal:
-            self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, answer.refusal)
+            kind = EventKind.TRANSFER_REFUSED if answer.moves_owner else EventKind.FORCE_PUSH_REFUSED
+            self._report.add_event(tracked, kind, answer.refusal)
         return answer.request.id
 
     def _add_error_events(self, tracked: Tracked, view: View, judgement: Judgement) -> None:
@@ -177,30 +176,6 @@ class Conclusions:
         if not judgement.finished or not self._state.links.holds_deletion(tracked, judgement):
             return judgement
         return _not_finished(judgement)
-
-    # --- who sets values back
-
-    def name_opponents(self, judgements: dict[str, Judgement]) -> None:
-        """Ask the cloud who set back what was given up just now, where it can say so (S27)."""
-        for uid, judgement in judgements.items():
-            asked = [one for one in given_up(judgement.setbacks) if one.by is None]
-            tracked = self._work.tracked[uid]
-            sighting = self._evaluator.view(tracked).sighting
-            if not asked or sighting is None:
-                continue
-            offer = self._state.offer_of(tracked)
-            names = frozenset(one.parameter for one in asked)
-            try:
-                found = offer.changed_by(self._held.cloud, sighting, wanted(self._evaluator, offer, tracked), names)
-            except CloudError:
-                found = {}  # that it is not known is all that follows
-            named = [
-                one.model_copy(update={"by": found.get(one.parameter, "")}) if one in asked else one
-                for one in judgement.setbacks
-            ]
-            tracked.memory = replace(tracked.memory, setbacks=tuple(named))
-            self._report.unpublished.add(uid)
-            judgements[uid] = self._evaluator.judge(tracked)
 
 
 def _not_finished(judgement: Judgement) -> Judgement:

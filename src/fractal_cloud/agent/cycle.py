@@ -17,12 +17,14 @@ from functools import cached_property
 from typing import Final
 
 from fractal_cloud.agent.backoff import unsettled
+from fractal_cloud.agent.change_authors import ChangeAuthors
 from fractal_cloud.agent.change_detection import affected, can_judge_separately, needs_recheck
 from fractal_cloud.agent.conclusions import Conclusions
 from fractal_cloud.agent.cycle_state import CycleContext, CycleState
 from fractal_cloud.agent.observing import Observer
 from fractal_cloud.agent.outcomes import Outcomes
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.unread import unread_parts
 from fractal_cloud.agent.waves import Waves
 from fractal_cloud.model.errors import OtherRealm
 from fractal_cloud.model.tracked import Tracked
@@ -70,6 +72,7 @@ class Cycle:
         self._errors = state.errors
         self._links = state.links
         self._observer = Observer(state)
+        self._authors = ChangeAuthors(state)
         self._affected: frozenset[str] | None = None
 
     # Made when first asked for: a cycle that finds everything as it was needs none of them.
@@ -91,15 +94,19 @@ class Cycle:
         held, work = self._held, self._work
         was_quiet, recheck = work.is_quiet, work.recheck
         work.invalidate()  # until this one has come to its end
+        rotated = self._state.secrets.refresh()
         changed, is_swept_anew = self._observer.read()
-        if was_quiet and changed == [] and not is_swept_anew and self._links.is_intact():
+        due = self._authors.due
+        is_same = changed == [] and not is_swept_anew and not rotated and not due
+        if was_quiet and is_same and self._links.is_intact():
             work.is_quiet, work.recheck, held.observed.read_at = True, recheck, self._evaluator.now
             return CycleResult(again_in=self._context.settings.cycle_seconds)
         if not self._observer.confirm_realm():
             return self._without_realm()
-        held.observed.read_at = self._evaluator.now
+        self._authors.before, held.observed.read_at = held.observed.read_at, self._evaluator.now
+        held.observed.is_writing = True
         if recheck is not None and changed is not None and not is_swept_anew:
-            self._affected = recheck | affected(held, self._context.offers, changed)
+            self._affected = recheck | rotated | due | affected(held, self._context.offers, changed)
         return self._reconcile()
 
     def _reconcile(self) -> CycleResult:
@@ -111,8 +118,10 @@ class Cycle:
         judgements = self._settle()
         if self._state.may_write():
             self._links.run(judgements)
-        self._conclusions.name_opponents(judgements)
+        self._authors.end(judgements)
+        self._authors.name_opponents(judgements, self._evaluator.judge)
         changes = self._conclusions.publish(judgements)
+        self._held.observed.unread = unread_parts(self._held, self._evaluator, self._authors.before, self._affected)
         return self._result(judgements, changes)
 
     def _without_realm(self) -> CycleResult:
@@ -125,6 +134,7 @@ class Cycle:
 
     def dry_run(self) -> dict[str, Judgement]:
         """Read and judge, and write nothing, neither to the cloud nor to the control plane."""
+        self._state.secrets.refresh()
         self._observer.read_for_plan()
         self._state.refresh()
         self._observer.trace_absent()
@@ -142,8 +152,10 @@ class Cycle:
             return few
         judgements: dict[str, Judgement] = {}
         pending: Iterable[Tracked] = list(self._work.tracked.values())
-        for _ in range(MAX_WAVES):
+        for wave_number in range(MAX_WAVES):
             judgements.update(self._judge(pending))
+            if wave_number == 0:
+                self._authors.begin(judgements)
             wave = self._waves.next_wave(judgements)
             if not wave and self._waves.has_findings:
                 self._waves.has_findings = False
@@ -159,7 +171,10 @@ class Cycle:
         if self._affected is None:
             return None
         judgements = self._judge([t for t in self._work.tracked.values() if t.uid in self._affected])
-        return None if any(judgement.step is not None for judgement in judgements.values()) else judgements
+        if any(judgement.step is not None for judgement in judgements.values()):
+            return None
+        self._authors.begin(judgements)
+        return judgements
 
     def _judge(self, components: Iterable[Tracked]) -> dict[str, Judgement]:
         """Judge all; who is left behind or has ended changes what follows for those it depends on (O10)."""

@@ -19,6 +19,7 @@ from fractal_cloud.agent.link_reconciler import LinkReconciler
 from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.report_builder import Publisher, ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.secrets import CycleSecrets, Secrets
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.tracked import Tracked
@@ -29,7 +30,9 @@ from fractal_cloud.offers.secret import SealingKey
 
 @dataclass(frozen=True, slots=True)
 class CycleContext:
-    """What cycles share: offers, threads, the right to write, and two clocks: the control plane's, and a steady one."""
+    """What cycles share: offers, threads, secrets, the right to write, and two clocks: the control plane's, and a
+    steady one.
+    """
 
     settings: AgentSettings
     watchdog: Watchdog
@@ -41,6 +44,7 @@ class CycleContext:
     sealing: SealingKey
     now: Callable[[], datetime]
     may_write: Callable[[], bool]
+    secrets: Secrets | None = None
     steadily: Callable[[], float] = steady
 
 
@@ -50,9 +54,11 @@ class CycleState:
     def __init__(self, held: HeldScope, context: CycleContext) -> None:
         self.held = held
         self.context = context
-        self.report = ReportBuilder(held, context.publisher)
+        self.secrets = CycleSecrets(held, context.secrets)
+        self.report = ReportBuilder(held, context.publisher, context.offers)
         self.errors = WriteErrors(held, self.report, context.offers, context.settings.cycle)
-        self.evaluator = Evaluator(held, Snapshot(), context.offers, context.settings, context.now())
+        settings, offers = context.settings, context.offers
+        self.evaluator = Evaluator(held, Snapshot(), offers, settings, context.now(), self.secrets)
         handlers = LinkHandlers(held, self.evaluator, context.offers, context.sealing, self.may_write, context.watchdog)
         self.links = LinkReconciler(held, self.evaluator, self.report, context.handlers, handlers, context.pool)
 

@@ -82,6 +82,8 @@ class WriteErrors:
         message, until = f"{step.verb} failed: {error.message}", None
         if step.verb is Verb.PUSH:
             message = f"Force Push failed and is used up: {error.cause}; ask again once that is resolved"
+        elif step.verb is Verb.TRANSFER:
+            message = f"the transfer failed and is used up: {error.cause}; ask again once that is resolved"
         else:
             until = next_try(error, times, now, self._cycle)
             if isinstance(error, PERMANENT):
@@ -162,7 +164,11 @@ def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: 
     """Whether the component is Failed by it; else its status is what it would be without."""
     if isinstance(error, Unexpected):
         return True
-    if isinstance(error, Throttled | Transient | Overtaken | Unreadable) or verb in (Verb.UNTAG, Verb.PUSH):
+    if isinstance(error, Throttled | Transient | Overtaken | Unreadable) or verb in (
+        Verb.UNTAG,
+        Verb.PUSH,
+        Verb.TRANSFER,
+    ):
         return False
     if isinstance(error, Conflict) and tracked.deleting:
         return isinstance(error, Protected) or holds_data

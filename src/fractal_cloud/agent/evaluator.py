@@ -17,6 +17,7 @@ import structlog
 from fractal_cloud.agent.isolation import isolated
 from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.secrets import CycleSecrets
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
@@ -49,7 +50,7 @@ class OfferFacts:
         self.own = offer
         self.offer = isolated(offer, watchdog)
         self.compared = ComparedType(facts)
-        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen)
+        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen, offer.owner_moves)
         self.references = facts.references()
         self.is_wired = bool(facts.linked())
         self.parent = offer.parent
@@ -66,8 +67,10 @@ class Evaluator:
         offers: Mapping[str, OfferFacts],
         settings: AgentSettings,
         now: datetime,
+        secrets: CycleSecrets | None = None,
     ) -> None:
         self.held = held
+        self.secrets = secrets or CycleSecrets(held)
         self.snapshot = snapshot
         self.now = now
         self._offers = offers
@@ -127,7 +130,7 @@ class Evaluator:
             try:
                 view = self._observed(tracked)
                 if view.sighting is not None:
-                    seen = self.as_declared(tracked, view.sighting)
+                    seen = self.hidden(tracked, self.as_declared(tracked, view.sighting))
                     view = view if seen is view.sighting else replace(view, sighting=seen)
             except Exception as error:  # noqa: BLE001  # one component's error stays its own (S24)
                 failed = self.failed_views[tracked.uid] = Unreadable(f"its offer failed: {describe_unexpected(error)}")
@@ -139,6 +142,10 @@ class Evaluator:
         """What was sighted, in the light of what this component declares of it."""
         offer = self._offers[tracked.type].offer
         return offer.as_declared(sighting, tracked.parameters, tracked.memory.output_fields)
+
+    def hidden(self, tracked: Tracked, sighting: Sighting) -> Sighting:
+        """What was sighted without the values of secrets: what is decided, published and journalled is made of it."""
+        return self.secrets.hidden(tracked, self._offers[tracked.type].compared, sighting)
 
     def _observed(self, tracked: Tracked) -> View:
         error = self.snapshot.error_of(tracked)
@@ -339,7 +346,7 @@ class Evaluator:
             claims=Claims(self._declarers.get(identity, frozenset()), known.owner if known else None),
             now=self.now,
             cycle=self._settings.cycle,
-            declared=self.declared(tracked),
+            declared=self.secrets.hiding(tracked, facts.compared).declared(self.declared(tracked)),
             waits_for=self.waits_for(tracked) if absent or view.error is not None else (),
             renamed=self._renamed_dependencies(tracked) if absent else {},
             dependents=self._living_dependents(tracked) if tracked.deleting else (),
@@ -350,6 +357,7 @@ class Evaluator:
             window_over=self._is_window_over(tracked),
             is_own_creation=self._is_own_creation(tracked, view),
             limits=self._limits,
+            lacking=self.secrets.lacking(tracked) if tracked.secrets else None,
         )
 
     def _is_own_creation(self, tracked: Tracked, view: View) -> bool | None:

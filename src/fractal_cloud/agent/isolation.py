@@ -8,7 +8,9 @@ returns is checked before anybody decides from it. Which component suffers from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from math import isfinite
 from typing import Any, TypeVar, cast
 
@@ -18,12 +20,17 @@ from fractal_cloud.agent.watchdog import Beat, NoReturn, StillOut, Watchdog
 from fractal_cloud.model.errors import CloudError, GivenUp, Unexpected, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.visible_text import hidden_character, visible
+from fractal_cloud.offers.call_context import count_error
+from fractal_cloud.offers.history import Asked, Author
+from fractal_cloud.offers.known_secrets import KNOWN
 from fractal_cloud.offers.offer import AnyOffer, Cloud, Query, Wanted
 from fractal_cloud.offers.refusals import describe_unexpected
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
+_MOST_TEXT = 512
 SESSION_SECONDS = 2.0
 """How long, in seconds, a session may take for what ``try_session`` asks: the agent's own loop waits for it."""
 
@@ -37,34 +44,54 @@ def read_safely(
     watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Beat], T], *, seconds: float | None = None
 ) -> T:
     """Have something read; whatever goes wrong is raised as ``CloudError``. ``what``: who reads, for the message."""
-    try:
-        return watchdog.call(key, run, seconds=seconds)
-    except CloudError:
-        raise
-    except NoReturn as error:
-        raise Unreadable(
-            f"{what} did not return within {error.seconds:g} s and was given up", code="NoReturn"
-        ) from error
-    except StillOut as error:
-        raise Unreadable(f"{what} did not return and is not called again until it does", code="NoReturn") from error
-    except Exception as error:
-        raise Unreadable(f"{what} failed: {describe_unexpected(error)}", code=type(error).__name__) from error
+    with _counting_errors():
+        try:
+            return watchdog.call(key, run, seconds=seconds)
+        except CloudError as error:
+            redact(error)
+            raise
+        except NoReturn as error:
+            raise Unreadable(
+                f"{what} did not return within {error.seconds:g} s and was given up", code="NoReturn"
+            ) from error
+        except StillOut as error:
+            raise Unreadable(f"{what} did not return and is not called again until it does", code="NoReturn") from error
+        except Exception as error:
+            raise Unreadable(f"{what} failed: {describe_unexpected(error)}", code=type(error).__name__) from error
 
 
 def write_safely(watchdog: Watchdog, key: Hashable, what: str, run: Callable[[Beat], T]) -> T:
     """Have something written; whatever goes wrong is raised as ``CloudError``: what was begun counts as sent."""
+    with _counting_errors():
+        try:
+            return watchdog.call(key, run)
+        except CloudError as error:
+            redact(error)
+            raise
+        except NoReturn as error:
+            text = f"{what} did not return within {error.seconds:g} s and was given up: it may still take effect"
+            raise GivenUp(text, code="NoReturn") from error
+        except StillOut as error:
+            raise Unreadable(f"{what} was not called: an earlier call has not returned", code="NoReturn") from error
+        except Exception as error:
+            text = f"{what} failed: {describe_unexpected(error)}: whether it took effect is unknown"
+            raise Unexpected(text, code=type(error).__name__) from error
+
+
+@contextmanager
+def _counting_errors() -> Iterator[None]:
+    """Count what goes wrong inside with the calls of the cycle (C11)."""
     try:
-        return watchdog.call(key, run)
-    except CloudError:
+        yield
+    except CloudError as error:
+        count_error(error)
         raise
-    except NoReturn as error:
-        text = f"{what} did not return within {error.seconds:g} s and was given up: it may still take effect"
-        raise GivenUp(text, code="NoReturn") from error
-    except StillOut as error:
-        raise Unreadable(f"{what} was not called: an earlier call has not returned", code="NoReturn") from error
-    except Exception as error:
-        text = f"{what} failed: {describe_unexpected(error)}: whether it took effect is unknown"
-        raise Unexpected(text, code=type(error).__name__) from error
+
+
+def redact(error: CloudError) -> None:
+    """Take values of secrets out of an error's words: a cloud may quote what it was given (A8)."""
+    error.message, error.cause = KNOWN.redact(error.message), KNOWN.redact(error.cause)
+    error.args = (error.message,)
 
 
 def try_session(
@@ -116,7 +143,7 @@ class _Isolated:
             problem = f"the answer is about {found.resource_id!r}, and {resource_id!r} was asked for"
         if problem:
             raise Unreadable(f"{self._name}.read: {problem}")
-        return found
+        return _with_visible_protocol(found)
 
     def sweep(self, cloud: Cloud, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """The swept parameters of one resource."""
@@ -126,6 +153,15 @@ class _Isolated:
         if problem:
             raise Unreadable(f"{self._name}.sweep: {problem}")
         return {name: value for name, value in found.items() if name in names}
+
+    def changed_by(
+        self, cloud: Cloud, sighting: Sighting, wanted: Wanted[Any], asked: Collection[Asked]
+    ) -> Mapping[str, Author]:
+        """Who changed these parameters, in texts that anybody may be shown."""
+        found: Any = self._read("changed_by", cloud, lambda _: self._offer.changed_by(cloud, sighting, wanted, asked))
+        names = {one.parameter for one in asked}
+        authors = dict(found) if isinstance(found, Mapping) else {}
+        return {name: _shown(one) for name, one in authors.items() if name in names and isinstance(one, Author)}
 
     # --- what needs no call, and may fail all the same
 
@@ -151,7 +187,7 @@ class _Isolated:
         problem = flaw(made, self._offer.type)
         if problem:
             raise Unexpected(f"{self._name}.create: {problem}: what it made is looked for")
-        return made
+        return _with_visible_protocol(made)
 
     def update(self, cloud: Cloud, sighting: Sighting, wanted: Wanted[Any], drift: Collection[str]) -> None:
         """Make the next call that brings it to its declaration."""
@@ -191,13 +227,17 @@ def _flaw_of(found: Any, component_type: str) -> str:
     """The same of a sighting whose fields may hold anything: somebody else's code filled them."""
     if found.type != component_type:
         return f"a sighting of type {found.type!r} instead of {component_type!r}"
-    for what, text in (("name", found.name), ("resource id", found.resource_id)):
-        if not isinstance(text, str) or (not text.isprintable() and any(map(_is_control, text))):
-            return f"the {what} is {text!r}"
+    parent_id = "" if found.parent_id is None else found.parent_id
+    named = {"name": found.name, "resource id": found.resource_id, "parent's id": parent_id}
+    for what, text in {**named, "incarnation": found.incarnation}.items():
+        if not isinstance(text, str):
+            return f"the {what} is {surprise_of(text)}"
+        if hidden_character(text) is not None:
+            return f"the {what} is {text!r}, which has control characters in it"
     if not found.resource_id:
         return "the resource id is empty"
-    if not isinstance(found.parent_id, str | None) or not isinstance(found.revision, str | None):
-        return "the parent's id or the revision is no text"
+    if not isinstance(found.revision, str | None):
+        return "the revision is no text"
     if not isinstance(found.protocol, ProtocolTags) or not isinstance(found.condition, Condition):
         return f"the protocol's tags are {surprise_of(found.protocol)}, the condition {surprise_of(found.condition)}"
     if not isinstance(found.tags, Mapping) or not all(
@@ -207,18 +247,37 @@ def _flaw_of(found: Any, component_type: str) -> str:
     return _impure("actual", found.actual) or _impure("outputs", found.outputs)
 
 
+def _shown(author: Author) -> Author:
+    """The same author, in texts that are bounded and command no terminal (A6)."""
+    by, identity, how, address = (
+        visible(str(text))[:_MOST_TEXT] for text in (author.by, author.identity, author.how, author.address)
+    )
+    return replace(author, by=by, identity=identity, how=how, address=address)
+
+
 def _checked(item: object, component_type: str) -> Sighting | UnreadItem:
     if isinstance(item, UnreadItem):
+        redact(item.error)
         return item
     problem = flaw(item, component_type)
     if not problem:
-        return cast("Sighting", item)
+        return _with_visible_protocol(cast("Sighting", item))
     resource_id, name = getattr(item, "resource_id", None), getattr(item, "name", None)
     return UnreadItem(
         Unreadable(f"one item of the list cannot be understood: {problem}"),
         resource_id if isinstance(resource_id, str) and resource_id else None,
         name if isinstance(name, str) else None,
     )
+
+
+def _with_visible_protocol(found: Sighting) -> Sighting:
+    """The same sighting; what others wrote into the protocol's tags is neither ours nor shown as it is (T7, A6)."""
+    tags = found.protocol
+    texts = (text for text in (tags.managed_by, tags.owner) if isinstance(text, str))
+    if all(hidden_character(text) is None for text in texts):
+        return found
+    managed_by, owner = (text if text is None else visible(text) for text in (tags.managed_by, tags.owner))
+    return replace(found, protocol=replace(tags, managed_by=managed_by, owner=owner))
 
 
 def _impure(what: str, values: object) -> str:
@@ -241,10 +300,6 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
     return isinstance(value, list | tuple) and all(map(_is_plain, value))
-
-
-def _is_control(char: str) -> bool:
-    return char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff"
 
 
 def surprise_of(value: object) -> str:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import CloudError, GivenUp, Transient
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import OWNER
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.visible_text import visible
 from fractal_cloud.model.wire import JournalEntry
+from fractal_cloud.rules.hiding import Hiding
 from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.situate import View
 
@@ -27,6 +32,7 @@ _VERBS: dict[Verb, Literal["create", "update", "delete", "tag"]] = {
     Verb.PUSH: "tag",
     Verb.UNTAG: "tag",
     Verb.TAG: "tag",
+    Verb.TRANSFER: "tag",
 }
 
 
@@ -41,8 +47,9 @@ class EntryRef:
 class Journal:
     """Collects what the next report must say about writes."""
 
-    def __init__(self, held: HeldScope) -> None:
+    def __init__(self, held: HeldScope, offers: Mapping[str, OfferFacts]) -> None:
         self._held = held
+        self._offers = offers
         self._entries: dict[str, JournalEntry] = {}
         self._intended: dict[str, JournalEntry] = {}
 
@@ -56,11 +63,18 @@ class Journal:
             reason=step.reason,
             resource_id=sighting.resource_id if sighting is not None else None,
             before=_before(step, sighting),
-            after=_after(tracked, step),
-            tags=dict(sighting.tags) if sighting is not None else {},
+            after=self._after(tracked, step),
+            tags=_visible_tags(sighting.tags) if sighting is not None else {},
         )
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
+
+    def _after(self, tracked: Tracked, step: Step) -> dict[str, object]:
+        """What is to be; a creation's parameters are hidden as a read would show them (A8)."""
+        if step.verb is not Verb.CREATE:
+            return _after(step)
+        facts = self._offers.get(tracked.type)
+        return dict(Hiding(facts.compared).declared(tracked.parameters) if facts is not None else {})
 
     def withdraw(self, entry_id: str) -> None:
         """Remove an intent that was not published yet: it is not written."""
@@ -80,8 +94,8 @@ class Journal:
             update={
                 "outcome": _outcome(outcome),
                 "error": outcome.error.message if outcome.error is not None else "",
-                "request_ids": outcome.request_ids,
-                "tags": outcome.tags or intended.tags,
+                "request_ids": list(map(visible, outcome.request_ids)),
+                "tags": _visible_tags(outcome.tags or intended.tags),
                 "resource_id": created.resource_id if created is not None else intended.resource_id,
             }
         )
@@ -102,7 +116,7 @@ class Journal:
     ) -> EntryRef:
         """A call that was given up counts as sent: its intent stays open, and holds the next write back (S24)."""
         message = error.message if error is not None else "it did not return in time"
-        entry = intended.model_copy(update={"error": message, "request_ids": request_ids})
+        entry = intended.model_copy(update={"error": message, "request_ids": list(map(visible, request_ids))})
         self._entries[entry.id] = entry
         tracked.open_writes = (*tracked.open_writes, entry)
         return EntryRef(entry.id)
@@ -120,7 +134,7 @@ class Journal:
             resource_id=tracked.memory.resource_id,
             before={"link": {**link, "settings": task.state.settings, "published": task.state.fields}},
             after={"link": link | {"settings": task.work.settings} if task.work is not None else None},
-            tags=dict(sighting.tags) if sighting is not None else {},
+            tags=_visible_tags(sighting.tags) if sighting is not None else {},
         )
         self._entries[entry.id] = self._intended[entry.id] = entry
         return entry.id
@@ -137,8 +151,8 @@ class Journal:
             update={
                 "outcome": outcome,
                 "error": done.problem,
-                "request_ids": done.request_ids,
-                "tags": done.tags or intended.tags,
+                "request_ids": list(map(visible, done.request_ids)),
+                "tags": _visible_tags(done.tags or intended.tags),
             }
         )
         retry = self._held.backoff.links.get(done.task.key)
@@ -203,18 +217,23 @@ def _shows(entry: JournalEntry, view: View, judgement: Judgement) -> bool:
             )
 
 
+def _visible_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags as people read them in the journal; those of others may hold anything (A6)."""
+    return {visible(key): visible(value) for key, value in tags.items()}
+
+
 def _before(step: Step, sighting: Sighting | None) -> dict[str, object]:
     if step.verb is Verb.UPDATE:
         return {name: difference.actual for name, difference in step.drift.items()}
     if step.verb is Verb.DELETE and sighting is not None:
         return dict(sighting.actual)
+    if step.verb is Verb.TRANSFER and sighting is not None and sighting.protocol.owner is not None:
+        return {OWNER: sighting.protocol.owner}
     return {}
 
 
-def _after(tracked: Tracked, step: Step) -> dict[str, object]:
+def _after(step: Step) -> dict[str, object]:
     if step.verb is Verb.UPDATE:
         return {name: difference.declared for name, difference in step.drift.items()}
-    if step.verb is Verb.CREATE:
-        return dict(tracked.parameters)
     added: dict[str, object] = dict(step.add.to_mapping())
     return {**added, **dict.fromkeys(step.remove.to_mapping())}

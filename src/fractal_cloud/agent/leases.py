@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import structlog
 
@@ -27,13 +28,17 @@ MIN_WATCH_INTERVAL = 2.0
 
 @dataclass(slots=True)
 class LeasedScope:
-    """One leased scope: what is known of it, when its next cycle is due, the one that is running, and its watch."""
+    """One leased scope: what is known of it, when its next cycle is due, the one that is running, and its watch.
+
+    ``reported_read``: the last read that a heartbeat reported.
+    """
 
     held: HeldScope
     due: float = 0.0
     running: Future[CycleResult] | None = None
     begun: float = 0.0
     watch: Watch = field(default_factory=Watch)
+    reported_read: datetime | None = None
 
     @property
     def is_running(self) -> bool:
@@ -53,6 +58,7 @@ class Leases:
         self.scopes: dict[str, LeasedScope] = {}
         self.seconds = 10.0
         self.deadline = Deadline()
+        self._awaits_reads = False
         self._hold = hold
         self._watcher = watcher
         self._offers = offers
@@ -62,6 +68,22 @@ class Leases:
     def renew(self, asked: Moment) -> None:
         """Count all leases anew from before the request was sent that renewed them."""
         self.deadline.renew(asked, self.seconds)
+
+    def note_reported(self, beat: Heartbeat, *, has_stale: bool) -> None:
+        """A heartbeat reported these reads; ``has_stale``: some scopes still count as unread."""
+        self._awaits_reads = has_stale
+        for key, read_at in beat.read_at.items():
+            if key in self.scopes:
+                self.scopes[key].reported_read = read_at
+
+    @property
+    def has_awaited_read(self) -> bool:
+        """Whether a scope was read that the control plane takes for unread: the first time, or after a while (C11)."""
+        return any(
+            leased.held.observed.read_at not in (None, leased.reported_read)
+            and (self._awaits_reads or leased.reported_read is None)
+            for leased in self.scopes.values()
+        )
 
     @property
     def beat_interval(self) -> float:
@@ -83,6 +105,7 @@ class Leases:
             held={key: one.token for key, one in held.items()},
             read_at={key: one.observed.read_at for key, one in held.items() if one.observed.read_at is not None},
             swept_since={key: since for key, one in held.items() if (since := one.observed.swept_since) is not None},
+            cycles={key: one.observed.cycle() for key, one in held.items() if one.observed.read_at is not None},
         )
 
     # --- what the control plane answers

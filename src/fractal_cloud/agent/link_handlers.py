@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import structlog
 
 from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.link_sealing import repeats_what_was_revoked
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.watchdog import NoReturn, StillOut, Watchdog
 from fractal_cloud.model.declaration import Scalar
@@ -34,7 +35,8 @@ class Task:
 
     ``work`` None: the link was taken away, or must not be served; ``waits`` then says why it is still remembered.
     ``silent``: nothing is known to differ, it is only checked. ``link`` is made once and kept.
-    ``repairs``: what it made is not there any more.
+    ``repairs``: what it made is not there any more. ``withdrawn``: the keys for which it is revoked and then provided
+    anew, by their fingerprints (A5).
     """
 
     tracked: Tracked
@@ -48,6 +50,7 @@ class Task:
     waits: str = ""
     silent: bool = False
     repairs: bool = False
+    withdrawn: Sequence[str] = ()
     entry_id: str = ""
     link: Link[Any] | None = None
 
@@ -125,7 +128,7 @@ class LinkHandlers:
             "previous": previous,
         }
         if task.half == "inbound":
-            return InboundLink(**common, key=work.key if work is not None else "")
+            return InboundLink(**common, keys=tuple(work.keys) if work is not None else (), is_revoked=state.revoked)
         return OutboundLink(**common, sealing=self._sealing)
 
     def _settings(self, task: Task) -> LinkSettings:
@@ -177,6 +180,8 @@ class LinkHandlers:
         else:
             self._revoke_tried(task, link)
             done.published = self._call(task, lambda: task.handler(link))
+            if repeats_what_was_revoked(task.state, link, done.published):
+                raise LinkError(f"{task.handler.where} published again what was revoked: it must make a new secret")
             if done.published is None and task.state.fields:
                 self._call(task, lambda: _revoke(task.handler, link))
 

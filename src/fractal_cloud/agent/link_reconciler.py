@@ -19,6 +19,7 @@ from typing import Any
 
 import structlog
 
+from fractal_cloud.agent import link_sealing
 from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.link_backoff import LinkBackoff
@@ -33,9 +34,9 @@ from fractal_cloud.model.link import NO_LINKS, Half, LinkState, LinkStates, Link
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked, to_change
+from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.link import Handler, Handlers
 from fractal_cloud.offers.refusals import describe_unexpected
-from fractal_cloud.offers.secret import is_sealed
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.links import digest
 
@@ -214,6 +215,8 @@ class LinkReconciler:
             self._remember(tracked, half, link.other, _with(known, waits=link.refused))
         elif link.failed:
             self._remember(tracked, half, link.other, _with(known, digest="", waits=link.failed, failed=True))
+        elif half == "inbound" and (withdrawn := link_sealing.withdrawn_keys(known, link)):
+            yield Task(tracked, half, link.other, handler, known, "revoke", withdrawn=withdrawn)
         else:
             yield from self._plan_provision(tracked, half, link, handler, known)
 
@@ -225,7 +228,7 @@ class LinkReconciler:
         if not known.begun:
             known = _with(known, settings=dict(link.settings))  # others were never acted on
         made_from = digest(handler.where, link, _own(tracked, sighting))
-        same = known.digest == made_from and known.sealed_to in (None, link.key)
+        same = known.digest == made_from and not link_sealing.is_new_key_there(known, link)
         if same and known.failed:
             return  # it fails in the same way until something changes
         task = Task(tracked, half, link.other, handler, known, "provide", link, made_from, silent=same)
@@ -293,6 +296,10 @@ class LinkReconciler:
             self.is_unfinished = True
         elif done.problem:
             self._apply_failure(done, noted)
+        elif task.verb == "revoke" and task.withdrawn:
+            self._backoff.forget(task)
+            self.moves += 1
+            self._apply_withdrawal(task)
         elif task.verb == "revoke":
             self._backoff.forget(task)
             self.moves += 1
@@ -303,12 +310,23 @@ class LinkReconciler:
             self._backoff.forget(task)
             self._apply_published(task, done.published)
 
+    def _apply_withdrawal(self, task: Task) -> None:
+        """A key was withdrawn, and what was sealed to it opens nothing any more: it is provided anew at once (A5).
+
+        What is published stays until then: the source keeps its secret, which is of no use, until it has the new one.
+        """
+        keys = ", ".join(task.withdrawn)
+        text = f"access of {task.other!r} revoked: it was sealed to key {keys}, which was withdrawn"
+        self._report.add_event(task.tracked, EventKind.SECRET_REVOKED, text)
+        kept = _with(task.state, digest="", seen_keys=None, revoked=True, tried=[], failed=False, waits="")
+        self._remember(task.tracked, task.half, task.other, kept)
+        self.is_unfinished = True
+
     def _apply_published(self, task: Task, published: Mapping[str, Scalar] | None) -> None:
         assert task.work is not None, "only a link that stands is provided"
         waits = failed = False
         if published is None:
             waits, failed = True, task.handler.if_missing == "fail"
-        hangs_on_key = waits or any(map(is_sealed, (published or {}).values()))
         state = LinkState(
             **_ends(task.handler, task.work),
             digest=task.digest,
@@ -317,8 +335,10 @@ class LinkReconciler:
             failed=failed,
             begun=True,
             own=task.tracked.component_id,
-            sealed_to=task.work.key if hangs_on_key else None,
+            **link_sealing.keys_after(task.state, task.link, task.work, published),
         )
+        if link_sealing.has_sealed(task.link):
+            self._report.add_event(task.tracked, EventKind.SECRET_SEALED, _sealed(task))
         self.moves += state.fields != task.state.fields
         self._remember(task.tracked, task.half, task.other, state)
 
@@ -338,7 +358,7 @@ class LinkReconciler:
         before = _states(task.tracked, task.half).get(task.other, task.state)
         changes: dict[str, object] = {"digest": task.digest if is_over else "", "waits": message}
         if task.work is not None:
-            changes |= {"failed": done.failed, "sealed_to": task.work.key}
+            changes |= {"failed": done.failed, "seen_keys": link_sealing.fingerprints(task.work)}
         self._remember(task.tracked, task.half, task.other, _with(before, **changes))
 
     def _remember(self, tracked: Tracked, half: Half, other: str, state: LinkState | None) -> None:
@@ -404,6 +424,13 @@ def _nothing_yet(task: Task) -> str:
     if task.half == "outbound":
         return f"{task.other!r} has published nothing for it yet"
     return f"{task.tracked.component_id!r} is not as far yet, or {task.other!r} is not"
+
+
+def _sealed(task: Task) -> str:
+    assert task.work is not None, "only for a link that stands is anything sealed"
+    keys = link_sealing.fingerprints(task.work)
+    anew = " anew" if task.state.fields else ""
+    return f"secret for {task.other!r} sealed{anew} to {counted(len(keys), 'key')}: {', '.join(keys)}"
 
 
 def _with(state: LinkState, **changes: object) -> LinkState:

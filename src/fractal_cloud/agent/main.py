@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
 
+from fractal_cloud import __version__
 from fractal_cloud.agent.backoff import CONTROL_PLANE
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.clock import Clock
@@ -29,15 +31,18 @@ from fractal_cloud.agent.leases import LeasedScope, Leases
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reaching import Reachability
 from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.sealing_key_file import SealingKeyFile
+from fractal_cloud.agent.secrets import DigestKey, Secrets
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import DaemonPool, Watchdog
 from fractal_cloud.agent.watching import Watcher
 from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Claim, LastSeen, PlanTask, Registration, Report, ScopeReport, Wait, Woken
+from fractal_cloud.offers.call_context import CallCount, counting
 from fractal_cloud.offers.registry import Registry, installed
-from fractal_cloud.offers.secret import SealingKey
-from fractal_cloud.offers.type_validation import type_errors
+from fractal_cloud.offers.secret_stores import SecretSource
+from fractal_cloud.offers.type_validation import template_errors, type_errors
 
 log = structlog.get_logger()
 
@@ -46,6 +51,8 @@ PLANS_AT_ONCE = 4
 LONGEST_WAIT = 45.0
 SHORTEST_POLL = 0.05
 """For less time than this, in seconds, no news of the control plane is asked for."""
+READ_NEWS_SECONDS = 1.0
+"""The least time, in seconds, before a heartbeat that reports a read for which the control plane waits (C11)."""
 STOP_SECONDS = 8.0
 """How long, in seconds, an agent that is to stop waits for its cycles; what hangs is left behind (S24)."""
 LAST_CALL_SECONDS = 5.0
@@ -69,7 +76,8 @@ class Agent:
         self._control = control
         self._registry = registry or installed(*sorted(settings.providers))
         self._clock = Clock()
-        self._sealing = SealingKey.from_text(settings.sealing_key) if settings.sealing_key else SealingKey()
+        self._sealing = SealingKeyFile(settings)
+        self._has_withdrawn_key = False
         self._stopping = threading.Event()
         self._is_gone = threading.Event()
         self._wake = 0
@@ -92,7 +100,8 @@ class Agent:
 
     def _cycle_context(self) -> CycleContext:
         found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
-        errors = type_errors([offer.facts() for offer in found], {})
+        facts = [offer.facts() for offer in found]
+        errors = [*type_errors(facts, {}), *template_errors(facts)]
         if errors:
             raise RegistrationError("; ".join(map(str, errors)))
         offers = {offer.type: OfferFacts(offer, self._watchdog) for offer in found}
@@ -110,10 +119,16 @@ class Agent:
             pool=self._calls,
             publisher=self,
             handlers=self._registry.handlers,
-            sealing=self._sealing,
+            sealing=self._sealing.key,
+            secrets=self._secrets(),
             now=self._clock.now,
             may_write=self._may_write,
         )
+
+    def _secrets(self) -> Secrets:
+        settings = self.settings
+        source = SecretSource(settings.agent_id, settings.secrets_file, settings.secrets_dir)
+        return Secrets(source.resolve, DigestKey.in_folder(settings.state_dir), self._watchdog, self._calls)
 
     # --- the loop
 
@@ -173,6 +188,7 @@ class Agent:
         if not self._registered:
             self._register()
         self._search()
+        self._replace_withdrawn_key()
         self._beat_if_due()
         self._claim()
         self._start_due()
@@ -185,6 +201,12 @@ class Agent:
             self._register()
         self._beat()
         self._claim()
+        if self._reachable.has_news:
+            self._introduce()
+            self._claim()
+        if self._has_withdrawn_key:
+            self._replace_withdrawn_key()
+            self._claim()
         if self._reachable.is_incomplete:
             if self._reachable.search_now():
                 self._introduce()
@@ -213,7 +235,8 @@ class Agent:
                 reaches=reaches,
                 types=[catalog[name] for name in self._context.offers],
                 cycle_seconds=self.settings.cycle_seconds,
-                public_key=self._sealing.public,
+                version=__version__,
+                public_key=self._sealing.key.public,
                 last_seen=self._seen.value,
             )
         )
@@ -228,6 +251,9 @@ class Agent:
         self._reachable.is_other_realm = bool(answer.others)
         for other in answer.others:
             log.warning("another realm is reached: it must be accepted", provider=other.provider, realm=other.realm)
+        for reach in answer.waiting:
+            advice = f"fractal agent approve {self.settings.agent_id}"
+            log.warning("waits for approval", provider=reach.provider, realm=reach.realm, approve=advice)
         if answer.others:
             self._reachable.search_later()
         named = [f"{r.provider}/{r.realm}" + (f" ({r.name})" if r.name else "") for r in reaches]
@@ -258,6 +284,15 @@ class Agent:
         if self._reachable.has_news and not self._leases.running():
             self._introduce()
 
+    def _replace_withdrawn_key(self) -> None:
+        """Make a new sealing key in the place of a withdrawn one, and register with it; not while a cycle runs."""
+        if not self._has_withdrawn_key or self._leases.running():
+            return
+        self._has_withdrawn_key = False
+        if self._sealing.replace_withdrawn():
+            self._context = replace(self._context, sealing=self._sealing.key)
+            self._introduce()
+
     # --- leases
 
     def _claim(self) -> None:
@@ -276,6 +311,8 @@ class Agent:
         if claimed.hosts is not None:
             self._reachable.set_hosts(claimed.hosts)
         self._leases.apply(claimed.leases)
+        self._reachable.has_news |= claimed.register_again
+        self._has_withdrawn_key = claimed.key_withdrawn and self._sealing.is_replaceable
         self._give_back(claimed.asked_back)
         for task in claimed.plans:
             self._plans.submit(self._answer_plan, task)
@@ -289,7 +326,8 @@ class Agent:
 
     @property
     def _next_beat(self) -> float:
-        return self._last_beat + min(self.settings.cycle_seconds, self._leases.beat_interval)
+        interval = min(self.settings.cycle_seconds, self._leases.beat_interval)
+        return self._last_beat + (min(interval, READ_NEWS_SECONDS) if self._leases.has_awaited_read else interval)
 
     def _beat_if_due(self) -> None:
         if time.monotonic() >= self._next_beat:
@@ -297,9 +335,11 @@ class Agent:
 
     def _beat(self) -> None:
         asked, begun = moment(), time.monotonic()
-        beat = self._control.heartbeat(self._leases.heartbeat(self.settings.agent_id, self._known_event()))
+        said = self._leases.heartbeat(self.settings.agent_id, self._known_event())
+        beat = self._control.heartbeat(said)
         self._clock.set(beat.now)
         self._last_beat = begun
+        self._leases.note_reported(said, has_stale=beat.has_stale)
         self._leases.lose_all(beat.lost)
         # Last: what was lost meanwhile must not be written to again because the agent itself is alive.
         self._leases.renew(asked)
@@ -311,7 +351,7 @@ class Agent:
     # --- cycles
 
     def _start_due(self) -> None:
-        if self._reachable.has_news:
+        if self._reachable.has_news or self._has_withdrawn_key:
             return
         now = time.monotonic()
         for leased in self._leases.scopes.values():
@@ -324,18 +364,25 @@ class Agent:
         held = leased.held
         started = time.monotonic()
         self._reachable.connect(held)
+        count = CallCount()
         try:
-            result = Cycle(held, self._context).run()
-        except (ControlPlaneUnreachable, LeaseLost) as error:
+            with counting(count):
+                result = Cycle(held, self._context).run()
+        except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             # What was published is not known: forget the scope's work and ask for all of it again.
-            log.warning("cycle given up", scope=held.scope.key, error=str(error))
+            is_refused = isinstance(error, ControlPlaneRefuses)
+            (log.error if is_refused else log.warning)("cycle given up", scope=held.scope.key, error=str(error))
             held.work.version = -1
             held.work.invalidate()
-            return CycleResult(again_in=1.0, settled=False)
+            return CycleResult(again_in=self.settings.cycle_seconds if is_refused else 1.0, settled=False)
+        finally:
+            held.observed.is_writing = False
+            held.observed.cycle_seconds, held.observed.calls = time.monotonic() - started, count
         log.debug(
             "cycle",
             scope=held.scope.key,
-            seconds=round(time.monotonic() - started, 3),
+            seconds=round(held.observed.cycle_seconds, 3),
+            calls=count.calls,
             writes=result.writes,
             changes=result.changes,
         )
@@ -439,7 +486,7 @@ def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
 
 def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:
     """Run an agent in this process until SIGTERM or SIGINT; ``RegistrationError`` where a type contradicts itself."""
-    with ControlPlane(settings.url, settings.token) as control:
+    with ControlPlane(settings.url, settings.token, ca_file=settings.ca_file) as control:
         agent = Agent(settings, control, heap=Heap())
         for number in (signal.SIGTERM, signal.SIGINT):
             # In a thread of its own: a handler runs in the middle of whatever the main one holds just then.

@@ -82,7 +82,16 @@ class Outcomes:
                 self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         elif outcome.is_done:  # a step that was not tried says nothing of the one that was refused
             self._errors.forget(tracked)
+            self._remember_written(tracked, frozenset(step.drift))
             self._follow(outcome)
+
+    def _remember_written(self, tracked: Tracked, names: frozenset[str]) -> None:
+        """Remember by its digest what the cloud will never return (A8)."""
+        blind = names & self._context.offers[tracked.type].compared.write_only
+        if blind:
+            written = self._state.secrets.written(tracked, blind)
+            tracked.memory = replace(tracked.memory, secrets=written)
+            self._report.unpublished.add(tracked.uid)
 
     def _follow(self, outcome: Outcome) -> None:
         """Follow what was written from now on: somebody may set it back (S27)."""
@@ -109,9 +118,9 @@ class Outcomes:
     def _apply_view(self, outcome: Outcome, view: View) -> None:
         tracked, before = outcome.planned.tracked, outcome.planned.sighting
         snapshot = self._evaluator.snapshot
-        if view.sighting is not None:
-            snapshot.put(view.sighting)
-            self._context.reader.record_swept(self._held, tracked, view.sighting, self._evaluator.now)
+        if view.sighting is not None and outcome.fresh is not None:
+            snapshot.put(outcome.fresh)
+            self._context.reader.record_swept(self._held, tracked, outcome.fresh, self._evaluator.now)
         elif view.elsewhere is not None and not view.elsewhere.moved_to:
             snapshot.put(view.elsewhere)
         elif before is not None:
@@ -132,6 +141,7 @@ class Outcomes:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
             self._errors.forget(tracked)
+            self._remember_written(tracked, frozenset(tracked.parameters))
             self._report.unpublished.add(tracked.uid)
             return
         error = outcome.error

@@ -19,6 +19,7 @@ _BY_VERB = {
     Verb.UNTAG: PlannedAction.LEAVE,
     Verb.DELETE: PlannedAction.DELETE,
     Verb.TAG: PlannedAction.CREATE,
+    Verb.TRANSFER: PlannedAction.CHANGE,
 }
 _WITHOUT_A_STEP = {
     "S0": PlannedAction.UNKNOWN,  # cannot be read

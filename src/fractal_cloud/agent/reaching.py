@@ -143,7 +143,7 @@ class Reachability:
         known = self.sessions.get(name)
 
         def ask(_: Beat) -> tuple[Session, dict[ReachKey, Reach], dict[str, str]]:
-            session = known or self._registry.provider(name).connect()
+            session = known or self._registry.provider(name).connect_to(self._settings.realms.get(name, ()))
             realms = dict(session.realms())
             reaches: dict[ReachKey, Reach] = {}
             if session.accepts_hosts:

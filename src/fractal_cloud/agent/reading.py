@@ -191,7 +191,7 @@ class Reader:
                 known = held.observed.swept.get(tracked.uid)
                 was_unswept = held.observed.unswept.pop(tracked.uid, None) is not None
                 changed = changed or was_unswept or known is None or known.values != values
-                held.observed.swept[tracked.uid] = Swept(values, now)
+                held.observed.swept[tracked.uid] = Swept(values, now, known.at if known is not None else None)
         self.recall(held, chosen, snapshot)
         return changed
 
@@ -200,7 +200,8 @@ class Reader:
         names = self.swept_names(tracked)
         if names:
             values = {name: sighting.actual[name] for name in names if name in sighting.actual}
-            held.observed.swept[tracked.uid] = Swept(values, now)
+            known = held.observed.swept.get(tracked.uid)
+            held.observed.swept[tracked.uid] = Swept(values, now, known.at if known is not None else None)
             held.observed.unswept.pop(tracked.uid, None)
 
     def swept_names(self, tracked: Tracked) -> frozenset[str]:

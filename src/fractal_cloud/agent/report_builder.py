@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
+from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.journal import Journal
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.event import EventKind
@@ -13,6 +15,7 @@ from fractal_cloud.model.observed import STAMPED, Observed
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Tracked
+from fractal_cloud.model.visible_text import visible
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, ScopeReport
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.situate import View
@@ -31,8 +34,8 @@ class ReportBuilder:
     ``unpublished`` holds the components whose memory was changed here and has not been published since.
     """
 
-    def __init__(self, held: HeldScope, publisher: Publisher) -> None:
-        self.journal = Journal(held)
+    def __init__(self, held: HeldScope, publisher: Publisher, offers: Mapping[str, OfferFacts] | None = None) -> None:
+        self.journal = Journal(held, offers or {})
         self.unpublished: set[str] = set()
         self._held = held
         self._publisher = publisher
@@ -43,7 +46,7 @@ class ReportBuilder:
 
     def add_event(self, tracked: Tracked, kind: EventKind, message: str) -> None:
         """Something happened that only the agent can know."""
-        self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=message))
+        self._events.append(AgentEvent(uid=tracked.uid, kind=kind, message=visible(message)))
 
     def add_event_once(self, tracked: Tracked, kind: EventKind, message: str) -> None:
         """The same, unless it was said before and the component has not been without an error since (S24)."""

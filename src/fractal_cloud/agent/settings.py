@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from fractal_cloud.agent.realms_file import Realms
 from fractal_cloud.rules.setbacks import Limits
 
 
@@ -23,14 +24,17 @@ class AgentSettings:
     ``concurrency``: cloud calls under way at once. ``sweep_budget``: calls per service and cycle for parameters that a
     cloud returns only one by one (S23). ``visibility_seconds``: the least time a creation whose answer was lost is
     waited for (S17). ``setback_cycles``: a value of ours that was set back three times within so many cycles is
-    given up (S27). ``sealing_key``: 32 bytes in base64, shared by agents that take over each other's scopes; without
-    it every agent makes one of its own (L9). ``state_dir``: where it keeps which event of the control plane it has seen
-    last (C9); None for nowhere. ``call_seconds``: after how long a call to a cloud that makes no progress is given up
-    (S24).
+    given up (S27). ``sealing_key``: 32 bytes in base64; without it the agent makes one, and keeps it (A5).
+    ``state_dir``: where it keeps that, and which event of the control plane it has seen last (C9); None for nowhere.
+    ``ca_file``: certificates of authorities that are trusted besides the usual ones, where it speaks https.
+    ``call_seconds``: after how long a call to a cloud that makes no progress is given up (S24). ``secrets_file``: which
+    secret is which, and whose; without it, ``secrets_dir`` and environment variables count (A8). ``realms``: what is
+    reached by a file of realms, by provider; of other providers, whatever their credentials open.
     """
 
     url: str = "http://127.0.0.1:8600"
     token: str = ""
+    ca_file: str = ""
     environment: str = "default"
     providers: tuple[str, ...] = ()
     cycle_seconds: float = 180.0
@@ -41,6 +45,9 @@ class AgentSettings:
     call_seconds: float = 120.0
     sealing_key: str = field(default="", repr=False)
     state_dir: Path | None = None
+    secrets_file: Path | None = None
+    secrets_dir: Path | None = None
+    realms: Realms = field(default_factory=dict)
     agent_id: str = field(default_factory=_agent_id)
 
     @property

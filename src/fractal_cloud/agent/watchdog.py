@@ -203,12 +203,13 @@ class DaemonPool(Executor):
     _is_shut: bool = False
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Have a function called by one of the threads."""
+        """Have a function called by one of the threads, with the caller's context variables."""
         future: Future[T] = Future()
+        context = copy_context()
         with self._lock:
             if self._is_shut:
                 raise RuntimeError(f"the threads named {self.name!r} were let go")
-            self._tasks.put(_Task(future, lambda: fn(*args, **kwargs)))
+            self._tasks.put(_Task(future, lambda: context.run(fn, *args, **kwargs)))
             if self._waiting > 0:
                 self._waiting -= 1
             elif len(self._threads) < self.size:

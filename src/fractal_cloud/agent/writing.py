@@ -15,7 +15,8 @@ import structlog
 from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import CloudError, GivenUp, Transient, Unexpected, Unreadable
+from fractal_cloud.model.errors import CloudError, DeclarationError, GivenUp, Invalid, Transient, Unexpected, Unreadable
+from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
@@ -37,6 +38,7 @@ _CALLS: Final[Mapping[Verb, str]] = {
     Verb.FINISH: "tag",
     Verb.UNTAG: "tag",
     Verb.TAG: "tag",
+    Verb.TRANSFER: "tag",
 }
 
 
@@ -54,11 +56,14 @@ class Planned:
 class Outcome:
     """What came of one step. ``view``: what the last read of the resource showed; None if it was not read.
 
+    ``fresh``: the same with nothing hidden, for the cloud and for nobody else (A8).
+
     ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the read afterwards.
     """
 
     planned: Planned
     view: View | None = None
+    fresh: Sighting | None = field(default=None, repr=False)
     created: Sighting | None = None
     error: CloudError | None = None
     abandoned: bool = False
@@ -136,15 +141,16 @@ class Writer:
         outcome.created = self._offer.create(self._held.cloud, made, stamp(tracked.live_system_id))
 
     def _change(self, planned: Planned, outcome: Outcome) -> None:
-        fresh, step = self._guard(planned, outcome)
+        step = self._guard(planned, outcome)
+        fresh = outcome.fresh
         if step is None or fresh is None or self._is_opposed(planned) or not self._may_write():
             outcome.abandoned = True
             return
         outcome.written = True
         self._write(planned.tracked, fresh, step)
         outcome.is_done = True
-        outcome.view = self._read(planned)
-        after = outcome.view.sighting
+        self._read(planned, outcome)
+        after = outcome.fresh
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
         outcome.race_lost = taken_over and not self._has_precondition(fresh, step) and step.verb is not Verb.UNTAG
 
@@ -154,9 +160,9 @@ class Writer:
     def _has_precondition(self, fresh: Sighting, step: Step) -> bool:
         return fresh.revision is not None and _CALLS[step.verb] not in self._offer.unguarded
 
-    def _guard(self, planned: Planned, outcome: Outcome) -> tuple[Sighting | None, Step | None]:
-        view = self._read(planned)
-        outcome.view = view
+    def _guard(self, planned: Planned, outcome: Outcome) -> Step | None:
+        """Read again and judge again; the step as it is to be taken now, or None where it no longer is."""
+        view = self._read(planned, outcome)
         if view.sighting is not None:
             outcome.tags = dict(view.sighting.tags)
         tracked = planned.tracked
@@ -166,9 +172,15 @@ class Writer:
             tracked = _before_tagging(tracked)
         again = self._evaluator.judge(tracked, view)
         allowed = again.step is not None and again.step.verb is planned.step.verb
-        return view.sighting, again.step if allowed else None
+        return again.step if allowed else None
 
-    def _read(self, planned: Planned) -> View:
+    def _read(self, planned: Planned, outcome: Outcome) -> View:
+        """Read the resource; the outcome knows it from now on."""
+        outcome.fresh = None
+        outcome.view = view = self._view(planned, outcome)
+        return view
+
+    def _view(self, planned: Planned, outcome: Outcome) -> View:
         sighting = planned.sighting
         resource_id = sighting.resource_id if sighting is not None else planned.tracked.memory.resource_id
         assert resource_id is not None, "only what was sighted is changed"
@@ -177,12 +189,13 @@ class Writer:
             return ABSENT
         if fresh.moved_to or (sighting and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id)):
             return found_elsewhere(fresh)  # renamed or moved a moment ago: it is no longer what the component names
-        return View(sighting=self._evaluator.as_declared(planned.tracked, fresh))
+        outcome.fresh = self._evaluator.as_declared(planned.tracked, fresh)
+        return View(sighting=self._evaluator.hidden(planned.tracked, outcome.fresh))
 
     def _read_after_error(self, planned: Planned, outcome: Outcome) -> None:
         """After a failed write the resource is read once more: was it taken over? was it done after all?"""
         try:
-            outcome.view = self._read(planned)
+            self._read(planned, outcome)
         except CloudError as error:
             outcome.view = View(error=error)
         except Exception as error:  # noqa: BLE001  # what could not be read is not gone (S0)
@@ -197,6 +210,9 @@ class Writer:
                 self._offer.delete(cloud, fresh)
             case Verb.STAMP | Verb.PUSH | Verb.TAG:
                 self._offer.tag(cloud, fresh, add=step.add, remove=NO_TAGS)
+            case Verb.TRANSFER:
+                assert step.add.owner is not None, "a transfer names the new owner"
+                self._offer.transfer(cloud, fresh, step.add.owner)
             case Verb.FINISH | Verb.UNTAG:
                 self._offer.tag(cloud, fresh, add=NO_TAGS, remove=step.remove)
             case Verb.CREATE:
@@ -207,12 +223,19 @@ class Writer:
 
 
 def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
-    """What an offer has to bring about."""
-    component = offer.component.from_parameters(tracked.component_id, {**evaluator.declared(tracked)})
+    """What an offer has to bring about, the values of secrets included."""
+    parameters = evaluator.secrets.resolved(tracked, evaluator.declared(tracked))
+    try:
+        component = offer.component.from_resolved(tracked.component_id, parameters)
+    except DeclarationError as error:
+        if not tracked.secrets:
+            raise
+        raise Invalid(f"a secret holds a value that this type does not take: {error}") from None
     if not tracked.parameters.get("name"):
         component.name = tracked.identity.name
     parent_id = evaluator.parent_id(tracked)
-    return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored))
+    secrets = frozenset(path for path, _ in references(tracked.parameters)) if tracked.secrets else frozenset()
+    return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored), secrets)
 
 
 def _before_tagging(tracked: Tracked) -> Tracked:
