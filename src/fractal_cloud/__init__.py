@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from fractal_cloud.livesystem import LiveSystem
     from fractal_cloud.model.component import Component
     from fractal_cloud.model.errors import DeclarationError
+    from fractal_cloud.model.reference import SecretReference, secret
 
 __version__ = "0.1.0"
 
-__all__ = ["Component", "DeclarationError", "LiveSystem", "__version__"]
+__all__ = ["Component", "DeclarationError", "LiveSystem", "SecretReference", "__version__", "secret"]
 
 _HOMES = {
     "Component": "fractal_cloud.model.component",
     "DeclarationError": "fractal_cloud.model.errors",
     "LiveSystem": "fractal_cloud.livesystem",
+    "SecretReference": "fractal_cloud.model.reference",
+    "secret": "fractal_cloud.model.reference",
 }
 # Every other folder here is a category of component types, found by walking: see offers/short_names.py.
 _PARTS = ("agent", "cli", "control", "model", "offers", "rules", "testing")

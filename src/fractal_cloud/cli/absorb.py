@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from copy import deepcopy
@@ -15,6 +16,8 @@ import typer
 
 from fractal_cloud.cli.errors import CommandError
 from fractal_cloud.cli.options import DEFAULT_URL, LiveSystemId, Token, Url
+from fractal_cloud.model.wording import FACTS
+from fractal_cloud.rules.absorb import absorbed
 
 if TYPE_CHECKING:
     from fractal_cloud.cli.absorbing.nodes import Language
@@ -24,12 +27,13 @@ _OVERRIDE = "ManualOverride"
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One parameter of a component: what the declaration says, and what is true."""
+    """One parameter of a component: what the declaration says, what is true, and what of that may be printed."""
 
     component: str
     parameter: str
     declared: Any
     actual: Any
+    shown: Any
 
 
 def absorb(
@@ -71,7 +75,8 @@ def absorb(
     if dry_run:
         return
     _write(path, after)
-    say(f"{file} is changed, and nothing is deployed: review it, and deploy it with `fractal deploy {file}`.")
+    command = f"fractal deploy {shlex.quote(str(file))}"
+    say(f"{file} is changed, and nothing is deployed: review it, and deploy it with `{command}`.")
     if left or more:
         raise CommandError("not everything could be written", advice="Change the rest by hand, as listed above.")
 
@@ -108,40 +113,20 @@ def _changes(
     for one in drifted:
         name, properties = one["componentId"], _properties(offers.get(one["type"]) or {})
         for parameter, values in _drift(one).items():
-            facts = (properties.get(parameter) or {}).get("x-fractal") or {}
-            declared, actual = (given.get(name) or {}).get(parameter), values.get("actual")
+            declared = (given.get(name) or {}).get(parameter)
             if name not in given:
-                left.append(f"{name} is not declared in this file: its {parameter} is {actual!r}")
-            elif facts.get("reference"):
-                left.append(f"{name}: {parameter} names another component, and is {actual!r} in the cloud")
-            else:
-                if facts.get("compare") == "unordered" and isinstance(declared, list) and isinstance(actual, list):
-                    actual = _in_order(declared, actual)
-                changes.append(_Change(name, parameter, declared, actual))
+                left.append(f"{name} is not declared in this file: its {parameter} is {values.get('actual')!r}")
+                continue
+            found = absorbed(parameter, declared, values.get("actual"), (properties.get(parameter) or {}).get(FACTS))
+            left += [f"{name}: {line}" for line in found.left]
+            if found.is_written:
+                changes.append(_Change(name, parameter, declared, found.value, values.get("actual")))
     return changes, left
 
 
 def _properties(offer: Mapping[str, Any]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = offer.get("parameterSchema") or {}
     return schema.get("properties") or {}
-
-
-def _in_order(declared: list[Any], actual: list[Any]) -> list[Any]:
-    """A list whose order means nothing, in the order it was declared in; what is new comes last."""
-    left = [_without_unset(one) for one in actual]
-    kept = []
-    for one in declared:
-        if _without_unset(one) in left:
-            left.remove(_without_unset(one))
-            kept.append(one)
-    return [*kept, *left]
-
-
-def _without_unset(value: Any) -> Any:
-    """A value without the parts that are not set."""
-    if isinstance(value, Mapping):
-        return {key: _without_unset(one) for key, one in value.items() if one is not None}
-    return value
 
 
 def _edit_text(path: Path, text: str, live_system: str, changes: list[_Change]) -> tuple[str, list[_Change], list[str]]:
@@ -161,7 +146,7 @@ def _edit_text(path: Path, text: str, live_system: str, changes: list[_Change]) 
             text = editor.result()
             made.append(one)
         except ByHand as why:
-            left.append(f"{one.component}: {one.parameter} is {one.actual!r} and must be changed by hand: {why}")
+            left.append(f"{one.component}: {one.parameter} is {one.shown!r} and must be changed by hand: {why}")
     return text, made, left
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from fractal_cloud.cli.errors import CommandError
 from fractal_cloud.cli.lifeline import VARIABLE
+from fractal_cloud.cli.private_files import open_private
 
 _GRACE_SECONDS: Final = 10.0
 _LAST_LINES: Final = 15
@@ -64,7 +65,7 @@ class Children:
     def start(self, name: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:
         """Start a command of this program as a child."""
         log = self._logs / f"{name.replace(' ', '-')}.log"
-        with log.open("wb") as output:
+        with open_private(log) as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "fractal_cloud.cli", *arguments],
                 env={**env, VARIABLE: str(self._read_end), "PYTHONUNBUFFERED": "1"},

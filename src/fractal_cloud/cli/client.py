@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +11,9 @@ from urllib.parse import quote
 import httpx2
 import stamina
 
+from fractal_cloud.agent.trust import BadAuthority, plain_text_warning, trusted
 from fractal_cloud.cli.errors import Broken, CommandError, Exit, Unreachable
+from fractal_cloud.cli.options import CA_FILE
 from fractal_cloud.model.backoff import Backoff
 
 # A plan waits up to 60 s for the agents' answers.
@@ -33,7 +36,17 @@ class ControlPlane:
         self.url = url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, transport=transport)
+            # A redirect is never followed: the token is for this address alone.
+            self._http = httpx2.Client(
+                base_url=self.url,
+                headers=headers,
+                timeout=_TIMEOUT,
+                transport=transport,
+                verify=trusted(os.environ.get(CA_FILE, "")),
+                follow_redirects=False,
+            )
+        except BadAuthority as error:
+            raise CommandError(str(error), advice=f"Give one with --ca-file or {CA_FILE}.", code=Exit.USAGE) from None
         except (httpx2.InvalidURL, ValueError) as error:
             raise self._bad_address(str(error)) from None
 
@@ -69,7 +82,7 @@ class ControlPlane:
             items, cursor = _page(page)
             yield from items if left is None else items[:left]
             left = None if left is None else left - len(items)
-            if not cursor or not items:
+            if not cursor or cursor == more.get("cursor"):
                 return
 
     def stream(self, path: str, after: int) -> Iterator[Json]:
@@ -83,7 +96,7 @@ class ControlPlane:
                 if answer.is_error:
                     answer.read()
                     refusal = self._refusal(answer)
-                    raise Unreachable(refusal.cause) if answer.is_server_error else refusal
+                    raise Unreachable(refusal.cause) if answer.is_server_error or _is_busy(answer) else refusal
                 for event in httpx2.EventSource(answer):
                     if event.data:
                         yield json.loads(event.data)
@@ -95,10 +108,13 @@ class ControlPlane:
             answer = self._http.request(method, path, **request)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from None
-        if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+        if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE or _is_busy(answer):
             raise self._unavailable(answer, is_read=method == "GET")
         if answer.is_error:
             raise self._refusal(answer)
+        if answer.is_redirect:
+            where = answer.headers.get("location", "")
+            raise self._bad_address(f"it leads to {where!r}, where the token is not sent")
         if not answer.content:
             return None
         try:
@@ -115,6 +131,11 @@ class ControlPlane:
 
     def _unreachable(self, error: httpx2.HTTPError) -> Unreachable:
         if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                return Unreachable(
+                    f"the certificate of {self.url} is not trusted: {error}",
+                    advice=f"Give the authority that signed it with --ca-file or {CA_FILE}.",
+                )
             return Unreachable(
                 f"no control plane answers at {self.url}",
                 advice="Start one with `fractal up` or `fractal serve`, or give its address with --url or FRACTAL_URL.",
@@ -160,7 +181,7 @@ def path_of(live_system: str, component: str = "", *rest: str) -> str:
 def _page(page: Json) -> tuple[list[Json], str | None]:
     if isinstance(page, list):
         return page, None
-    return list(page.get("items", [])), page.get("cursor")
+    return list(page.get("items", [])), page.get("next", page.get("cursor"))
 
 
 def _problem(answer: httpx2.Response) -> dict[str, Any]:
@@ -178,5 +199,15 @@ def _error_text(error: object) -> str:
 
 
 def connect(url: str, token: str) -> ControlPlane:
-    """The control plane at an address."""
+    """The control plane at an address; says so where the token is sent in plain text."""
+    from fractal_cloud.cli.output import warn
+
+    warning = plain_text_warning(url, token)
+    if warning:
+        warn(warning)
     return ControlPlane(url, token)
+
+
+def _is_busy(answer: httpx2.Response) -> bool:
+    """Whether this token or this machine asks for more than its share just now."""
+    return answer.status_code == httpx2.codes.TOO_MANY_REQUESTS

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fractal_cloud.cli.client import ControlPlane
     from fractal_cloud.cli.files import Declared
+    from fractal_cloud.rules.diff_words import Line
 
 _MARKS = {
     "create": ("+", "green"),
@@ -84,6 +85,7 @@ def plan(
 def show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
     """Print what a plan says of every component, and how many there are of each kind."""
     from fractal_cloud.cli.output import console, plain, table, warn
+    from fractal_cloud.rules.diff_words import IN_PLAN
 
     rows = []
     counts: dict[str, int] = {}
@@ -94,6 +96,8 @@ def show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
         rows.append((plain(f"{mark} {action}", style), item["componentId"], "\n".join(_plan_lines(item))))
     out = console()
     out.print(table(("action", "component", "what and why"), rows, live_system_id))
+    if any(line.sign != "~" for item in made.get("components", []) for line in _changes(item)):
+        out.print(plain(IN_PLAN))
     parts = [f"{counts[action]} {words}" for action, words in _SUMMARY.items() if action in counts]
     out.print(plain(", ".join(parts) or "nothing is declared"))
     for warning in made.get("warnings") or []:
@@ -105,15 +109,20 @@ def show_plan(live_system_id: str, made: Mapping[str, Any]) -> None:
 
 
 def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:
-    from fractal_cloud.cli.output import compact
-
     if item.get("message"):
         yield str(item["message"])
-    for name, change in (item.get("changes") or {}).items():
-        yield f"{name}: {compact(change.get('actual'))} → {compact(change.get('declared'))}"
+    yield from map(str, _changes(item))
     yield from _link_lines(item.get("links") or [])
     for warning in item.get("warnings") or []:
         yield f"warning: {warning}"
+
+
+def _changes(item: Mapping[str, Any]) -> Iterator[Line]:
+    """What would be written: ``+`` is added to the cloud, ``-`` is removed from it."""
+    from fractal_cloud.rules.diff_words import plan_lines
+
+    for name, change in (item.get("changes") or {}).items():
+        yield from plan_lines(name, change.get("declared"), change.get("actual"))
 
 
 def _link_lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:

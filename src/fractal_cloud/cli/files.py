@@ -14,6 +14,7 @@ from typing import Any
 from fractal_cloud.cli.errors import CommandError, Exit
 
 STDIN = "-"
+MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,27 @@ def load(file: str, only: Collection[str] = ()) -> list[Declared]:
     return [declared for declared in found if not only or declared.id in only]
 
 
+def load_settings(file: Path) -> object:
+    """The one document of a file of settings, in YAML or JSON."""
+    if file.suffix.lower() not in (".yaml", ".yml", ".json"):
+        raise _refused(f"{file}: is neither .yaml, .yml nor .json", "Name the file by what it holds.")
+    documents = [document for _, document in _documents(str(file))]
+    if len(documents) != 1:
+        raise _refused(f"{file}: holds {len(documents)} documents", "Write one.")
+    return documents[0]
+
+
 def _documents(file: str) -> Iterator[tuple[str, object]]:
     if file == STDIN:
-        yield from _from_yaml("standard input", sys.stdin.read())
+        yield from _from_yaml("standard input", _bounded("standard input", sys.stdin.read(MAX_BYTES + 1)))
         return
     path = Path(file)
     suffix = path.suffix.lower()
     if suffix not in (".py", ".yaml", ".yml", ".json"):
         raise _refused(f"{file}: is neither .py, .yaml, .yml nor .json", "Name the file by what it holds.")
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as opened:
+            text = _bounded(file, opened.read(MAX_BYTES + 1))
     except OSError as error:
         raise _refused(f"{file}: cannot be read: {error.strerror}", "Check the path.") from None
     except UnicodeDecodeError as error:
@@ -63,6 +75,12 @@ def _documents(file: str) -> Iterator[tuple[str, object]]:
         yield from _from_json(file, text)
     else:
         yield from _from_yaml(file, text)
+
+
+def _bounded(source: str, text: str) -> str:
+    if len(text) > MAX_BYTES:
+        raise _refused(f"{source}: is larger than {MAX_BYTES // 1024**2} MiB", "Split it into several files.")
+    return text
 
 
 def _declared(source: str, document: object) -> Declared:

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from typer import Argument, Option
 
+CA_FILE: Final = "FRACTAL_CA_FILE"
 DEFAULT_URL: Final = "http://127.0.0.1:8600"
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8600
@@ -28,6 +29,19 @@ class Output(StrEnum):
 
 Url = Annotated[str, Option("--url", envvar="FRACTAL_URL", help="Address of the control plane.")]
 Token = Annotated[str, Option("--token", envvar="FRACTAL_TOKEN", help="Token for the control plane.")]
+TlsCertificate = Annotated[
+    Path | None,
+    Option(
+        "--tls-certificate", envvar="FRACTAL_TLS_CERTIFICATE", help="Its certificate and chain in PEM: speak https."
+    ),
+]
+TlsKey = Annotated[
+    Path | None, Option("--tls-key", envvar="FRACTAL_TLS_KEY", help="The key of the certificate in PEM.")
+]
+CaFile = Annotated[
+    str,
+    Option("--ca-file", envvar=CA_FILE, help="Certificates of authorities to trust besides the usual ones, in PEM."),
+]
 Host = Annotated[str, Option("--host", envvar="FRACTAL_HOST", help="Address to listen on.")]
 Port = Annotated[int, Option("--port", envvar="FRACTAL_PORT", min=1, max=65535, help="Port of the control plane.")]
 SandboxPort = Annotated[
@@ -81,6 +95,32 @@ KeepDays = Annotated[
         help="How long events and the journal are kept, in days; 0: for ever.",
     ),
 ]
+SessionIdleHours = Annotated[
+    float,
+    Option(
+        "--session-idle-hours",
+        envvar="FRACTAL_SESSION_IDLE_HOURS",
+        min=0.01,
+        help="After how many hours without use a session at the dashboard ends.",
+    ),
+]
+SessionHours = Annotated[
+    float,
+    Option(
+        "--session-hours",
+        envvar="FRACTAL_SESSION_HOURS",
+        min=0.01,
+        help="After how many hours a session at the dashboard ends in any case.",
+    ),
+]
+AdminAgents = Annotated[
+    bool,
+    Option(
+        "--admin-agents",
+        envvar="FRACTAL_ADMIN_AGENTS",
+        help="Let an admin's token be an agent's, to try things out; only while it listens on this machine alone.",
+    ),
+]
 LockSeconds = Annotated[
     float,
     Option(
@@ -113,7 +153,16 @@ SealingKeyText = Annotated[
     Option(
         "--sealing-key",
         envvar="FRACTAL_SEALING_KEY",
-        help="32 bytes in base64 for agents that take over each other's scopes; without it, each makes its own.",
+        help="32 bytes in base64 by which it opens sealed values; without it, it makes a key and keeps it on disk.",
+    ),
+]
+EndpointHosts = Annotated[
+    str,
+    Option(
+        "--endpoint-hosts",
+        envvar="FRACTAL_ENDPOINT_HOSTS",
+        help="Hosts of declared clusters to which it may send its credentials beside the vendors' own, with commas "
+        "between them: k8s.corp.example,*.clusters.example:6443",
     ),
 ]
 StateDir = Annotated[
@@ -121,7 +170,32 @@ StateDir = Annotated[
     Option(
         "--state-dir",
         envvar="FRACTAL_STATE_DIR",
-        help="Folder in which agents keep which event they saw last; else in FRACTAL_DATA_DIR, or the user's own.",
+        help="Folder in which agents keep their sealing key and which event they saw last; else in FRACTAL_DATA_DIR, "
+        "or the user's own.",
+    ),
+]
+RealmsFile = Annotated[
+    Path | None,
+    Option(
+        "--realms",
+        envvar="FRACTAL_REALMS",
+        help="File of the accounts, projects, clusters and the like that it reaches, on all clouds.",
+    ),
+]
+SecretsFile = Annotated[
+    Path | None,
+    Option(
+        "--secrets",
+        envvar="FRACTAL_SECRETS",
+        help="File that binds the names of secrets to their stores, and says which LiveSystems may use each.",
+    ),
+]
+SecretsDir = Annotated[
+    Path | None,
+    Option(
+        "--secrets-dir",
+        envvar="FRACTAL_SECRETS_DIR",
+        help="Folder with a folder for each LiveSystem and a file for each of its secrets; without --secrets.",
     ),
 ]
 SweepBudget = Annotated[

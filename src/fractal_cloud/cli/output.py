@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich import box
@@ -17,6 +18,8 @@ from rich.text import Text
 
 from fractal_cloud.cli.errors import CommandError
 from fractal_cloud.cli.options import Output
+from fractal_cloud.model.visible_text import escaped_json, is_hidden, visible
+from fractal_cloud.rules.staleness import stale_words
 
 STYLES: Final = {
     "Active": "green",
@@ -33,6 +36,7 @@ STYLES: Final = {
     "Failed": "bold red",
     "Cancelled": "red",
 }
+STALE: Final = "bold yellow"
 
 
 def console() -> Console:
@@ -48,19 +52,25 @@ def say(line: object = "") -> None:
 def plain(value: object, style: str = "") -> Text:
     """Anything as text that only shows itself."""
     text = str(value) if not isinstance(value, bool) else str(value).lower()
-    return Text(
-        "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text), style
-    )
+    return Text(visible(text, keep="\n"), style)
 
 
-def status(word: object) -> Text:
-    """A status in its colour."""
-    return plain(word, STYLES.get(str(word), ""))
+def status(word: object, of: Mapping[str, Any] | None = None) -> Text:
+    """A status in its colour; of something that nobody has read for two cycles, with that, and never plain green."""
+    if of is None or not of.get("stale"):
+        return plain(word, STYLES.get(str(word), ""))
+    return plain(f"{word} ({stale(of)})", STALE)
+
+
+def stale(of: Mapping[str, Any]) -> str:
+    """Since when nobody has read something that is stale (C11)."""
+    at = of.get("lastRead")
+    return stale_words(None if at is None else datetime.fromisoformat(str(at)), datetime.now(UTC))
 
 
 def compact(value: object) -> str:
     """A parameter's value on one line: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
@@ -85,12 +95,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
 def emit(data: Any, output: Output) -> None:
     """Print data for programs."""
     if output is Output.JSON:
-        text = json.dumps(data, indent=2, ensure_ascii=False)
+        text = json_text(data, indent=2)
     else:
         import yaml
 
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip("\n")
-    sys.stdout.write(text + "\n")
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        if any(is_hidden(char) for char in text if not char.isprintable() and char != "\n"):
+            text = yaml.safe_dump(data, sort_keys=False)
+    sys.stdout.write(text.rstrip("\n") + "\n")
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """Data as JSON that shows itself: what a terminal would act upon is escaped, all else stays readable."""
+    return escaped_json(json.dumps(data, indent=indent, ensure_ascii=False))
 
 
 def show_error(error: CommandError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import sys
@@ -10,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -27,7 +29,8 @@ from fractal_cloud.cli.options import (
     Port,
     SandboxPort,
 )
-from fractal_cloud.cli.programs import make_folder, new_token, url_of
+from fractal_cloud.cli.private_files import keep_files_private
+from fractal_cloud.cli.programs import make_folder, new_token, refuse_weak_token, url_of
 from fractal_cloud.cli.sandbox import installed_sandbox
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 _SAMPLE = "sample"
 _CYCLE = 5.0
+_AGENT = "fractal-up"
+"""The name of its agent's token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,7 @@ def up(
         # A sample in a real cloud would cost money: there it is deployed only if it was asked for.
         sample=os.environ.get("UP_SAMPLE", "0" if no_sandbox else "1") not in ("0", ""),
     )
+    refuse_weak_token(host, token)
     _check_ports(plan)
     _prepare_data(plan)
     try:
@@ -130,6 +136,7 @@ def _check_ports(plan: _Plan) -> None:
 
 def _prepare_data(plan: _Plan) -> None:
     """Make the data folder, and begin with an empty database: the sandbox's clouds are empty, too."""
+    keep_files_private()
     make_folder(plan.data_dir)
     if plan.keep:
         return
@@ -174,10 +181,23 @@ def _start(plan: _Plan, children: Children) -> None:
         children.start("sandbox", ["sandbox"], common)
         children.wait_for("sandbox", lambda: _listens(plan.host, plan.sandbox_port))
     children.wait_for("control plane", lambda: _is_ready(plan.url))
-    served = [word for name in _providers(plan) for word in ("--provider", name)]
-    children.start("agent", ["agent", *served], _agent_env(plan, common))
+    providers = _providers(plan)
+    served = [word for name in providers for word in ("--provider", name)]
+    agents = {**common, "FRACTAL_TOKEN": _agent_token(plan, providers)}
+    children.start("agent", ["agent", *served], _agent_env(plan, agents))
     if plan.sandbox:  # at a real cloud it may wait for credentials, and says so in its log
         children.wait_for("agent", lambda: _has_agent(plan))
+
+
+def _agent_token(plan: _Plan, providers: list[str]) -> str:
+    """A new token for the agent that is started here, in the place of the one of last time; no other one may be its."""
+    from fractal_cloud.cli.client import connect
+
+    bound = {"providers": providers, "environments": ["*"], "realms": ["*"]}
+    with connect(plan.url, plan.token) as control:
+        if any(one["name"] == _AGENT for one in control.every("/tokens")):
+            control.delete(f"/tokens/{_AGENT}")
+        return str(control.post("/tokens", {"name": _AGENT, "role": "agent", **bound})["token"])
 
 
 def _providers(plan: _Plan) -> list[str]:
@@ -250,7 +270,7 @@ def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
             children.wait_for("sample", is_over)
         except CommandError as error:
             children.check()
-            typer.echo(f"{error.cause}: `{_program()} status {_SAMPLE}` shows why")
+            typer.echo(f"{error.cause}: `{shlex.quote(_program())} status {_SAMPLE}` shows why")
             return
     counts = Counter(str(component.get("status")) for _, component in components_of(found))
     summary = ", ".join(f"{count} {word}" for word, count in counts.items())
@@ -259,18 +279,18 @@ def _await_sample(plan: _Plan, children: Children, mutation_id: str) -> None:
 
 def _print_addresses(plan: _Plan) -> None:
     """Print where everything is, and what to try next."""
-    program = _program()
+    program = shlex.quote(_program())
     port = "" if plan.sandbox_port == DEFAULT_SANDBOX_PORT else f" --sandbox-port {plan.sandbox_port}"
     facts = [
-        ("dashboard", f"{plan.url}/ui?token={plan.token}"),
+        ("dashboard", f"{plan.url}/ui?token={quote(plan.token, safe='')}"),
         ("API", f"{plan.url} (described at /openapi.json)"),
         ("sandbox", f"{plan.sandbox_url} ({_titles()})") if plan.sandbox else ("clouds", "the real ones"),
         ("token", plan.token),
         ("logs", f"{plan.data_dir}/*.log"),
     ]
-    steps = [f"export FRACTAL_TOKEN={plan.token}"]
+    steps = [f"export FRACTAL_TOKEN={shlex.quote(plan.token)}"]
     if plan.url != DEFAULT_URL:
-        steps.append(f"export FRACTAL_URL={plan.url}")
+        steps.append(f"export FRACTAL_URL={shlex.quote(plan.url)}")
     if plan.sandbox:
         steps.append(f'eval "$({program} sandbox env{port})"')
     if plan.sample:

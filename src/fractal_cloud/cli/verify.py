@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fractal_cloud.cli.errors import CommandError, Exit
+from fractal_cloud.model.visible_text import visible
 
 if TYPE_CHECKING:
     from fractal_cloud.offers.offer import AnyOffer
@@ -83,7 +84,7 @@ def verify(
     if clean:
         _clean(registry, account, list(examples.values()), yes=yes)
         return
-    from fractal_cloud.cli.output import console
+    from fractal_cloud.cli.output import console, json_text
     from fractal_cloud.verifying.example import Place
 
     place = Place(words)
@@ -93,9 +94,7 @@ def verify(
     report = _run(registry, provider, account, chosen, place)
     report.unverified |= unverified
     if output is Printed.JSON:
-        import json
-
-        sys.stdout.write(json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(report.to_json(), indent=2) + "\n")
     else:
         for part in _tables(report):
             console().print(part)
@@ -170,7 +169,9 @@ def _warn_of_costs(account: Account, run: str, chosen: Sequence[VerificationExam
     from fractal_cloud.cli.output import table, warn
 
     where = ", ".join(f"{key}={value}" for key, value in words.items())
-    typer.echo(f"To be created for some minutes in {account.realm} ({where}), under names with {run}:", err=True)
+    typer.echo(
+        visible(f"To be created for some minutes in {account.realm} ({where}), under names with {run}:"), err=True
+    )
     rows = [(example.short_type, example.cost) for example in chosen]
     Console(stderr=True, highlight=False, emoji=False).print(table(("type", "costs"), rows))
     warn("you pay for what is created there; prices are the vendor's, and the figures here are no promise")
@@ -203,7 +204,9 @@ def _run(
     from fractal_cloud.verifying.run import Run
 
     with _interruptible():
-        return Run(provider, registry, account, chosen, place, progress=lambda line: typer.echo(line, err=True)).run()
+        return Run(
+            provider, registry, account, chosen, place, progress=lambda line: typer.echo(visible(line), err=True)
+        ).run()
 
 
 def _tables(report: Report) -> Iterator[Any]:

@@ -7,17 +7,13 @@ How a resource to try it on comes and goes, and what holds at the end of every t
 from __future__ import annotations
 
 import inspect
-import re
 import time
 from contextlib import suppress
-from typing import Final
 
+from fractal_cloud.model.commands import command_errors, values_of
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.testing.example import Hazard
-from fractal_cloud.testing.trial import LIVE_SYSTEM, READER, SLOW, Trial
-
-_BLANK: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
-"""What is filled in, in a command; any other brace is the vendor's."""
+from fractal_cloud.testing.trial import LIVE_SYSTEM, READER, SLOW, Subject, Trial
 
 
 class OfferContract(Trial):
@@ -203,6 +199,9 @@ class OfferContract(Trial):
             self.env.cycle()
             shown = self._shown(subject)
             assert list(shown["outputFields"].get("drift", {})) == drifting, shown
+            if self.example.editable():
+                changed = [one["parameter"] for one in shown["changedBy"] if one["stands"]]
+                assert set(drifting) <= set(changed), f"{drifting} is not listed as changed by somebody: {changed}"
             if not self.offer.tags_frozen:
                 self._tag(subject, {MANAGED_BY: OURS})
             self.env.cycle()
@@ -221,6 +220,34 @@ class OfferContract(Trial):
             self._push(subject)
             self.env.settle()
             self._is_active(subject)
+
+    def moves_to_another_owner(self) -> None:
+        """O8, T4: an operator's transfer replaces the owner tag in one call, and nothing else; and back again.
+
+        Where that takes more than one call, or tags are frozen, nothing is written.
+        """
+        with self._subject() as subject:
+            self.env.deploy(READER, *self.example.parents, subject.declaration)
+            self.env.settle()
+            for owner, to in ((LIVE_SYSTEM, READER), (READER, LIVE_SYSTEM)):
+                self._transfer(subject, owner, to)
+            self.env.delete(READER)
+            self.env.settle()
+            self._is_active(subject)
+
+    def _transfer(self, subject: Subject, owner: str, to: str) -> None:
+        before = len(self.env.writes())
+        self.env.transfer(owner, subject.id, to)
+        self.env.settle()
+        written = [(write.live_system, write.reason) for write in self.env.writes()[before:]]
+        if not self.offer.facts().owner_moves:
+            assert not written, f"its owner cannot be moved, and this was written: {written}"
+            return
+        assert written == [(owner, "transfer")], f"one call moves the owner, and these were made: {written}"
+        subject.tags[OWNER] = to
+        self._stands(subject)
+        shown = [self._component(name, subject.id)["status"] for name in (owner, to)]
+        assert shown == ["ExternallyManaged", "Active"], f"the old and the new owner show {shown}"
 
     def says_truly_that_its_tags_are_frozen(self) -> None:
         """T8: a type that says so is believed nothing that its tags say later on: they really must not change."""
@@ -319,12 +346,13 @@ class OfferContract(Trial):
             assert not self.example.operator.find(subject.id), f"{hazard.title}: cleared, and it is still there"
 
     def prints_commands_that_fill_in(self) -> None:
-        """G12: the vendor's commands need nothing but what the component publishes."""
+        """G12, A6: the vendor's commands need nothing but what the component publishes, and can be pasted safely."""
         with self._subject() as subject:
             shown = self._shown(subject)
             fields = {name: shown[name] for name in ("resourceId", "liveSystemId", "componentId")}
             fields |= shown["outputFields"]
             for command in [*self.offer.glass.break_glass, *self.offer.glass.readopt]:
-                unknown = set(_BLANK.findall(command)) - set(fields)
+                unknown = values_of(command) - set(fields)
+                assert not command_errors(command), f"{command!r} {command_errors(command)[0]}"
                 assert not unknown, f"{command!r} needs {sorted(unknown)}, which is not published"
             assert self.offer.glass.break_glass or not self.offer.taggable, "no command breaks the glass"

@@ -35,6 +35,9 @@ class Environment(Protocol):
     def glass(self, live_system: str, component: str, action: str, /) -> Any:
         """Break the glass of one component through the product (``break``), or hand it back (``readopt``)."""
 
+    def transfer(self, live_system: str, component: str, to: str, /) -> Any:
+        """Ask for another owner of a component's resource."""
+
     def find_component(self, live_system: str, component: str) -> dict[str, Any] | None:
         """A component as the API shows it; None where there is none (any more)."""
 

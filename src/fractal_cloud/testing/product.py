@@ -24,6 +24,7 @@ from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Declaration
 from fractal_cloud.testing.in_process import InProcessClient
+from fractal_cloud.testing.tokens import agent_token
 from fractal_cloud.testing.watching import Notes, WatchedRegistry
 
 CYCLE: Final = 0.02
@@ -94,14 +95,15 @@ class Product(Environment):
         app = create_app(ControlSettings(database_url=database, admin_token=_TOKEN, cycle_seconds=self._cycle_seconds))
         self.api = InProcessClient(app, headers={"Authorization": f"Bearer {_TOKEN}"})
         self.api.__enter__()
-        self._plane = _Plane("http://testserver", _TOKEN, client=self.api)
+        self._token = agent_token(self.api, providers=self._providers)
+        self._plane = _Plane("http://testserver", self._token, client=self.api)
         self.agent = self._started(registry)
 
     def _started(self, registry: Registry) -> Agent:
         settings = AgentSettings(
             providers=self._providers,
             cycle_seconds=self._cycle_seconds,
-            token=_TOKEN,
+            token=self._token,
             visibility_seconds=self._visibility_seconds,
         )
         agent = Agent(settings, self._plane, registry)
@@ -111,7 +113,7 @@ class Product(Environment):
     def restart_agent(self) -> None:
         """End the agent, and start another one that knows nothing."""
         self.agent.close()
-        self.api.post("/agent/release", json={"agentId": self.agent.settings.agent_id})
+        self._plane.release(self.agent.settings.agent_id)
         self.agent = self._started(self._registry)
 
     def close(self) -> None:
@@ -142,6 +144,11 @@ class Product(Environment):
         """Break the glass of one component, or hand it back."""
         answer = self.api.post(f"/livesystems/{live_system}/components/{component}/glass", json={"action": action})
         assert answer.status_code == 202, answer.text
+
+    def transfer(self, live_system: str, component: str, to: str, /) -> None:
+        """Ask for another owner of a component's resource; what is refused at once is not asked for."""
+        answer = self.api.post(f"/livesystems/{live_system}/components/{component}/transfer", json={"to": to})
+        assert answer.status_code in (202, 409), answer.text
 
     # --- what the agent does
 

@@ -15,13 +15,17 @@ from typing import Any, Final
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, stamp
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
+from fractal_cloud.rules.hiding import Hiding
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Found, OfferExample
 
 LIVE_SYSTEM: Final = "ls-contract"
 READER: Final = "ls-reader"
-OTHERS: Final[Mapping[str, str]] = {"cost center": "a=b/c:d", "Managed-By": "us", "note": ""}
-"""Tags of somebody else: with a space, with a key that is nearly ours, with an empty value."""
+OTHERS: Final[Mapping[str, str]] = {"cost center": "a=b/c:d", "Fractal-Cloud": "us", "note": ""}
+"""Tags of somebody else: with a space, with a key that is nearly ours, with an empty value.
+
+Not `Managed-By`: AWS does not say what a condition on the tag `managed-by` means where both are there.
+"""
 HANDSHAKE: Final[Mapping[str, str]] = {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE}
 SLOW: Final = 0.4
 PATIENCE: Final = 30
@@ -53,6 +57,7 @@ class Trial:
         self.example = example
         self.env = environment
         self._compared = ComparedType(offer.facts())
+        self._hiding = Hiding(self._compared)
         self._references = offer.facts().references()
         self._names = 0
         self._is_clean = True
@@ -211,7 +216,9 @@ class Trial:
         self._shows(subject, status)
 
     def _says(self, subject: Subject, name: str, *values: Any) -> None:
+        """Name the parameter and these values of it in its message; of texts that are hidden, that there is one."""
         message = self._shown(subject)["message"]
+        values = tuple(self._hiding.declared({name: value})[name] for value in values)
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         expected = [name, *(json.dumps(part).strip('"') for part in parts)]
         unsaid = [text for text in expected if text not in message]
@@ -234,7 +241,7 @@ class Trial:
         declared = subject.declaration["parameters"]
         ignored = subject.declaration.get("ignoreDrift", ()) if ignoring else ()
         resolved = {name: self._resolved(name, value) for name, value in declared.items()}
-        return find_drift(self._compared, resolved, self._outputs(subject), ignored)
+        return find_drift(self._compared, self._hiding.declared(resolved), self._outputs(subject), ignored)
 
     def _resolved(self, name: str, value: Any) -> Any:
         """A value with component ids replaced by the output that stands for them."""

@@ -128,6 +128,21 @@ UNTRIED: Final = (
         {"aws": _KNOWN},
     ),
     Assumption(
+        "aws-boundary-condition",
+        "Calls that make a user or a role, or write its inline policy, have `iam:PermissionsBoundary` in their request",
+        {"aws": (Source.CONTRACT,)},
+    ),
+    Assumption(
+        "aws-instance-profile-condition",
+        "`ec2:InstanceProfile` and `ec2:Attribute` are in the request that changes an attribute of a machine",
+        {"aws": _KNOWN},
+    ),
+    Assumption(
+        "aws-via-rds",
+        "RDS makes the secret of a master password in the agent's name, with `aws:ViaAWSService`",
+        {"aws": _KNOWN},
+    ),
+    Assumption(
         "aws-terminated-instances",
         "A terminated instance stays listed with its tags for about an hour, as `terminated`",
         {"aws": (Source.KNOWLEDGE, Source.EMULATOR)},
@@ -140,6 +155,16 @@ UNTRIED: Final = (
     Assumption(
         "aws-bucket-tags-lag",
         "The bulk list of bucket tags lags behind by seconds to minutes; the bucket itself never does",
+        {"aws": (Source.CONTRACT,)},
+    ),
+    Assumption(
+        "aws-history-by-name",
+        "`LookupEvents` finds a call by the id of the resource it changed, and one that tags it by what it names",
+        {"aws": _KNOWN},
+    ),
+    Assumption(
+        "aws-history-spelling",
+        "The request in an event has the API's members in camelCase, and shows the values that were set unless hidden",
         {"aws": (Source.CONTRACT,)},
     ),
     Assumption(

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from fractal_cloud.cli.absorbing.nodes import ByHand, Node
+from fractal_cloud.model.visible_text import escaped_json
 
 _JSON_WORDS = ("true", "false", "null")
 
@@ -80,7 +81,7 @@ class Python:
         """A value as Python writes it, in double quotes."""
         del quote
         if isinstance(value, str):
-            return json.dumps(value, ensure_ascii=False)
+            return escaped_json(json.dumps(value, ensure_ascii=False))
         if isinstance(value, list):
             return f"[{', '.join(map(self.written, value))}]"
         if isinstance(value, dict):
@@ -104,7 +105,7 @@ class Json:
     def written(self, value: Any, quote: str = "") -> str:
         """A value as JSON."""
         del quote
-        return json.dumps(value, ensure_ascii=False)
+        return escaped_json(json.dumps(value, ensure_ascii=False))
 
 
 def parameters_in(documents: Iterable[Node], text: str, live_system: str, component: str) -> Mapping[str, Node]:

@@ -11,6 +11,7 @@ import yaml
 from fractal_cloud.cli.absorbing.nodes import Node
 from fractal_cloud.cli.absorbing.python import parameters_in
 from fractal_cloud.cli.yaml_loader import Loader
+from fractal_cloud.model.visible_text import escaped_json, hidden_character
 
 
 class Yaml:
@@ -34,13 +35,15 @@ class Yaml:
             return json.dumps(value)
         if quote == "'" and "'" not in value and value.isprintable():
             return f"'{value}'"
-        return json.dumps(value, ensure_ascii=False) if quote == '"' or not _reads_as(value, value) else value
+        if quote == '"' or hidden_character(value) is not None or not _reads_as(value, value):
+            return escaped_json(json.dumps(value, ensure_ascii=False))
+        return value
 
     def _inside(self, value: Any) -> str:
         """A value inside a list or a map on one line, where some more characters mean something."""
         text = self.written(value)
         if isinstance(value, str) and text == value and set(value) & set(",[]{}"):
-            return json.dumps(value, ensure_ascii=False)
+            return escaped_json(json.dumps(value, ensure_ascii=False))
         return text
 
 

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fractal_cloud.cli.discovery.reading import Seen
+from fractal_cloud.model.reference import SecretReference
+from fractal_cloud.model.secret_detection import apparent_secret
 from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
+from fractal_cloud.offers.secret_stores import GUIDE
 
 MAX_ID = 63
 
@@ -108,7 +111,7 @@ class _Drafting:
             if value is None or name == "name" or (name in references and not value):
                 continue
             if name not in references:
-                found[name] = value
+                found[name] = _without_secrets(seen, name, value, notes)
                 continue
             try:
                 found[name] = self._component_ids(value, *references[name])
@@ -157,6 +160,26 @@ class _Drafting:
                 raise _Unfit(f"{name} {message}".strip())
             del parameters[name]
             notes.append(f"{name} is left out: it {message}")
+
+
+def _without_secrets(seen: Seen, name: str, value: Any, notes: list[str]) -> Any:
+    """A value in which references stand for what is secret, or may be: none of it goes into a file (A8)."""
+    facts = seen.offer.facts()
+    if name not in facts.hidden():
+        return value
+    is_whole = not facts.parameter_facts(name).get("holdsSecrets")
+
+    def leaf(entry: str, text: Any) -> Any:
+        if not isinstance(text, str) or not text or not (is_whole or apparent_secret(entry, text)):
+            return text
+        where = f"{name}.{entry}" if entry else name
+        secret = legal_id("-".join((seen.sighting.name, _kebab(name), entry)))
+        notes.append(f"{where} is not written here: bind the secret {secret!r} to its value, see {GUIDE}")
+        return SecretReference(secret).to_json()
+
+    if isinstance(value, Mapping):
+        return {key: leaf(key, text) for key, text in value.items()}
+    return leaf("", value)
 
 
 def _identity(seen: Seen) -> tuple[str, str, str | None, str]:

@@ -14,6 +14,8 @@ import yaml
 
 from fractal_cloud.cli.discovery.drafting import Draft, Drafted
 from fractal_cloud.cli.yaml_loader import Loader
+from fractal_cloud.model.reference import has_reference, secret_name
+from fractal_cloud.model.visible_text import is_hidden
 
 WIDTH = 100
 SHORT = {"network_and_compute": "nc"}
@@ -65,8 +67,10 @@ def to_yaml(draft: Draft) -> str:
     for one in draft.components:
         component = {"id": one.id, "type": one.seen.offer.type, "parameters": dict(one.parameters)}
         text = yaml.dump([component], Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+        if any(is_hidden(char) for char in text if not char.isprintable() and char != "\n"):
+            text = yaml.dump([component], Dumper=_Dumper, sort_keys=False, width=WIDTH)
         lines.append(_comments(one.notes, "  "))
-        lines += [f"  {line}\n" for line in text.splitlines()]
+        lines += [f"  {line}\n" for line in text.rstrip("\n").split("\n")]
     return "".join(lines)
 
 
@@ -76,8 +80,9 @@ def to_yaml(draft: Draft) -> str:
 def to_python(draft: Draft) -> str:
     """The draft as a Python declaration: a name for each component, and one for the LiveSystem."""
     makers = {one.seen.offer.type: _constructor(one) for one in draft.components}
-    names = _names(draft, {name for module, name, _ in makers.values()} | {"LiveSystem", "live_system"})
-    parts = [_comments(_header(draft)), "\n", _imports(list(makers.values())), "\n"]
+    names = _names(draft, {name for module, name, _ in makers.values()} | {"LiveSystem", "live_system", "secret"})
+    has_secrets = any(has_reference(dict(one.parameters)) for one in draft.components)
+    parts = [_comments(_header(draft)), "\n", _imports(list(makers.values()), has_secrets=has_secrets), "\n"]
     for one in draft.components:
         arguments = [("id", json.dumps(one.id)), *_arguments(one, names)]
         call = _call(f"{names[one.id]} = {makers[one.seen.offer.type][2]}", arguments)
@@ -107,10 +112,11 @@ def _constructor(one: Drafted) -> tuple[str, str, str]:
     return component.__module__, component.__name__, component.__name__
 
 
-def _imports(makers: Sequence[tuple[str, str, str]]) -> str:
+def _imports(makers: Sequence[tuple[str, str, str]], *, has_secrets: bool) -> str:
     ours = sorted({module for module, name, call in makers if call != name})
     others = sorted({f"from {module} import {name}\n" for module, name, call in makers if call == name})
-    return f"from fractal_cloud import {', '.join(['LiveSystem', *ours])}\n{''.join(others)}"
+    names = ["LiveSystem", *ours, *(["secret"] if has_secrets else [])]
+    return f"from fractal_cloud import {', '.join(names)}\n{''.join(others)}"
 
 
 def _names(draft: Draft, taken: set[str]) -> dict[str, str]:
@@ -146,7 +152,9 @@ def _call(head: str, arguments: Sequence[tuple[str, str]]) -> str:
 
 
 def _value(value: Any, indent: str) -> str:
-    """A plain value as a Python literal."""
+    """A plain value as a Python literal, and a reference as it is written in Python."""
+    if (name := secret_name(value)) is not None:
+        return f"secret({json.dumps(name)})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_value(key, '')}: {_value(item, '')}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
