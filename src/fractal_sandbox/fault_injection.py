@@ -221,13 +221,22 @@ class Knobs:
         self._settings.page_size = size
 
     @property
-    def enforce_tag_condition(self) -> bool:
-        """Whether the cloud's own access control lets the agent change only what is tagged as managed by it."""
-        return self._settings.enforce_tag_condition
+    def bucket_abac(self) -> bool:
+        """Whether all buckets of AWS have attribute-based access control on, so that conditions on their tags hold."""
+        return self._settings.bucket_abac
 
-    @enforce_tag_condition.setter
-    def enforce_tag_condition(self, enforce: bool) -> None:
-        self._settings.enforce_tag_condition = enforce
+    @bucket_abac.setter
+    def bucket_abac(self, is_on: bool) -> None:
+        self._settings.bucket_abac = is_on
+
+    @property
+    def history_delay(self) -> float:
+        """How many seconds after a call CloudTrail shows it."""
+        return self._settings.history_delay
+
+    @history_delay.setter
+    def history_delay(self, seconds: float) -> None:
+        self._settings.history_delay = seconds
 
     @property
     def settings(self) -> Settings:

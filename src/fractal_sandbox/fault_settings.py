@@ -144,4 +144,6 @@ class Settings(_Model):
     slow_creation: list[Delay] = []
     slow_modification: list[Delay] = []
     slow_deletion: list[Delay] = []
-    enforce_tag_condition: bool = False
+    bucket_abac: bool = False
+    history_delay: float = Field(default=0.0, ge=0)
+    """How many seconds after a call CloudTrail shows it; some minutes on the real one."""

@@ -69,6 +69,8 @@ def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken
         return Broken("S6", f"the resource is owned by {owner!r}, not by {origin.live_system!r}")
     if change.kind == "replace-tags":
         return Broken("T10", "the whole set of tags was written: write single tags, or carry a precondition")
+    if change.kind != "tag" and origin.reason == "transfer":
+        return Broken("T4", f"a transfer writes {OWNER} and nothing else, and this is a {change.kind}")
     if change.kind == "tag":
         return _forbidden_tagging(change, tags, origin)
     return _not_managed(tags)
@@ -122,6 +124,8 @@ def _forbidden_tagging(change: Change, tags: Mapping[str, str], origin: Origin) 
         return Broken("T1", f"tags that are not of the protocol were touched: {', '.join(foreign)}")
     if change.finishes and origin.reason == "tagging":
         return _forbidden_finish(change, tags, origin)
+    if origin.reason == "transfer":
+        return _forbidden_transfer(change, tags, origin)
     adds_by_force = origin.reason == "force-push" and not change.removed and MANAGED_BY not in tags
     return (
         _forbidden_owner(change, tags, origin)
@@ -137,6 +141,19 @@ def _forbidden_finish(change: Change, tags: Mapping[str, str], origin: Origin) -
     if change.removed or change.added != {MANAGED_BY: OURS, OWNER: origin.live_system}:
         return Broken("T2", f"the tags of a creation are {MANAGED_BY} and {OWNER}, and these are {dict(change.added)}")
     return None
+
+
+def _forbidden_transfer(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
+    """An operator moves ownership (O8): the owner tag alone, of what is the mover's own and managed."""
+    if change.removed or change.added.keys() - {OWNER}:
+        return Broken("T4", f"a transfer wrote more than {OWNER}: {sorted({*change.added, *change.removed})}")
+    if tags.get(OWNER) != origin.live_system:
+        return Broken("T4", f"{OWNER} was moved on behalf of {origin.live_system!r}, and it is {tags.get(OWNER)!r}")
+    if not change.added.get(OWNER):
+        return Broken("T4", f"a transfer named no new {OWNER}")
+    if RECONCILE in tags:
+        return Broken("S12a", f"{OWNER} was moved during a handshake: the new owner would write at once")
+    return _not_managed(tags)
 
 
 def _forbidden_owner(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:

@@ -1,23 +1,25 @@
 """AWS on this machine: one WSGI application, in front of moto's, through which every call to the sandbox's AWS goes.
 
-A call is parsed, delayed or failed as the knobs say, checked by the monitor, carried out by moto (with
-fixes where moto differs from AWS), and recorded. Checking and carrying out happen under one lock. What each step does
-is in its own file; the order of the steps is here.
+A call is parsed, delayed or failed as the knobs say, checked by the monitor and against its caller's rights, carried
+out by moto (with fixes where moto differs from AWS), and recorded. Checking and carrying out happen under one lock.
+What each step does is in its own file; the order of the steps is here.
 """
 
 from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Any
 
 from moto.moto_api._internal.models import moto_api_backend
 
+from fractal_sandbox.aws import accounts, effects, principals
 from fractal_sandbox.aws import answer as answers
-from fractal_sandbox.aws import effects
 from fractal_sandbox.aws.answer import Answer, AwsError
+from fractal_sandbox.aws.authorization import denial
 from fractal_sandbox.aws.lifecycle import Lifecycle
 from fractal_sandbox.aws.moto_fixes import FixContext
 from fractal_sandbox.aws.paging import Pages
@@ -25,6 +27,7 @@ from fractal_sandbox.aws.request import AwsRequest, parse
 from fractal_sandbox.aws.resources import Ref, all_tagged
 from fractal_sandbox.aws.showing import Showing
 from fractal_sandbox.aws.speed import Moto, hurry
+from fractal_sandbox.aws.trail import Trail
 from fractal_sandbox.aws.watching import Watching
 from fractal_sandbox.aws.writing import Writing
 from fractal_sandbox.calls import Call, CallLog, RecordedCall
@@ -51,10 +54,12 @@ class AwsCloud:
         self.monitor = Monitor()
         self._lock = threading.RLock()
         self._moto = Moto()
+        self._accounts = accounts.Accounts()
         self._pages = Pages()
         self._lifecycle = Lifecycle(self.knobs, self._dispatch)
-        self._fix_context = FixContext(self._dispatch, self._lifecycle)
-        self._watching = Watching(self.monitor, self.knobs, self._fix_context)
+        self.trail = Trail()
+        self._fix_context = FixContext(self._dispatch, self._lifecycle, trail=self.trail)
+        self._watching = Watching(self.monitor, self._fix_context)
         self._writing = Writing(self._fix_context, self._lifecycle)
         self._showing = Showing(self._fix_context, self._lifecycle, self._pages)
 
@@ -67,12 +72,29 @@ class AwsCloud:
             self.monitor.reset()
             self._pages.reset()
             self._lifecycle.reset()
+            self._accounts.reset()
             self._fix_context.memory.clear()
+            self.trail.reset()
+            principals.prepare_account()
+
+    def limit_agent(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Let the agent do from now on what these IAM policies allow, and nothing else; a reset lifts it."""
+        with self._lock:
+            principals.limit_agent(documents)
+
+    def lift_limits(self) -> None:
+        """Let the agent do anything again: its key is then the account's own."""
+        with self._lock:
+            principals.lift_limits()
 
     def owned_resources(self) -> list[Owned]:
-        """Every resource in every region that carries an owner tag at this instant, and is no dead remain."""
+        """Every resource, in all accounts and regions, that carries an owner tag now, and is no dead remain."""
         with self._lock:
             self._lifecycle.settle()
+            return [one for account in sorted(self._accounts.known) for one in self._owned_in(account)]
+
+    def _owned_in(self, account: str) -> list[Owned]:
+        with accounts.within(account):
             return [
                 one
                 for ref, tags in all_tagged()
@@ -80,17 +102,21 @@ class AwsCloud:
             ]
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        request = parse(environ)
+        request = parse(environ, self._accounts.actor)
+        with accounts.within(self._accounts.of(request.call.access_key)):
+            answer = self._answered(request)
+        start_response(f"{answer.status} {_phrase(answer.status)}", list(answer.headers))
+        return [answer.body]
+
+    def _answered(self, request: AwsRequest) -> Answer:
         if request.operation is None:
             if request.call.actor == "agent":
                 self.monitor.unclassified(request.call, "the vendor's models do not know the call")
-            answer = self._dispatch(request)
-        else:
-            ids = tuple(ref.id for ref in effects.named(request.call))
-            call = replace(request.call, resource_ids=ids, page=self._pages.number(request.call))
-            answer = self._answer(replace(request, call=call), call)
-        start_response(f"{answer.status} {_phrase(answer.status)}", list(answer.headers))
-        return [answer.body]
+            with self._lock:
+                return self._refused(request, request.call) or self._dispatch(request)
+        ids = tuple(ref.id for ref in effects.named(request.call))
+        call = replace(request.call, resource_ids=ids, page=self._pages.number(request.call))
+        return self._answer(replace(request, call=call), call)
 
     def _answer(self, request: AwsRequest, call: Call) -> Answer:
         self.knobs.wait(call)
@@ -117,7 +143,8 @@ class AwsCloud:
                 if call.is_write:
                     answer, made = self._write(request, call)
                 else:
-                    answer = self._showing.answer(request, call, self.knobs.page_size)
+                    self.trail.delay = self.knobs.history_delay
+                    answer = self._refused(request, call) or self._showing.answer(request, call, self.knobs.page_size)
             except AwsError as refused:
                 answer = answers.error(request, refused.code, refused.message, refused.status)
             except Exception as fault:  # noqa: BLE001
@@ -128,17 +155,24 @@ class AwsCloud:
             interference = self.knobs.after(call)
             if interference is None:
                 self._watching.note(request, call, answer, made)
+                if call.service == "sts" and answer.is_success:
+                    self._accounts.note(call, answers.read(request, answer))
             return answer, call, interference
 
     def _write(self, request: AwsRequest, call: Call) -> tuple[Answer, list[Ref]]:
         lost_races = self._watching.check(call)
-        denial = self._watching.denial(call)
-        if denial is not None:
-            return answers.denied(request, denial), []
+        refused = self._refused(request, call)
+        if refused is not None:
+            return refused, []
         answer, made = self._writing.carry_out(request, call)
         if answer.is_success:
             self.monitor.confirm(lost_races)
         return answer, made
+
+    def _refused(self, request: AwsRequest, call: Call) -> Answer | None:
+        """Return the answer of the access control to a call that it refuses; None where it is allowed."""
+        why = denial(call, bucket_abac=self.knobs.bucket_abac)
+        return None if why is None else answers.denied(request, why)
 
     def _dispatch(self, request: AwsRequest) -> Answer:
         """Let moto answer."""
@@ -174,6 +208,8 @@ class AwsCloud:
 
     def _finish(self, recorded: RecordedCall) -> None:
         self.calls.append(recorded)
+        if recorded.is_write:
+            self.trail.record(recorded)
         self.knobs.run_after_hooks(recorded)
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.utils import get_service_model
 
-from fractal_sandbox.aws import PERSON_ACCESS_KEY
+from fractal_sandbox.aws import PERSON_ACCESS_KEY, accounts
 from fractal_sandbox.aws.answer import Answer, read, walk
 from fractal_sandbox.aws.descriptors import RESOURCES, SERVICES, Ref, Resource
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
@@ -43,7 +42,7 @@ def tags(ref: Ref) -> dict[str, str]:
     """Return the tags of a resource by the operation of its service that reads them."""
     resource = RESOURCES[ref.kind]
     tagging = SERVICES[resource.service].tagging
-    arn = resource.arn(ref.id, ref.region, DEFAULT_ACCOUNT_ID)
+    arn = resource.arn(ref.id, ref.region, accounts.current())
     answer = _ask(resource.service, ref.region, tagging["read"], {tagging["target"]: arn})
     found: Any = next((value for name, value in answer.items() if name.lower() in ("tags", "taglist")), None) or []
     if isinstance(found, dict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -21,9 +21,9 @@ from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
 from werkzeug.exceptions import HTTPException
 
-from fractal_sandbox.aws import AGENT_ACCESS_KEY, REGION
+from fractal_sandbox.aws import REGION
 from fractal_sandbox.aws.classifying import is_read
-from fractal_sandbox.calls import Call, Origin
+from fractal_sandbox.calls import Actor, Call, Origin
 from fractal_sandbox.http_server import Environ
 
 __all__ = ["AwsRequest", "parse", "with_parameters"]
@@ -50,10 +50,10 @@ class AwsRequest:
         return environ
 
 
-def parse(environ: Environ) -> AwsRequest:
+def parse(environ: Environ, actor_of: Callable[[str], Actor]) -> AwsRequest:
     """Read a request. Never fails: what cannot be understood goes on to moto as it is."""
     body: bytes = environ["wsgi.input"].read()
-    unknown = AwsRequest(environ, body, _unknown_call(environ), None)
+    unknown = AwsRequest(environ, body, _unknown_call(environ, actor_of), None)
     service = unknown.call.service
     if not service:
         return unknown
@@ -66,12 +66,12 @@ def parse(environ: Environ) -> AwsRequest:
     return replace(unknown, call=call, operation=operation)
 
 
-def _unknown_call(environ: Environ) -> Call:
+def _unknown_call(environ: Environ, actor_of: Callable[[str], Actor]) -> Call:
     """Return the call as far as its headers describe it: a write, until the models say otherwise."""
     access_key, region, service = _credential(environ)
     user_agent = environ.get("HTTP_USER_AGENT", "")
     return Call(
-        actor="agent" if access_key == AGENT_ACCESS_KEY else "person",
+        actor=actor_of(access_key),
         access_key=access_key,
         service=service,
         operation=environ.get("HTTP_X_AMZ_TARGET") or f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}",

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from moto import backends as moto_backends
-from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from fractal_sandbox.aws import moto_api
+from fractal_sandbox.aws import accounts, moto_api
 from fractal_sandbox.aws.descriptors import RESOURCES, Ref, ref_from_arn, ref_from_id
 
 __all__ = [
@@ -52,9 +51,9 @@ def not_found(ref: Ref) -> tuple[str, int, str]:
 
 
 def backend(service: str, region: str) -> Any:
-    """Return moto's backend of a service in a region of the one account; buckets are in region `aws`."""
+    """Return moto's backend of a service in a region of the account at hand; buckets are in region `aws`."""
     get_backend: Any = moto_backends.get_backend
-    return get_backend(service)[DEFAULT_ACCOUNT_ID][region]
+    return get_backend(service)[accounts.current()][region]
 
 
 def find(ref: Ref) -> Any | None:
@@ -94,7 +93,7 @@ def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
 def _regions(service: str) -> list[str]:
     """The regions that anybody has asked a service of."""
     get_backend: Any = moto_backends.get_backend
-    return list(get_backend(service)[DEFAULT_ACCOUNT_ID])
+    return list(get_backend(service)[accounts.current()])
 
 
 def tags_of(ref: Ref) -> dict[str, str] | None:

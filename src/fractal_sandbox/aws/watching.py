@@ -1,7 +1,7 @@
 """Between AWS calls and the safety monitor: which resources a call touches and shows, and their tags at that instant.
 
-Also the cloud's own access control, which reads the same tags at the same instant. Runs under the cloud's lock.
-What is forbidden is decided in `monitor_rules.py`; what is remembered, in `monitor.py`.
+Runs under the cloud's lock. What is forbidden is decided in `monitor_rules.py`; what is remembered, in `monitor.py`;
+what the cloud's own access control refuses, in `authorization.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from fractal_sandbox.aws.moto_fixes import FixContext
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
 from fractal_sandbox.calls import Call
-from fractal_sandbox.fault_injection import Knobs
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
-from fractal_sandbox.monitor_rules import MANAGED_BY, OURS, PROTOCOL_KEYS
 
 __all__ = ["Watching"]
 
@@ -35,9 +33,8 @@ _NAMED_BY_TAG = frozenset(kind for kind, resource in RESOURCES.items() if resour
 class Watching:
     """Reports the agent's calls to the monitor."""
 
-    def __init__(self, monitor: Monitor, knobs: Knobs, context: FixContext) -> None:
+    def __init__(self, monitor: Monitor, context: FixContext) -> None:
         self._monitor = monitor
-        self._knobs = knobs
         self._fix_context = context
         self._lifecycle = context.lifecycle
 
@@ -64,21 +61,6 @@ class Watching:
             return self._monitor.check(call, [])  # nothing is there that it could change
         touch = Touch(str(effect), effect.change, effect.marks, is_link_resource=True)
         return self._monitor.check(call, [touch])
-
-    def denial(self, call: Call) -> str | None:
-        """Say why the access control refuses a call of the agent; None if it does not.
-
-        The condition that `aws:ResourceTag/managed-by` puts on changing and deleting, and `aws:TagKeys` on tagging.
-        """
-        if call.actor != "agent" or not self._knobs.enforce_tag_condition:
-            return None
-        for ref, change in changes(call):
-            if change.kind == "tag":
-                if change.removes_all or {*change.added, *change.removed} - PROTOCOL_KEYS:
-                    return f"{call.operation} on {ref.id} touches tag keys that the policy does not allow."
-            elif exists(ref) and (tags_of(ref) or {}).get(MANAGED_BY) != OURS:
-                return f"{call.operation} on {ref.id} needs aws:ResourceTag/{MANAGED_BY} = {OURS}."
-        return None
 
     def note(self, request: AwsRequest, call: Call, answer: Answer, made: list[Ref]) -> None:
         """Remember the tags that an answer shows the agent, and what it could have found in a listing."""

@@ -76,6 +76,10 @@ class AzureCloud(RestCloud):
         """In the envelope of every service."""
         return Reply(refused.status, {"error": {"code": refused.code, "message": refused.message}})
 
+    def denied(self, missing: str) -> Refused:
+        """As Resource Manager refuses whoever has no role for it."""
+        return Refused(403, "AuthorizationFailed", f"The client does not have authorization to perform '{missing}'.")
+
     def page_of(self, request: Request) -> int:
         """By how far the list has come."""
         return int(request.query.get("$skiptoken") or 0) // (self.knobs.page_size or PAGE) + 1

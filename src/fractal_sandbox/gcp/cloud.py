@@ -107,6 +107,9 @@ class GcpCloud(RestCloud):
         """Google throttles with 403 as often as with 429, and says no time."""
         return Refused(403, "rateLimitExceeded", "Rate Limit Exceeded")
 
+    def denied(self, missing: str) -> Refused:
+        return stated(403, "PERMISSION_DENIED", f"Permission {missing!r} denied on resource (or it may not exist).")
+
     def headers(self) -> tuple[tuple[str, str], ...]:
         return (("x-guploader-uploadid", uuid4().hex),)
 

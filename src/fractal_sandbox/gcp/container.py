@@ -184,8 +184,9 @@ def _made(asked: Body, project: str, location: str) -> Body:
         "currentMasterVersion": _whole_version(asked.get("initialClusterVersion") or _NEWEST),
         "releaseChannel": asked.get("releaseChannel") or {"channel": "REGULAR"},
         "autopilot": asked.get("autopilot") or {},
+        "autoscaling": asked.get("autoscaling") or {},
         "nodePools": [
-            {**pool, "config": {"machineType": "e2-medium", **(pool.get("config") or {})}}
+            {**pool, "config": {"machineType": "e2-medium", "serviceAccount": "default", **(pool.get("config") or {})}}
             for pool in asked.get("nodePools") or ()
         ],
         "network": network.rpartition("/")[2],

@@ -115,6 +115,8 @@ class Identities(Service):
 
     def _make_key(self, request: Request, draft: Draft) -> Reply:
         account = _existing(draft, request.query.get("serviceAccountEmail", ""))
+        if account["projectId"] != request.words["project"]:
+            raise invalid(f"The service account {account['email']} is in another project.")
         body = {
             "accessId": f"GOOG1E{secrets.token_hex(24).upper()}",
             "projectId": request.words["project"],

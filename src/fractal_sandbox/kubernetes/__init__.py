@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fractal_sandbox.calls import Actor
 from fractal_sandbox.config_files import written
@@ -61,8 +62,14 @@ def environment(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str
     return {"KUBECONFIG": str(written(folder, f"kubeconfig-{actor}", kubeconfig(url, actor)))}
 
 
+def allowed(url: str, actor: Actor, folder: Path | None) -> Mapping[str, str]:
+    """What lets an agent send its credentials to the vendors' clusters, which answer at the sandbox's own address."""
+    del folder
+    return {"FRACTAL_ENDPOINT_HOSTS": urlsplit(url).netloc} if actor == "agent" else {}
+
+
 MOUNTS = (
     Mount("kubernetes", "kubernetes", "Kubernetes", CLUSTERS["sandbox"], _load, environment),
     Mount("kubernetes-2", "kubernetes", "Kubernetes", CLUSTERS["sandbox-2"], _load, nothing),
-    Mount("clusters", "kubernetes", "Kubernetes", "/api-servers", _load_clusters, nothing),
+    Mount("clusters", "kubernetes", "Kubernetes", "/api-servers", _load_clusters, allowed),
 )

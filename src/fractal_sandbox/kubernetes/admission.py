@@ -1,6 +1,7 @@
 """What a cluster does to writes before it stores them: mutating admission policies, and who owns which field. Pure.
 
-Owners are kept for the specs of Deployments, as far as writes change them: enough to ask who set a value back.
+Owners are kept for specs, data, labels and annotations, as far as writes change them: enough to ask who set a value.
+As on a server, nobody owns a field that was removed.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_sandbox.kubernetes.kinds import Kind, Object
 
-__all__ = ["Admission", "owned"]
+__all__ = ["Admission", "Writer", "owned"]
 
-_OWNED: Final = frozenset({"Deployment"})
+_OWNED: Final = ("spec", "data")
+_OWNED_METADATA: Final = ("labels", "annotations")
+_LIST_KEYS: Final = (("containerPort", "protocol"), ("port", "protocol"), ("name",))
+"""By what the items of a list are distinguished, the first that all of them have; else the list is owned as a whole."""
 _Path = tuple[str, ...]
 
 
@@ -52,37 +57,69 @@ class Admission:
         return {**item, "spec": {**item["spec"], **copy.deepcopy(fields)}} if fields else item
 
 
-def owned(before: Object | None, after: Object, manager: str, subresource: str, at: str) -> Object:
-    """Return the object with its managedFields: who wrote which field of the spec last."""
-    if after["kind"] not in _OWNED:
-        return after
-    old = dict(_leaves(before["spec"])) if before is not None else {}
-    changed = {path for path, value in _leaves(after["spec"]) if path not in old or old[path] != value}
+@dataclass(frozen=True)
+class Writer:
+    """Who writes: the field manager, whether by `Update` or `Apply`, and to which subresource."""
+
+    manager: str
+    operation: str = "Update"
+    subresource: str = ""
+
+    def wrote(self, entry: Object) -> bool:
+        """Return whether an entry of managedFields is this writer's."""
+        found = (entry["manager"], entry["operation"], entry.get("subresource", ""))
+        return found == (self.manager, self.operation, self.subresource)
+
+
+def owned(before: Object | None, after: Object, writer: Writer, at: str) -> Object:
+    """Return the object with its managedFields: who wrote which field last."""
+    old = dict(_fields(before)) if before is not None else {}
+    new = dict(_fields(after))
+    changed = {path for path, value in new.items() if path not in old or old[path] != value}
+    gone = old.keys() - new.keys()
     entries: list[Object] = copy.deepcopy(before["metadata"].get("managedFields") or []) if before is not None else []
-    if changed:
+    if changed or gone:
         for entry in entries:
-            entry["fieldsV1"] = _tree({path for path in _paths(entry["fieldsV1"]) if path not in changed})
-        mine = next((e for e in entries if (e["manager"], e.get("subresource", "")) == (manager, subresource)), None)
+            entry["fieldsV1"] = _tree({path for path in _paths(entry["fieldsV1"]) if path not in changed | gone})
+    if changed:
+        mine = next((entry for entry in entries if writer.wrote(entry)), None)
         if mine is None:
-            mine = {"manager": manager, "operation": "Update", "apiVersion": after["apiVersion"]}
-            mine |= {"fieldsType": "FieldsV1", "fieldsV1": {}, **({"subresource": subresource} if subresource else {})}
+            mine = {"manager": writer.manager, "operation": writer.operation, "apiVersion": after["apiVersion"]}
+            mine |= {"fieldsType": "FieldsV1", "fieldsV1": {}}
+            mine |= {"subresource": writer.subresource} if writer.subresource else {}
             entries.append(mine)
         mine["time"] = at
         mine["fieldsV1"] = _tree({*_paths(mine["fieldsV1"]), *changed})
-        entries = [entry for entry in entries if entry["fieldsV1"]]
+    entries = [entry for entry in entries if entry["fieldsV1"]]
     return {**after, "metadata": {**after["metadata"], "managedFields": entries}} if entries else after
 
 
-def _leaves(value: Any, path: _Path = ("f:spec",)) -> Iterator[tuple[_Path, Any]]:
+def _fields(item: Object) -> Iterator[tuple[_Path, Any]]:
+    """Return the fields that have owners, each with its value."""
+    for name in _OWNED:
+        if name in item:
+            yield from _leaves(item[name], (f"f:{name}",))
+    for name in _OWNED_METADATA:
+        for key, value in (item["metadata"].get(name) or {}).items():
+            yield ("f:metadata", f"f:{name}", f"f:{key}"), value
+
+
+def _leaves(value: Any, path: _Path) -> Iterator[tuple[_Path, Any]]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _leaves(item, (*path, f"f:{key}"))
-    elif isinstance(value, list) and value and all(isinstance(item, dict) and "name" in item for item in value):
+    elif isinstance(value, list) and (names := _keys_of(value)):
         for item in value:
-            name = json.dumps({"name": item["name"]}, separators=(",", ":"))
-            yield from _leaves(item, (*path, f"k:{name}"))
+            key = json.dumps({name: item[name] for name in names}, separators=(",", ":"))
+            yield from _leaves(item, (*path, f"k:{key}"))
     else:
         yield path, value
+
+
+def _keys_of(items: list[Any]) -> tuple[str, ...]:
+    if not items or not all(isinstance(item, dict) for item in items):
+        return ()
+    return next((names for names in _LIST_KEYS if all(set(names) <= set(item) for item in items)), ())
 
 
 def _paths(tree: Object, path: _Path = ()) -> Iterator[_Path]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
 
 from fractal_sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
 from fractal_sandbox.fault_injection import Interference, Knobs
@@ -21,26 +23,34 @@ from fractal_sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_sandbox.kubernetes.admission import Admission
 from fractal_sandbox.kubernetes.controllers import Controllers
 from fractal_sandbox.kubernetes.discovery import describe, is_about_itself
-from fractal_sandbox.kubernetes.errors import ApiError, PageNotFound, unauthorized
+from fractal_sandbox.kubernetes.errors import ApiError, PageNotFound, forbidden, not_granted, unauthorized
 from fractal_sandbox.kubernetes.forms import form_of, shown_list, shown_object
 from fractal_sandbox.kubernetes.kinds import CONFIG_MAP, CRD, DEFINITIONS, NAMESPACE, Kinds, Object
 from fractal_sandbox.kubernetes.monitoring import Watching, tags_of
 from fractal_sandbox.kubernetes.networking import Addresses
+from fractal_sandbox.kubernetes.rbac import Rbac, User, asked_by
 from fractal_sandbox.kubernetes.reading import Reading
 from fractal_sandbox.kubernetes.request import KubeRequest, actor_of, parse, split_actor
 from fractal_sandbox.kubernetes.scaling import scale_of
 from fractal_sandbox.kubernetes.store import Store
 from fractal_sandbox.kubernetes.watching import watch
-from fractal_sandbox.kubernetes.writing import Writing
+from fractal_sandbox.kubernetes.writing import Plan, Writing
 from fractal_sandbox.monitor import Monitor
 from fractal_sandbox.owned_resources import Owned, owned
 
-__all__ = ["Answer", "KubernetesCloud"]
+__all__ = ["Answer", "KubernetesCloud", "Refusal", "no_refusal"]
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # What a newer server keeps for itself, from its start on.
 _OF_THE_SERVER = ("extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking")
+Refusal: TypeAlias = Callable[[Plan], str]
 _OPEN_TO_ALL = ("/healthz", "/readyz", "/livez", "/version")
+
+
+def no_refusal(plan: Plan) -> str:
+    """Deny nothing."""
+    del plan
+    return ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,8 @@ class KubernetesCloud:
         self._lock = threading.RLock()
         self._store = Store(self._lock)
         self.admission = Admission()
+        self._rights: tuple[User, Rbac] | None = None
+        self._refusal: Refusal = no_refusal
         self.reset()
 
     def reset(self) -> None:
@@ -123,6 +135,20 @@ class KubernetesCloud:
         self._watching = Watching(self.monitor, self._writing)
         self._begin(kept)
 
+    @contextmanager
+    def restrict_agent(self, user: User, documents: Iterable[Object], refusal: Refusal = no_refusal) -> Iterator[None]:
+        """Know the agent as a user, and let it do what these roles and bindings grant it; outlives a reset.
+
+        Without this, it may do everything, as may people. `refusal` returns why an admission policy denies one of its
+        writes, and nothing where none does.
+        """
+        before = self._rights, self._refusal
+        self._rights, self._refusal = (user, Rbac(documents)), refusal
+        try:
+            yield
+        finally:
+            self._rights, self._refusal = before
+
     def remove_crd(self, name: str) -> None:
         """Take a custom resource definition away, with all its objects: its kind is no longer served."""
         with self._lock:
@@ -159,6 +185,8 @@ class KubernetesCloud:
             actor = self._caller(environ) or named
             if actor is None and path not in _OPEN_TO_ALL:
                 raise unauthorized()
+            if actor == "agent":
+                self._authorize(environ, path)
             answer = self._route(environ, path, actor or "person")
         except ApiError as refused:
             answer = _refusal(refused)
@@ -170,6 +198,15 @@ class KubernetesCloud:
             f"{answer.status} {HTTPStatus(answer.status).phrase}", [("Content-Type", content_type), *answer.headers]
         )
         return body
+
+    def _authorize(self, environ: Environ, path: str) -> None:
+        """Refuse what the agent was not granted, before anybody looks whether it is there."""
+        if self._rights is None:
+            return
+        user, granted = self._rights
+        asked = asked_by(environ["REQUEST_METHOD"], path, dict(parse_qsl(environ.get("QUERY_STRING", ""))))
+        if not granted.allows(user, asked):
+            raise not_granted(user.name, asked)
 
     def _caller(self, environ: Environ) -> Actor | None:
         if self._authenticate is None:
@@ -250,6 +287,8 @@ class KubernetesCloud:
     def _write(self, request: KubeRequest) -> tuple[int, Object]:
         try:
             plan = self._writing.plan(request)
+            if request.call.actor == "agent" and (why := self._refusal(plan)):
+                raise forbidden(plan.kind, request.target.name, why)
         except ApiError:
             self._watching.check_refused(request)
             raise

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fractal_sandbox.kubernetes.kinds import Kind
+from fractal_sandbox.kubernetes.rbac import Asked
 
 __all__ = [
     "ApiError",
@@ -28,6 +29,7 @@ __all__ = [
     "no_such_resource",
     "not_acceptable",
     "not_found",
+    "not_granted",
     "rejected_patch",
     "stale",
     "unauthorized",
@@ -185,6 +187,15 @@ def unauthorized() -> ApiError:
 def forbidden(kind: Kind, name: str, why: str, *causes: dict[str, str]) -> ApiError:
     about = {**_about(kind, name), **({"causes": list(causes)} if causes else {})}
     return ApiError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', about)
+
+
+def not_granted(user: str, asked: Asked) -> ApiError:
+    """Refuse what no role grants, whether it is there or not."""
+    what = asked.path or f"{asked.whole}.{asked.group}".rstrip(".")
+    named = f' "{asked.name}"' if asked.name else ""
+    details = {"name": asked.name, "group": asked.group, "kind": asked.resource}
+    message = f'{what}{named} is forbidden: User "{user}" cannot {asked}'
+    return ApiError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
 
 
 def terminating(kind: Kind, name: str, namespace: str) -> ApiError:

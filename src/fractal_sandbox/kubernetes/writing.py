@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fractal_sandbox.kubernetes import errors
-from fractal_sandbox.kubernetes.admission import Admission, owned
+from fractal_sandbox.kubernetes.admission import Admission, Writer, owned
 from fractal_sandbox.kubernetes.applying import Applying
 from fractal_sandbox.kubernetes.controllers import Controllers
 from fractal_sandbox.kubernetes.decoding import read_object
@@ -84,7 +84,9 @@ class Writing:
         if plan.after is None:
             return plan
         manager = request.query.get("fieldManager") or request.call.user_agent.split("/")[0]
-        return replace(plan, after=owned(plan.before, plan.after, manager, request.target.subresource, now()))
+        operation = "Apply" if plan.applied is not None else "Update"
+        writer = Writer(manager, operation, request.target.subresource)
+        return replace(plan, after=owned(plan.before, plan.after, writer, now()))
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""

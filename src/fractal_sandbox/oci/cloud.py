@@ -85,6 +85,11 @@ class OciCloud(RestCloud):
     def throttled(self) -> Refused:
         return Refused(429, "TooManyRequests", "Too many requests for the user.")
 
+    def denied(self, missing: str) -> Refused:
+        """OCI says the same of what is not there; which right was missing, only the sandbox adds."""
+        hidden = common.not_found()
+        return Refused(hidden.status, hidden.code, f"{hidden.message} ({missing} is not granted)")
+
     def begin(self, draft: Draft) -> None:
         for path, compartment in COMPARTMENTS.items():
             above, _, name = path.rpartition("/")

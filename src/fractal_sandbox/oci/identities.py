@@ -129,7 +129,11 @@ def _policy(draft: Draft, body: Body) -> None:
         said = read_statement(text)
         if said.group:
             existing(draft, GROUP.name, said.group, "group")
-        if said.compartment not in ("", body["compartmentId"]):
+        if said.named and said.named not in {one["name"] for _, one in draft.everything(GROUP.name)}:
+            raise common.not_found("group")
+        # A policy says nothing about what lies above or beside its compartment.
+        is_of_the_tenancy = body["compartmentId"] == TENANCY
+        if not is_of_the_tenancy and (said.path or said.compartment != body["compartmentId"]):
             raise common.invalid(f"{text!r} is about another compartment than the policy's own")
 
 

@@ -9,10 +9,11 @@ import json
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from fractal_sandbox.calls import Actor, Call, CallLog, Origin, RecordedCall
 from fractal_sandbox.fault_injection import Interference, Knobs
@@ -24,7 +25,15 @@ from fractal_sandbox.rest.monitoring import Watching
 from fractal_sandbox.rest.routes import READING, Reply, Request, Route, Routes, read_request
 from fractal_sandbox.rest.store import Change, Draft, Refused, Store
 
-__all__ = ["RestCloud"]
+__all__ = ["Missing", "RestCloud"]
+
+Missing: TypeAlias = Callable[[Request, Route, Draft], str]
+"""The right that a call lacks, in the vendor's words; empty where it lacks none."""
+
+
+def _nothing_missing(request: Request, route: Route, draft: Draft) -> str:
+    del request, route, draft
+    return ""
 
 
 class RestCloud(ABC):
@@ -38,6 +47,7 @@ class RestCloud(ABC):
         self.calls = CallLog()
         self.monitor = Monitor()
         self.lock = threading.RLock()
+        self._missing: Missing = _nothing_missing
         self._routes = Routes(self.routes())
         self.reset()
 
@@ -58,6 +68,10 @@ class RestCloud(ABC):
     def throttled(self) -> Refused:
         """How the vendor asks for fewer calls."""
         return Refused(429, "TooManyRequests", "Too many requests.", headers=(("Retry-After", "1"),))
+
+    def denied(self, missing: str) -> Refused:
+        """How the vendor refuses a call for want of a right."""
+        return Refused(403, "Forbidden", f"{missing} is not granted")
 
     def begin(self, draft: Draft) -> None:  # noqa: B027
         """Make what is there from the start (images, a project); most clouds have nothing."""
@@ -93,6 +107,15 @@ class RestCloud(ABC):
             draft = self.store.draft()
             self.begin(draft)
             self.store.carry_out(draft.changes())
+
+    @contextmanager
+    def restrict_agent(self, missing: Missing) -> Iterator[None]:
+        """Have every call of the agent's refused that lacks a right; outlives a reset. Without this, it may do all."""
+        before, self._missing = self._missing, missing
+        try:
+            yield
+        finally:
+            self._missing = before
 
     def resources(self, kind: str) -> list[tuple[str, Body]]:
         """Every resource of a kind at this instant, with its id, for tests in the sandbox's own process."""
@@ -184,6 +207,7 @@ class RestCloud(ABC):
             self.store.settle()
             draft = self.store.draft()
             try:
+                self._authorize(request, route)
                 reply = route.handler(request, draft)
                 self._watching.check_if_refused(call, draft)
                 if draft.refused is not None:
@@ -207,6 +231,11 @@ class RestCloud(ABC):
             if interference is None and reply.status < 400:
                 self._watching.note(call, draft)
             return reply, call, interference
+
+    def _authorize(self, request: Request, route: Route) -> None:
+        missing = self._missing(request, route, self.store.draft()) if request.actor == "agent" else ""
+        if missing:
+            raise self.denied(missing)
 
     def _rewritten(self, call: Call, reply: Reply) -> Reply:
         if reply.status >= 400:

@@ -4,7 +4,7 @@ A fix answers one operation in moto's place: it refuses what AWS refuses, passes
 moto leaves undone. Each says how moto differs and what the real service does. Knobs and the monitor do not belong here.
 """
 
-from fractal_sandbox.aws.moto_fixes import ec2, ecs, eks, rds, s3
+from fractal_sandbox.aws.moto_fixes import cloudtrail, ec2, ecs, eks, iam, rds, s3, sts
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, find_fix
 
-__all__ = ["FixContext", "ec2", "ecs", "eks", "find_fix", "rds", "s3"]
+__all__ = ["FixContext", "cloudtrail", "ec2", "ecs", "eks", "find_fix", "iam", "rds", "s3", "sts"]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from fractal_sandbox.aws.answer import Answer, read
 from fractal_sandbox.aws.lifecycle import Lifecycle
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
+from fractal_sandbox.aws.trail import Trail
 from fractal_sandbox.calls import Call
 
 __all__ = ["Fix", "FixContext", "find_fix", "fix"]
@@ -16,11 +17,14 @@ __all__ = ["Fix", "FixContext", "find_fix", "fix"]
 
 @dataclass
 class FixContext:
-    """What a fix works with: moto, the phases of resources, and a memory that lasts until the next reset."""
+    """What a fix works with: moto, the phases of resources, and two memories that last until the next reset: one of
+    its own, and CloudTrail's.
+    """
 
     dispatch: Callable[[AwsRequest], Answer]
     lifecycle: Lifecycle
     memory: dict[Any, Any] = field(default_factory=dict)
+    trail: Trail = field(default_factory=Trail)
 
     def is_repeat(self, call: Call) -> bool:
         """Return whether a call only repeats an earlier one by its client token, and so will create nothing."""

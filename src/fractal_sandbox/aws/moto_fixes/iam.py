@@ -1,0 +1,57 @@
+"""Fixes for moto's IAM: permissions boundaries, of which it keeps those of roles alone and checks none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fractal_sandbox.aws.answer import Answer, AwsError, written
+from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
+from fractal_sandbox.aws.request import AwsRequest
+from fractal_sandbox.aws.resources import backend
+from fractal_sandbox.calls import Call
+
+__all__: list[str] = []
+
+
+@fix("iam", "CreateUser", "CreateRole", "PutRolePermissionsBoundary")
+def refuse_a_boundary_that_is_not_there(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto takes any text for a boundary, and forgets a user's; AWS refuses what is no policy, and keeps the rest."""
+    arn = call.parameters.get("PermissionsBoundary")
+    if arn:
+        _check(str(arn))
+    answer = context.dispatch(request)
+    if answer.is_success and arn and call.operation == "CreateUser":
+        _bound(call, str(arn))
+    return answer
+
+
+@fix("iam", "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary")
+def keep_the_boundary_of_a_user(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto has neither operation; AWS sets and removes the boundary of a user that is there."""
+    del context
+    if call.operation == "DeleteUserPermissionsBoundary":
+        _user(call).permissions_boundary = None
+    else:
+        _check(str(call.parameters["PermissionsBoundary"]))
+        _bound(call, str(call.parameters["PermissionsBoundary"]))
+    return written(request, {})
+
+
+def _check(arn: str) -> None:
+    if arn not in backend("iam", "aws").managed_policies:
+        raise AwsError("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.", 404)
+
+
+def _user(call: Call) -> Any:
+    found = backend("iam", "aws").users.get(call.parameters["UserName"])
+    if found is None:
+        name = call.parameters["UserName"]
+        raise AwsError("NoSuchEntity", f"The user with name {name} cannot be found.", 404)
+    return found
+
+
+def _bound(call: Call, arn: str) -> None:
+    _user(call).permissions_boundary = {
+        "PermissionsBoundaryType": "PermissionsBoundaryPolicy",
+        "PermissionsBoundaryArn": arn,
+    }
