@@ -108,6 +108,15 @@ def frequent_housekeeping() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def usual_file_modes() -> Iterator[None]:
+    """Undo what programs do that run inside a test: they make every file of their process their user's alone."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture(autouse=True)
 def change_detection_misses_nothing() -> Iterator[None]:
     """In every test, a component that a cycle skipped would have been judged as before (S20)."""
     with collect_missed_components() as missed:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from fractal_cloud.control.serve import server_config
+
 
 class _Server(uvicorn.Server):
     """A server in a thread: signals are the main thread's business."""
@@ -23,8 +25,7 @@ class _Server(uvicorn.Server):
 def served(app: FastAPI) -> Iterator[str]:
     """Serve an app on a free port of the loopback; yields its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=3)
-    server = _Server(config)
+    server = _Server(server_config(app, app.state.settings))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:

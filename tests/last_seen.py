@@ -7,6 +7,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from fractal_cloud.control.store import Store, incarnations
+from fractal_cloud.control.store.records import iso
 from fractal_cloud.model.wire import LastSeen
 
 
@@ -14,6 +15,14 @@ def last_seen(store: Store) -> LastSeen:
     """The newest event that a store has."""
     with store.read() as tx:
         return incarnations.newest(tx)
+
+
+def proven(store: Store, seen: LastSeen) -> LastSeen:
+    """The same as if the store had said it itself, in a life that was lost by a restore."""
+    with store.read() as tx:
+        key = incarnations.current(tx).proof_key
+    made = incarnations.proof(key, seen.incarnation, seen.event, seen.event_id, iso(seen.at))
+    return seen.model_copy(update={"proof": made})
 
 
 def last_seen_json(client: TestClient) -> dict[str, Any]:

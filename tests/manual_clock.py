@@ -22,6 +22,10 @@ class ManualClock:
         """Have the world's control plane go by this clock as well."""
         self._monkeypatch.setattr(world.app.state.store.database, "_clock", lambda: self.now)
 
+    def timestamp(self) -> float:
+        """The time in seconds since the epoch, for a sandbox that goes by this clock."""
+        return self.now.timestamp()
+
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self.now += timedelta(seconds=seconds)

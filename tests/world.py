@@ -24,9 +24,10 @@ from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.aws.cloud import AwsSession
 from fractal_cloud.testing.in_process import InProcessClient
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY, SECRET_KEY
-from tests import library_caches
+from tests import aws_rights, library_caches
 from tests.live_systems import LiveSystems
 
 ADMIN_TOKEN = "test-admin-token"
@@ -113,6 +114,7 @@ class World(LiveSystems):
         self._folder = folder
         self._agent_settings: dict[str, Any] = {"visibility_seconds": 3 * cycle_seconds, **agent}
         self.person = Person(sandbox.url)
+        self._tokens: dict[Path, str] = {}
         self.open_control_plane()
 
     @property
@@ -131,7 +133,15 @@ class World(LiveSystems):
             cycle_seconds=self.cycle_seconds,
         )
         self._serve()
+        self.agent_token = self._token_of_agents()
         self.start_agent()
+
+    def _token_of_agents(self) -> str:
+        """The agents' token at this control plane; one that was opened before still has theirs."""
+        kept = self._tokens.get(self._database)
+        if kept is None or not self.api.get("/tokens").json()["items"]:
+            kept = self._tokens[self._database] = agent_token(self.api)
+        return kept
 
     def _serve(self) -> None:
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
@@ -166,6 +176,13 @@ class World(LiveSystems):
         self._serve()
         self._plane._client = self.api
 
+    def confirm_tokens(self) -> None:
+        """Let the agents' tokens of a restored backup in again, as an admin does (C9)."""
+        waiting = [one["id"] for one in self.api.get("/recovery").json()["tokens"]]
+        if waiting:
+            answer = self.api.post("/recovery/tokens/confirm", json={"tokens": waiting})
+            assert answer.status_code == 200, answer.text
+
     def close(self) -> None:
         """End all of it."""
         self.agent.close()
@@ -174,16 +191,25 @@ class World(LiveSystems):
     def start_agent(self, control: Callable[[ControlPlane], ControlPlane] = lambda plane: plane) -> Agent:
         """A new agent process, with nothing kept of any other; ``control`` may wrap its way to the control plane."""
         settings = AgentSettings(
-            providers=self.providers, cycle_seconds=self.cycle_seconds, token=ADMIN_TOKEN, **self._agent_settings
+            providers=self.providers, cycle_seconds=self.cycle_seconds, token=self.agent_token, **self._agent_settings
         )
-        self._plane = ControlPlane("http://testserver", ADMIN_TOKEN, client=self.api)
+        self._plane = self.plane()
         self.agent = Agent(settings, control(self._plane))
         return self.agent
+
+    def plane(self) -> ControlPlane:
+        """The control plane as the agents see it, with their token."""
+        return ControlPlane("http://testserver", self.agent_token, client=self.api)
+
+    def release(self, agent: Agent) -> None:
+        """Give all scopes of an agent back, in its place."""
+        if agent._registered:  # else it holds nothing, and nobody knows it
+            self.plane().release(agent.settings.agent_id)
 
     def restart_agent(self) -> Agent:
         """The agent died without a word; another one takes its scopes over."""
         self.agent.close()
-        self.api.post("/agent/release", json={"agentId": self.agent.settings.agent_id})
+        self.release(self.agent)
         return self.start_agent()
 
     # --- what people do
@@ -210,6 +236,10 @@ class World(LiveSystems):
         """Break the glass (or hand back) through the product; returns the response."""
         path = f"/livesystems/{live_system}/components/{component}/glass"
         return self.api.post(path, json={"action": action, **more})
+
+    def transfer(self, live_system: str, component: str, to: str, **more: Any) -> Any:
+        """Ask for another owner of a component's resource; returns the response."""
+        return self.api.post(f"/livesystems/{live_system}/components/{component}/transfer", json={"to": to, **more})
 
     # --- what the agent does
 
@@ -254,8 +284,9 @@ class World(LiveSystems):
 
 @contextmanager
 def world(sandbox: Sandbox, folder: Path, monkeypatch: Any, **settings: Any) -> Iterator[World]:
-    """A world over a sandbox that was reset, with the agent's credentials in the environment."""
+    """A world over a sandbox that was reset, with the agent's credentials in the environment and its printed rights."""
     sandbox.aws.reset()
+    aws_rights.limit(sandbox)
     for name, value in agent_env(sandbox.url).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(AwsSession, "__init__", library_caches.connect_once)

@@ -35,12 +35,6 @@ QUOTA: dict[str, Any] = {"code": "VpcLimitExceeded", "status": 400, "actor": "ag
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """Time passes when the test says so."""
-    return ManualClock(monkeypatch)
-
-
-@pytest.fixture
 def world(
     session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> Iterator[World]:

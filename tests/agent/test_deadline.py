@@ -15,7 +15,7 @@ from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.model.wire import Beat, Heartbeat, Registered, Registration
-from tests.world import ADMIN_TOKEN, World, vpc
+from tests.world import World, vpc
 
 REGIONS = ("eu-west-1", "eu-central-1", "us-east-1", "us-west-2")
 
@@ -64,7 +64,7 @@ class Slow(ControlPlane):
     """A control plane whose answers to registrations and heartbeats take longer than the lease they give."""
 
     def __init__(self, world: World, delay: Callable[[], None]) -> None:
-        super().__init__("http://testserver", ADMIN_TOKEN, client=world.api)
+        super().__init__("http://testserver", world.agent_token, client=world.api)
         self._delay = delay
 
     def register(self, registration: Registration) -> Registered:
@@ -128,12 +128,12 @@ def test_what_is_known_of_a_scope_that_was_anothers_in_between_is_not_used_again
 
 
 def _agent(world: World, plane: ControlPlane, name: str) -> Agent:
-    settings: dict[str, Any] = {"providers": ("aws",), "token": ADMIN_TOKEN, "cycle_seconds": world.cycle_seconds}
+    settings: dict[str, Any] = {"providers": ("aws",), "token": world.agent_token, "cycle_seconds": world.cycle_seconds}
     return Agent(AgentSettings(agent_id=name, **settings), plane)
 
 
 def _another(world: World, name: str) -> Agent:
-    return _agent(world, ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api), name)
+    return _agent(world, world.plane(), name)
 
 
 def _store(world: World) -> Store:

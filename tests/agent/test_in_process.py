@@ -11,6 +11,7 @@ import pytest
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.testing.in_process import InProcessClient
+from fractal_cloud.testing.tokens import agent_token, bearer
 
 WAITERS = 4
 TOKEN = "t" * 32
@@ -22,6 +23,7 @@ def test_a_long_poll_under_way_is_answered_before_the_control_plane_ends(tmp_pat
     app = create_app(ControlSettings(database_url=f"sqlite:///{tmp_path / 'control.db'}", admin_token=TOKEN))
     answers: list[int] = []
     with InProcessClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        client.headers.update(bearer(agent_token(client)))
         assert client.post("/agent/register", json=AGENT).status_code == 200
 
         def poll() -> None:

@@ -184,7 +184,7 @@ def test_after_a_denied_write_the_tag_decides_whether_it_is_a_failure(world: Wor
 def test_what_no_agent_serves_is_said_so_within_two_cycles_and_goes_on_once_one_does(world: World) -> None:
     world.agent.run_once()
     world.agent.close()
-    world.api.post("/agent/release", json={"agentId": world.agent.settings.agent_id})
+    world.release(world.agent)
     mutation = world.deploy("ls-a", vpc())
     time.sleep(2 * world.cycle_seconds)
     _wait_until(lambda: world.status("ls-a", "net") == "Failed")

@@ -16,7 +16,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Registered, Registration
 from fractal_cloud.offers.offer import Cloud, Provider, Session
 from fractal_cloud.offers.registry import Registry
-from tests.world import ADMIN_TOKEN, World
+from tests.world import World
 
 
 class Clusters(Session):
@@ -59,8 +59,8 @@ class LosesSecondRegistration(ControlPlane):
 
 @contextmanager
 def running(world: World, session: Session, plane: ControlPlane | None = None) -> Iterator[None]:
-    plane = plane or ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api)
-    settings = AgentSettings(providers=("clusters",), token=ADMIN_TOKEN, cycle_seconds=0.05, agent_id="reaching")
+    plane = plane or world.plane()
+    settings = AgentSettings(providers=("clusters",), token=world.agent_token, cycle_seconds=0.05, agent_id="reaching")
     agent = Agent(settings, plane, OneProvider(session))
     thread = threading.Thread(target=agent.run, daemon=True)
     thread.start()
@@ -106,7 +106,7 @@ def test_an_agent_that_reaches_nothing_yet_waits_until_it_does(world: World) -> 
 def test_what_was_found_while_the_control_plane_did_not_answer_is_registered_later(world: World) -> None:
     session = Clusters(blue="uid-blue", green="uid-green")
     session.down = {"green"}
-    plane = LosesSecondRegistration("http://testserver", ADMIN_TOKEN, client=world.api)
+    plane = LosesSecondRegistration("http://testserver", world.agent_token, client=world.api)
     with running(world, session, plane):
         wait_for(world, {"blue": "uid-blue"})
         session.down = set()

@@ -242,3 +242,23 @@ def test_an_override_found_on_the_cloud_says_that_nobody_is_known(world: World) 
     assert (shown["by"], shown["reason"], shown["until"]) == (None, None, None)
     broken = [event for event in world.events("ls-a") if event["kind"] == "GlassBroken"]
     assert [event["by"] for event in broken] == ["unknown"]
+
+
+@pytest.mark.rule("G13", "S20")
+def test_an_override_that_was_extended_and_handed_over_stays_so_through_cycles_and_agents(world: World) -> None:
+    vpc_id = _in_override(world)
+    assert _override(world)["by"] is None
+    until = datetime.now(UTC) + timedelta(hours=4)
+    assert world.glass("ls-a", "net", "extend", until=until.isoformat()).status_code == 200
+    assert world.glass("ls-a", "net", "handOver", to="bea", reason="her shift").status_code == 200
+    world.settle()
+    world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
+    world.settle()
+    world.restart_agent()
+    world.settle()
+    assert world.drift("ls-a", "net") is None, "the agent reported, and what it reported counts"
+    found = _override(world)
+    assert (found["by"], found["reason"]) == ("bea", "her shift")
+    assert datetime.fromisoformat(found["until"]) == until
+    assert _tagged(world) == 0
+    world.assert_safe()

@@ -12,6 +12,7 @@ import pytest
 from fractal_cloud.agent.client import ControlPlaneRefuses, LeaseLost
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.model.wire import LastSeen
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox
 from tests.agent_answers import answered_by_agent
 from tests.sharing.aws_state import has_dns, is_there
@@ -27,13 +28,17 @@ def remembering(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def _cycle(world: World, times: int = 1) -> None:
-    """Cycles of an agent that registers anew where it is refused, as its own loop does."""
+    """Cycles of an agent that registers anew where it is refused, as its own loop does; its token is confirmed."""
     for _ in range(times):
-        try:
-            world.cycle()
-        except (LeaseLost, ControlPlaneRefuses):
-            world.agent._registered = False
-            world.cycle()
+        for attempt in range(3):
+            try:
+                world.cycle()
+            except (LeaseLost, ControlPlaneRefuses):
+                assert attempt < 2
+                world.confirm_tokens()
+                world.agent._registered = False
+            else:
+                break
 
 
 def _writes(world: World) -> list[str]:
@@ -150,7 +155,8 @@ def test_of_two_agents_one_that_remembers_is_enough(remembering: World, tmp_path
     world.start_agent()
     try:
         remembers._registered = False
-        remembers._register()
+        with pytest.raises(ControlPlaneRefuses, match="confirm-tokens"):
+            remembers._register()
         _cycle(world, 4)
         assert _recovery(world)["inRecovery"]
         assert _writes(world) == []
@@ -293,7 +299,7 @@ def test_a_file_that_says_nothing_is_no_memory(tmp_path: Path, content: bytes) -
 @pytest.mark.rule("C9")
 def test_an_agents_token_of_a_backup_is_refused_until_an_admin_confirmed_it(remembering: World) -> None:
     world = remembering
-    token = world.api.post("/tokens", json={"name": "west", "role": "agent"}).json()["token"]
+    token = agent_token(world.api, "west")
     theirs = {"Authorization": f"Bearer {token}"}
     wait = {"agentId": "nobody", "wake": 0}
     assert world.api.post("/agent/wait", json=wait, headers=theirs).status_code == 404
@@ -305,5 +311,5 @@ def test_an_agents_token_of_a_backup_is_refused_until_an_admin_confirmed_it(reme
     assert "fractal restored confirm-tokens" in refused.json()["detail"]
     assert world.api.get("/livesystems", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"}).status_code == 200
     ids = [one["id"] for one in _recovery(world)["tokens"]]
-    assert world.api.post("/recovery/tokens/confirm", json={"tokens": ids}).json() == {"confirmed": ["west"]}
+    assert world.api.post("/recovery/tokens/confirm", json={"tokens": ids}).json() == {"confirmed": ["agents", "west"]}
     assert world.api.post("/agent/wait", json=wait, headers=theirs).status_code == 404

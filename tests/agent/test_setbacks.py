@@ -18,12 +18,6 @@ MINUTE = 60.0
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """Time passes when the test says so."""
-    return ManualClock(monkeypatch)
-
-
-@pytest.fixture
 def world(
     session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> Iterator[World]:

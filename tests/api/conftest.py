@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,9 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
+from fractal_cloud.control.notifying.sender import Sender
 from fractal_cloud.control.settings import ControlSettings
+from fractal_cloud.testing.tokens import agent_token, bearer
 from tests.last_seen import last_seen_json
 
 Json = dict[str, Any]
@@ -20,6 +23,16 @@ TOKEN = "the-admin-token"
 VPC = "NetworkAndCompute.IaaS.AwsVpc"
 SUBNET = "NetworkAndCompute.IaaS.AwsSubnet"
 BUCKET = "Storage.PaaS.AwsS3"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep notifications in their queue: the receivers that these tests name are not on this machine."""
+
+    async def wait_for_ever(_: Sender) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Sender, "run_forever", wait_for_ever)
 
 
 def vpc(component_id: str = "net", **more: Any) -> Json:
@@ -35,9 +48,10 @@ def subnet(component_id: str = "sub", of: str = "net") -> Json:
 
 @dataclass
 class Api:
-    """The API as an operator and as an agent use it."""
+    """The API as an operator and as an agent use it; ``token``: the agent's, which is bound to everything."""
 
     client: TestClient
+    token: str = ""
     scopes: dict[str, Json] = field(default_factory=dict)
     work: dict[tuple[str, str], Json] = field(default_factory=dict)
     wake: int = 0
@@ -55,15 +69,22 @@ class Api:
         found: Json = answer.json()
         return found
 
-    def register(self, agent_id: str = "a1", cycle: float = 60.0, environment: str = "default") -> None:
+    def register(self, agent_id: str = "a1", cycle: float = 60.0, environment: str = "default", key: str = "") -> None:
         """Introduce an agent that reaches AWS."""
         reach = {"provider": "aws", "realm": "123456789012"}
         body = {"agentId": agent_id, "environment": environment, "reaches": [reach], "cycleSeconds": cycle}
-        assert self.client.post("/agent/register", json=body).status_code == 200
+        body["publicKey"] = key
+        registered = self.as_agent("register", body)
+        assert registered.status_code == 200, registered.text
+
+    def as_agent(self, path: str, body: Json) -> Response:
+        """Call a route of the agents with their token."""
+        self.token = self.token or agent_token(self.client)
+        return self.client.post(f"/agent/{path}", json=body, headers=bearer(self.token))
 
     def claim(self, agent_id: str = "a1") -> Json:
         """Claim everything, and take in the work."""
-        answer = self.client.post("/agent/claim", json={"agentId": agent_id, "lastSeen": last_seen_json(self.client)})
+        answer = self.as_agent("claim", {"agentId": agent_id, "lastSeen": last_seen_json(self.client)})
         assert answer.status_code == 200, answer.text
         claimed: Json = answer.json()
         self.wake = claimed["wake"]
@@ -94,9 +115,8 @@ class Api:
             "changes": [{**values, **change}],
             "resources": resources,
         }
-        return self.client.post(
-            "/agent/report", json={"agentId": "a1", "lastSeen": last_seen_json(self.client), "scopes": [scope]}
-        )
+        sent = {"agentId": "a1", "lastSeen": last_seen_json(self.client), "scopes": [scope]}
+        return self.as_agent("report", sent)
 
     def settle(self, *ids: tuple[str, str]) -> None:
         """Register, claim, and report these components as active."""

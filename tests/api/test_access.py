@@ -19,10 +19,13 @@ from sqlalchemy import insert, update
 from starlette.testclient import TestClient
 
 from fractal_cloud.control.app import create_app
+from fractal_cloud.control.limits import ClientLimits
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store, realm_bindings
 from fractal_cloud.control.store.realm_bindings import Bound
-from fractal_cloud.control.store.schema import live_systems, plans
+from fractal_cloud.control.store.schema import approvals, live_systems, plans, types
+from fractal_cloud.model.sealing import fingerprint
+from fractal_cloud.offers.secret import SealingKey
 from tests import library_caches
 from tests.api.conftest import TOKEN, Api, vpc
 from tests.last_seen import last_seen_json
@@ -40,7 +43,7 @@ KINDS: Final = (NONE, UNKNOWN, REVOKED, READER, OPERATOR, AGENT, OTHER_AGENT, AD
 READS: Final = frozenset({READER, OPERATOR, ADMIN})
 WRITES: Final = frozenset({OPERATOR, ADMIN})
 ADMINS: Final = frozenset({ADMIN})
-OWN_AGENT: Final = frozenset({AGENT, ADMIN})
+OWN_AGENT: Final = frozenset({AGENT})
 ANYBODY: Final = frozenset(KINDS)
 
 IDENTITY = "NetworkAndCompute.IaaS.AwsVpc:aws/123456789012/eu-west-1:net"
@@ -64,10 +67,6 @@ class Stage:
     def admin(self) -> TestClient:
         return self.client(ADMIN)
 
-    def agent_of(self, kind: str) -> str:
-        """The agent that somebody speaks for: an admin for its own, everybody else for the one of the AWS token."""
-        return "admins" if kind == ADMIN else "a1"
-
     def next(self, word: str) -> str:
         """A name nobody has."""
         self.made += 1
@@ -81,11 +80,9 @@ class Stage:
         return name
 
     def introduce(self) -> None:
-        """Have both agents register: that of the AWS token, and the admin's."""
-        body = {"environment": "default", "reaches": [REACH], "cycleSeconds": 600}
-        for kind in (AGENT, ADMIN):
-            agent = {"agentId": self.agent_of(kind), **body}
-            assert self.client(kind).post("/agent/register", json=agent).status_code == 200
+        """Have the agent of the AWS token register."""
+        body = {"agentId": "a1", "environment": "default", "reaches": [REACH], "cycleSeconds": 600}
+        assert self.client(AGENT).post("/agent/register", json=body).status_code == 200
 
     def held(self) -> str:
         """A LiveSystem of its own that waits to be confirmed, and was shown."""
@@ -97,42 +94,50 @@ class Stage:
             tx.connection.execute(here.values(in_recovery=True, recovery_plan=shown))
         return name
 
+    def shared(self, other: str) -> str:
+        """A LiveSystem of its own whose managed component another one declares too."""
+        name = self.observed(stance="managed", status="Active")
+        body = {"id": other, "components": [vpc(parameters={"name": name})]}
+        assert self.admin.put(f"/livesystems/{other}", json=body).status_code == 202
+        return name
+
     def overridden(self) -> str:
         """A LiveSystem of its own whose component is in override."""
+        return self.observed(stance="override", status="ManualOverride", overridden=True)
+
+    def observed(self, **reported: Any) -> str:
+        """A LiveSystem of its own whose component an agent reported so."""
         self.introduce()
         name = self.deployed()
-        api = Api(self.client(AGENT))
+        api = Api(self.admin, self.tokens[AGENT])
         api.claim("a1")
-        if (name, "net") not in api.work:  # the admin's agent may hold the scope
-            api = Api(self.admin)
-            api.claim("admins")
         part = api.work[name, "net"]
         lease = api.scopes[part["scope"]]
         change = {
             "uid": part["uid"],
-            "stance": "override",
-            "status": "ManualOverride",
-            "overridden": True,
+            **reported,
             "owner": name,
             "resourceId": f"vpc-{name}",
             "established": True,
             "observedGeneration": 1,
         }
         scope = {"scope": lease["scope"], "token": lease["token"], "version": lease["work"]["version"]}
-        agent = "a1" if api.client.headers["authorization"].endswith(self.tokens[AGENT]) else "admins"
-        body = {"agentId": agent, "lastSeen": last_seen_json(api.client), "scopes": [{**scope, "changes": [change]}]}
-        answer = api.client.post("/agent/report", json=body)
+        body = {"agentId": "a1", "lastSeen": last_seen_json(api.client), "scopes": [{**scope, "changes": [change]}]}
+        answer = api.as_agent("report", body)
         assert answer.status_code == 200, answer.text
         return name
 
     def plan_task(self) -> str:
-        """A task of a plan that waits for an agent of AWS."""
+        """A task of a plan that was handed to the agent of AWS."""
         store: Store = self.app.state.store
         self.made += 1
         task_id = f"{self.made:x}"
         row = {"id": task_id, "plan_id": f"p{task_id}", "scope_key": "aws/1/x", "provider": "aws", "realm": "1"}
+        handed = [one["id"] for one in self.admin.get("/tokens").json()["items"] if one["name"] == AGENT]
+        task = {"id": task_id, "work": {"scope": "aws/1/x", "version": 0}, "uids": []}
         with store.write() as tx:
-            tx.connection.execute(insert(plans).values(**row, task={}, created_at=tx.now))
+            values = {**row, "task": task, "environments": [], "handed_to": handed, "created_at": tx.now}
+            tx.connection.execute(insert(plans).values(**values))
         return task_id
 
 
@@ -178,8 +183,8 @@ def filled(path: str) -> str:
 
 
 def _body(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
-    """What an agent sends, about the agent it speaks for."""
-    return lambda stage, kind: Sent(path, {"agentId": stage.agent_of(kind), **more})
+    """What an agent sends, about the agent of the AWS token."""
+    return lambda stage, kind: Sent(path, {"agentId": "a1", **more})
 
 
 def _said(path: str, **more: Any) -> Callable[[Stage, str], Sent]:
@@ -225,6 +230,10 @@ def _glass(stage: Stage, _: str) -> Sent:
     return Sent(f"/livesystems/{stage.overridden()}/components/net/glass", {"action": "readopt"})
 
 
+def _transfer(stage: Stage, _: str) -> Sent:
+    return Sent(f"/livesystems/{stage.shared('ls-new-owner')}/components/net/transfer", {"to": "ls-new-owner"})
+
+
 def _mutation(stage: Stage, _: str) -> Sent:
     newest = stage.admin.get("/livesystems/ls-a/mutations").json()["items"][0]["id"]
     return Sent(f"/livesystems/ls-a/mutations/{newest}")
@@ -252,10 +261,68 @@ def _new_token(stage: Stage, _: str) -> Sent:
     return Sent("/tokens", {"name": stage.next("token"), "role": "reader"})
 
 
-def _revoke(stage: Stage, _: str) -> Sent:
+def _readers_token(stage: Stage) -> str:
     name = stage.next("token")
     assert stage.admin.post("/tokens", json={"name": name, "role": "reader"}).status_code == 201
-    return Sent(f"/tokens/{name}")
+    return name
+
+
+def _revoke(stage: Stage, _: str) -> Sent:
+    return Sent(f"/tokens/{_readers_token(stage)}")
+
+
+def _rotate(stage: Stage, _: str) -> Sent:
+    return Sent(f"/tokens/{_readers_token(stage)}/rotate")
+
+
+def _agent_with_key(stage: Stage) -> Json:
+    body = {"agentId": stage.next("agent"), "environment": "default", "reaches": [REACH], "cycleSeconds": 60}
+    registered = {**body, "publicKey": SealingKey().public}
+    assert stage.client(AGENT).post("/agent/register", json=registered).status_code == 200
+    return registered
+
+
+def _withdraw_key(stage: Stage, _: str) -> Sent:
+    key = fingerprint(_agent_with_key(stage)["publicKey"])
+    return Sent(f"/sealing-keys/{key}/withdraw", {"reason": "lost"})
+
+
+def _rotate_key(stage: Stage, _: str) -> Sent:
+    return Sent(f"/agents/{_agent_with_key(stage)['agentId']}/rotate-key", {"reason": "routine"})
+
+
+def _approve(stage: Stage, _: str) -> Sent:
+    name = stage.next("agent")
+    with stage.app.state.store.write() as tx:
+        row = {"environment": "e", "provider": "aws", "realm": "1", "token_name": "t", "public_key": name}
+        tx.connection.execute(insert(approvals).values(**row, agent_id=name, first_at=tx.now, approved_by=""))
+    return Sent("/approvals", {"agent": name})
+
+
+def _withdraw_approval(stage: Stage, _: str) -> Sent:
+    name, environment = stage.next("agent"), stage.next("env")
+    assert stage.admin.put(f"/environments/{environment}", json={"approveAgents": True}).status_code == 200
+    with stage.app.state.store.write() as tx:
+        row = {"environment": environment, "provider": "aws", "realm": "1", "token_name": "t", "public_key": name}
+        when = {"first_at": tx.now, "approved_at": tx.now}
+        tx.connection.execute(insert(approvals).values(**row, **when, agent_id=name, approved_by="olga"))
+    return Sent("/approvals/withdraw", {"agent": name, "reason": "lost"})
+
+
+def _set_environment(stage: Stage, _: str) -> Sent:
+    return Sent(f"/environments/{stage.next('env')}", {"approveAgents": True})
+
+
+def _give_type(stage: Stage, _: str) -> Sent:
+    name = stage.next("Type")
+    assert stage.admin.post("/tokens", json={"name": name, "role": "reader"}).status_code == 201
+    with stage.app.state.store.write() as tx:
+        row: Json = {"type": name, "provider": "x", "facts": _FACTS | {"type": name}, "linked": [], "owner": None}
+        tx.connection.execute(insert(types).values(**row))
+    return Sent(f"/tokens/{name}/types", {"type": name})
+
+
+_FACTS: Final = {"provider": "x", "title": "x", "parameterSchema": {"type": "object"}}
 
 
 def _accept_realm(stage: Stage, _: str) -> Sent:
@@ -265,6 +332,21 @@ def _accept_realm(stage: Stage, _: str) -> Sent:
         bound = Bound("default", "aws", name, f"{name}-old", tx.now, f"{name}-new", "a1", tx.now)
         realm_bindings.bind(tx, bound)
     return Sent("/realms/accept", {"provider": "aws", "name": name, "reason": "rebuilt"})
+
+
+def _subscribe(stage: Stage, _: str) -> Sent:
+    return Sent("/notifications", {"name": stage.next("team"), "url": "https://hooks.example.com/x"})
+
+
+def _subscription(stage: Stage, kind: str) -> Sent:
+    wanted = _subscribe(stage, kind)
+    assert wanted.json is not None
+    assert stage.admin.post(wanted.path, json=wanted.json).status_code == 201
+    return Sent(f"/notifications/{wanted.json['name']}")
+
+
+def _test_subscription(stage: Stage, kind: str) -> Sent:
+    return Sent(f"{_subscription(stage, kind).path}/test")
 
 
 NO_SUCH_TASK: Final = {OTHER_AGENT: 404}  # of what is not its own an agent does not learn whether it is there
@@ -285,25 +367,44 @@ API: Final = (
     Row("POST", "/livesystems/{id}/plan", WRITES, _plan),
     Row("GET", "/livesystems/{id}/mutations", READS),
     Row("GET", "/livesystems/{id}/mutations/{mutationId}", READS, _mutation),
+    Row("GET", "/components", READS),
+    Row("GET", "/whoami", READS),
     Row("GET", "/livesystems/{id}/components", READS),
     Row("GET", "/livesystems/{id}/components/{componentId}", READS),
     Row("GET", "/livesystems/{id}/components/{componentId}/journal", READS),
     Row("POST", "/livesystems/{id}/force-push", WRITES, _push_all),
     Row("POST", "/livesystems/{id}/components/{componentId}/force-push", WRITES, _push),
     Row("POST", "/livesystems/{id}/components/{componentId}/glass", WRITES, _glass),
+    Row("POST", "/livesystems/{id}/components/{componentId}/transfer", WRITES, _transfer),
     Row("GET", "/livesystems/{id}/components/{componentId}/glass", READS),
     Row("GET", "/events", READS),
     Row("GET", "/livesystems/{id}/events", READS),
     Row("GET", "/resources", READS),
     Row("GET", "/resources/{key}", READS, _resource),
     Row("GET", "/offers", READS),
+    Row("GET", "/types", READS),
     Row("GET", "/agents", READS),
+    Row("GET", "/approvals", READS),
+    Row("POST", "/approvals", WRITES, _approve),
+    Row("POST", "/approvals/withdraw", WRITES, _withdraw_approval),
+    Row("GET", "/sealing-keys", READS),
+    Row("POST", "/sealing-keys/{fingerprint}/withdraw", WRITES, _withdraw_key),
+    Row("POST", "/agents/{id}/rotate-key", WRITES, _rotate_key),
+    Row("GET", "/environments", READS),
+    Row("PUT", "/environments/{name}", WRITES, _set_environment),
     Row("GET", "/scopes", READS),
     Row("GET", "/realms", READS),
     Row("POST", "/realms/accept", WRITES, _accept_realm),
+    Row("GET", "/notifications", READS),
+    Row("POST", "/notifications", WRITES, _subscribe),
+    Row("GET", "/notifications/{name}", READS, _subscription),
+    Row("POST", "/notifications/{name}/test", WRITES, _test_subscription),
+    Row("DELETE", "/notifications/{name}", WRITES, _subscription),
     Row("GET", "/tokens", ADMINS),
     Row("POST", "/tokens", ADMINS, _new_token),
+    Row("POST", "/tokens/{id}/types", ADMINS, _give_type),
     Row("DELETE", "/tokens/{id}", ADMINS, _revoke),
+    Row("POST", "/tokens/{id}/rotate", ADMINS, _rotate),
     Row("GET", "/healthz", ANYBODY),
     Row("GET", "/readyz", ANYBODY),
     Row("GET", "/metrics", READS),
@@ -325,6 +426,11 @@ PAGES: Final = (
     Row("POST", "/ui/login", READS),
     Row("POST", "/ui/logout", READS),
     Row("GET", "/ui/events", READS),
+    Row("GET", "/ui/agents", READS),
+    Row("POST", "/ui/agents", WRITES),
+    Row("GET", "/ui/scopes", READS),
+    Row("GET", "/ui/overrides", READS),
+    Row("GET", "/ui/components", READS),
     Row("GET", "/ui/livesystems/{id}", READS),
     Row("GET", "/ui/livesystems/{id}/delete", READS),
     Row("POST", "/ui/livesystems/{id}/delete", WRITES),
@@ -350,18 +456,26 @@ def _routes(routes: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield from ((method, prefix + route.path) for method in route.methods)
 
 
+EVERYWHERE: Final = {"environments": ["*"], "realms": ["*"]}
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """The control plane that all rows are tried on; its long polls end at once."""
     path: Path = tmp_path_factory.mktemp("access") / "access.db"
-    settings = ControlSettings(database_url=library_caches.database(path), admin_token=TOKEN, cycle_seconds=600.0)
+    settings = ControlSettings(
+        database_url=library_caches.database(path),
+        admin_token=TOKEN,
+        cycle_seconds=600.0,
+        clients=ClientLimits(failures_per_minute=1_000_000),  # hundreds of refusals follow, each of them as 401
+    )
     made = Stage(create_app(settings), {ADMIN: TOKEN, UNKNOWN: "nobody-has-this-token"})
     made.app.state.store.signals.close()
     wanted: dict[str, Json] = {
         READER: {"role": "reader"},
         OPERATOR: {"role": "operator"},
-        AGENT: {"role": "agent", "providers": ["aws"]},
-        OTHER_AGENT: {"role": "agent", "providers": ["gcp"]},
+        AGENT: {"role": "agent", "providers": ["aws"], **EVERYWHERE},
+        OTHER_AGENT: {"role": "agent", "providers": ["gcp"], **EVERYWHERE},
         REVOKED: {"role": "admin"},
     }
     for kind, body in wanted.items():
@@ -370,7 +484,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     assert made.admin.delete(f"/tokens/{REVOKED}").status_code == 204
     assert made.admin.put("/livesystems/ls-a", json={"id": "ls-a", "components": [vpc()]}).status_code == 202
     made.introduce()
-    api = Api(made.client(AGENT))
+    api = Api(made.admin, made.tokens[AGENT])
     api.claim()
     known = {"identity": IDENTITY, "owner": "ls-a", "resourceId": "vpc-1"}
     assert api.report("ls-a", "net", resources=[known]).status_code == 200

@@ -38,21 +38,21 @@ def test_an_unknown_agent_is_not_found(api: Api) -> None:
     for route in ("claim", "heartbeat", "wait", "release"):
         more = {"wait": {"wake": 0}, "release": {}}.get(route, {"lastSeen": last_seen_json(api.client)})
         body: dict[str, Any] = {"agentId": "nobody", **more}
-        answer = api.client.post(f"/agent/{route}", json=body)
+        answer = api.as_agent(route, body)
         assert answer.status_code == 404, route
         assert "register" in answer.json()["detail"]
 
 
 def test_a_body_that_is_not_the_model_lists_its_faults(api: Api) -> None:
     body = {"agentId": "a", "scopes": [{"scope": 1, "changes": [{}]}], "more": 1}
-    answer = api.client.post("/agent/report", json=body)
+    answer = api.as_agent("report", body)
     assert answer.status_code == 422
     paths = {error["path"] for error in answer.json()["errors"]}
     assert {"scopes[0].scope", "scopes[0].token", "scopes[0].changes[0].uid", "more"} <= paths
 
 
 def _wait(api: Api, seconds: float) -> dict[str, Any]:
-    answer = api.client.post("/agent/wait", json={"agentId": "a1", "wake": api.wake, "seconds": seconds})
+    answer = api.as_agent("wait", {"agentId": "a1", "wake": api.wake, "seconds": seconds})
     assert answer.status_code == 200
     found: dict[str, Any] = answer.json()
     return found
@@ -120,7 +120,7 @@ def test_a_plan_is_answered_by_the_scopes_agent(api: Api) -> None:
         {"uid": parts[name]["uid"], "componentId": name, "type": parts[name]["declaration"]["type"], "action": action}
         for name, action in actions.items()
     ]
-    assert api.client.post(f"/agent/plans/{task['id']}", json={"components": result}).status_code == 204
+    assert api.as_agent(f"plans/{task['id']}", {"components": result}).status_code == 204
     asking.join(20)
     assert {part["componentId"]: part["action"] for part in found["components"]} == actions
     assert found["hasChanges"]
@@ -131,9 +131,7 @@ def test_a_plan_is_answered_by_the_scopes_agent(api: Api) -> None:
 
 def _plan_task(api: Api) -> dict[str, Any]:
     for _ in range(100):
-        plans = api.client.post("/agent/claim", json={"agentId": "a1", "lastSeen": last_seen_json(api.client)}).json()[
-            "plans"
-        ]
+        plans = api.as_agent("claim", {"agentId": "a1", "lastSeen": last_seen_json(api.client)}).json()["plans"]
         if plans:
             task: dict[str, Any] = plans[0]
             return task
@@ -165,7 +163,7 @@ def test_a_plan_of_a_bad_declaration_lists_its_faults(api: Api) -> None:
     assert answer.status_code == 422
     assert len(answer.json()["errors"]) >= 2
     assert api.client.post("/livesystems/ls-a/plan").status_code == 404
-    assert api.client.post("/agent/plans/00", json={"components": []}).status_code == 404
+    assert api.as_agent("plans/00", {"components": []}).status_code == 404
 
 
 def test_a_report_beyond_the_limit_is_refused_as_too_large(api: Api) -> None:
@@ -179,24 +177,27 @@ def test_a_report_beyond_the_limit_is_refused_as_too_large(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"observedGeneration": 2**70}, {"overrideUntil": "0001-01-01T00:00:00+23:00", "overridden": True}],
+    ("change", "status", "why"),
+    [
+        ({"observedGeneration": 2**70}, 403, "was never deployed"),
+        ({"overrideUntil": "0001-01-01T00:00:00+23:00", "overridden": True}, 422, "out of range"),
+    ],
     ids=["a number", "a date"],
 )
-def test_what_the_database_cannot_hold_is_refused(api: Api, change: dict[str, Any]) -> None:
+def test_what_the_database_cannot_hold_is_refused(api: Api, change: dict[str, Any], status: int, why: str) -> None:
     api.put("ls-a", vpc())
     api.register()
     api.claim()
     answer = api.report("ls-a", "net", **change)
-    assert answer.status_code == 422
-    assert "out of range" in answer.json()["detail"]
+    assert answer.status_code == status
+    assert why in answer.json()["detail"]
 
 
 def test_the_character_nul_is_refused_everywhere(api: Api) -> None:
-    answer = api.client.post("/agent/claim", json={"agentId": "a\0", "lastSeen": last_seen_json(api.client)})
+    answer = api.as_agent("claim", {"agentId": "a\0", "lastSeen": last_seen_json(api.client)})
     assert answer.status_code == 422
     assert "NUL" in answer.text
-    spelled = api.client.post("/agent/claim", json={"agentId": "a\\u0000", "lastSeen": last_seen_json(api.client)})
+    spelled = api.as_agent("claim", {"agentId": "a\\u0000", "lastSeen": last_seen_json(api.client)})
     assert spelled.status_code == 404
 
 
@@ -206,10 +207,30 @@ def test_a_registration_with_a_type_that_makes_no_sense_is_refused_and_leaves_no
     facts = {"type": "Test.Net", "provider": "aws", "title": "Net", "parameterSchema": schema, "parent": "vpc"}
     reach = {"provider": "aws", "realm": "123456789012"}
     body = {"agentId": "a1", "environment": "default", "reaches": [reach], "types": [facts], "cycleSeconds": 5}
-    answer = api.client.post("/agent/register", json=body)
+    answer = api.as_agent("register", body)
     assert answer.status_code == 422
     (error,) = answer.json()["errors"]
     assert error["path"] == "types[Test.Net].parameterSchema.properties.size.type"
     assert "'big'" in error["message"]
     assert api.get("/agents")["items"] == []
     assert "Test.Net" not in {item["type"] for item in api.get("/offers")["items"]}
+
+
+@pytest.mark.rule("A6", "L16")
+def test_a_type_whose_command_could_not_be_pasted_is_refused(api: Api) -> None:
+    schema = {"type": "object", "properties": {}}
+    facts: dict[str, Any] = {"type": "Test.Net", "provider": "aws", "title": "Net", "parameterSchema": schema}
+    reach = {"provider": "aws", "realm": "123456789012"}
+    body = {"agentId": "a1", "environment": "default", "reaches": [reach], "cycleSeconds": 5}
+    for command in ('curl "https://there/{resourceId}"', "untag {resourceId}; touch owned", "untag {resourceId}\n"):
+        types = [{**facts, "glass": {"breakGlass": [command]}}]
+        answer = api.as_agent("register", {**body, "types": types})
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert error["path"] == "types[Test.Net].glass.breakGlass[0]"
+        assert "which a shell may interpret" in error["message"]
+    assert "Test.Net" not in {item["type"] for item in api.get("/offers")["items"]}
+    good = [
+        {**facts, "glass": {"breakGlass": ["untag {resourceId}", [{"run": [["untag", "$x", {"value": "netId"}]]}]]}}
+    ]
+    assert api.as_agent("register", {**body, "types": good}).status_code == 200

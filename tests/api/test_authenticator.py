@@ -11,8 +11,10 @@ import pytest
 
 from fractal_cloud.control.auth import authenticator
 from fractal_cloud.control.auth.authenticator import BELIEVED_SECONDS, USED_SECONDS, Authenticator
-from fractal_cloud.control.store import Store, open_store, tokens
+from fractal_cloud.control.store import Store, access, open_store, tokens
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.tokens import NewToken
+from fractal_cloud.rules.grants import EVERYTHING
 
 
 class _Time:
@@ -57,13 +59,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def _token(store: Store, name: str) -> str:
     with store.write() as tx:
-        secret, _ = tokens.create(tx, name, "agent", [])
+        secret, _ = tokens.create(tx, NewToken(name, "agent", EVERYTHING))
     return secret
 
 
 def _revoke(store: Store, name: str) -> None:
     with store.write() as tx:
-        tokens.revoke(tx, name)
+        access.revoke_token(tx, name, "admin")
 
 
 def _name(server: Authenticator, secret: str) -> str | None:
@@ -151,8 +153,16 @@ def test_tokens_nobody_has_are_asked_for_alone_and_never_remembered(
     server = Authenticator(store, "admin", clock)
     assert _name(server, _token(store, "one")) == "one"
     clock.now += BELIEVED_SECONDS
-    assert [_name(server, f"guess-{index}") for index in range(3)] == [None] * 3
+    assert [_name(server, tokens.new_secret()) for _ in range(3)] == [None] * 3
     assert asked == [1, 1, 1, 1]
+
+
+@pytest.mark.rule("A9")
+def test_a_text_that_is_no_token_of_ours_costs_the_database_nothing(store: Store, asked: list[int]) -> None:
+    server = Authenticator(store, "admin")
+    forged = tokens.new_secret()[:-1] + "."
+    assert [_name(server, guess) for guess in ("guess", "", "fractal_", forged, tokens.new_secret()[:-1])] == [None] * 5
+    assert asked == []
 
 
 @pytest.mark.parametrize(("moment", "sizes"), [(30.0, [1, 1, 2]), (0.01, [1, 1, 1, 2])], ids=["in time", "too late"])

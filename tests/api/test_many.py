@@ -19,6 +19,7 @@ from fractal_cloud.control.store import Store
 from fractal_cloud.control.store.driver.notifications import PostgresSignals
 from fractal_cloud.control.store.failures import OutcomeUnknown, Undone
 from fractal_cloud.control.store.limits import Limits
+from fractal_cloud.testing.tokens import agent_token, bearer
 from tests import postgres
 from tests.api.conftest import TOKEN, vpc
 from tests.http_server import served
@@ -34,15 +35,17 @@ REACH = {"provider": "aws", "realm": "123456789012"}
 class Plane:
     """One control plane, and a client of it."""
 
-    def __init__(self, store: Store, client: httpx.Client) -> None:
+    def __init__(self, store: Store, client: httpx.Client, agent: dict[str, str]) -> None:
         self.store = store
         self.client = client
+        self.agent = agent
 
     def deploy(self, live_system_id: str) -> httpx.Response:
         return self.client.put(f"/livesystems/{live_system_id}", json={"id": live_system_id, "components": [vpc()]})
 
     def post(self, path: str, **body: Any) -> Json:
-        answer = self.client.post(path, json=body)
+        """Call a route of the agents, with their token."""
+        answer = self.client.post(path, json=body, headers=self.agent)
         assert answer.status_code == 200, answer.text
         found: Json = answer.json()
         return found
@@ -65,7 +68,7 @@ def planes() -> Iterator[tuple[Plane, Plane]]:
     """Two control planes on one database."""
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database(stack.enter_context(postgres.server())))
-        made = []
+        made: list[Plane] = []
         for _ in range(2):
             limits = Limits(connections=4, wait_seconds=0.5, lock_seconds=2.0)
             settings = ControlSettings(database_url=url, admin_token=TOKEN, cycle_seconds=60.0, limits=limits)
@@ -76,7 +79,8 @@ def planes() -> Iterator[tuple[Plane, Plane]]:
             signals = app.state.store.signals
             assert isinstance(signals, PostgresSignals)
             assert signals.is_listening(10)
-            made.append(Plane(app.state.store, client))
+            agent = made[0].agent if made else bearer(agent_token(client))
+            made.append(Plane(app.state.store, client, agent))
         yield made[0], made[1]
 
 

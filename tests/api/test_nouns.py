@@ -9,8 +9,9 @@ import pytest
 from fractal_cloud import control
 
 CONTROL = Path(control.__file__).parent
-# Whether the process answers is nothing that is stored; sessions are cookies, and routes.py mounts the others.
-WITHOUT_NOUN = {"health", "sessions", "routes"}
+# Whether the process answers is nothing that is stored; sessions have pages only, routes.py mounts the others, and the
+# API lists overrides as components.
+WITHOUT_NOUN = {"health", "sessions", "routes", "overrides"}
 
 
 def _nouns(folder: str) -> set[str]:

@@ -90,6 +90,7 @@ def test_every_route_of_the_contract_is_described(api: Api) -> None:
         ("post", "/livesystems/{id}/components/{componentId}/force-push"),
         ("post", "/livesystems/{id}/components/{componentId}/glass"),
         ("get", "/livesystems/{id}/components/{componentId}/glass"),
+        ("post", "/livesystems/{id}/components/{componentId}/transfer"),
         ("get", "/livesystems/{id}/components/{componentId}/journal"),
         ("get", "/resources"),
         ("get", "/resources/{key}"),

@@ -75,6 +75,28 @@ def test_readopt_asks_for_a_force_push_of_what_is_in_override(api: Api) -> None:
     assert api.get("/livesystems/ls-a/components/net")["request"]["kind"] == "force-push"
 
 
+@pytest.mark.rule("G13", "C4")
+def test_an_override_is_extended_and_handed_over_at_once_and_without_an_agent(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.settle(("ls-a", "net"))
+    path = "/livesystems/ls-a/components/net/glass"
+    until = (datetime.now(UTC) + timedelta(hours=4)).isoformat()
+    assert api.client.post(path, json={"action": "extend", "until": until}).status_code == 409
+    api.report("ls-a", "net", **OVERRIDE)
+    extended = api.client.post(path, json={"action": "extend", "until": until})
+    assert (extended.status_code, extended.json()["changed"]) == (200, True)
+    answer = api.client.post(path, json={"action": "handOver", "to": "bea", "reason": "her shift"})
+    assert (answer.status_code, answer.json()["before"]["by"], answer.json()["override"]["by"]) == (200, None, "bea")
+    component = api.get("/livesystems/ls-a/components/net")
+    assert (component["override"]["by"], component["override"]["reason"]) == ("bea", "her shift")
+    assert datetime.fromisoformat(component["override"]["until"]) == datetime.fromisoformat(until)
+    assert component["request"] is None, "nothing is left for an agent to do"
+    events = api.get("/livesystems/ls-a/events")["items"]
+    assert [event["kind"] for event in events[:2]] == ["OverrideHandedOver", "OverrideExtended"]
+    again = api.client.post(path, json={"action": "break", "reason": "again"}).json()
+    assert (again["alreadyInOverride"], again["override"]["by"]) == (["net"], "bea")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -83,6 +105,14 @@ def test_readopt_asks_for_a_force_push_of_what_is_in_override(api: Api) -> None:
         {"action": "break", "until": "2120-01-01T00:00:00"},
         {"action": "break", "reason": "two\nlines"},
         {"action": "break", "why": "?"},
+        {"action": "break", "to": "bea"},
+        {"action": "extend"},
+        {"action": "extend", "until": "2020-01-01T00:00:00Z"},
+        {"action": "extend", "until": "2120-01-01T00:00:00Z", "to": "bea"},
+        {"action": "handOver"},
+        {"action": "handOver", "to": ""},
+        {"action": "handOver", "to": "two\nlines"},
+        {"action": "handOver", "to": "b" * 101},
         {},
     ],
 )
@@ -103,7 +133,7 @@ def test_the_commands_carry_the_real_resource_id_and_region(api: Api) -> None:
     after = api.get("/livesystems/ls-a/components/net/glass")
     assert after["missing"] == []
     (command,) = after["break"]
-    assert "--region eu-west-1" in command
+    assert "--region=eu-west-1" in command
     assert "id-net" in command
     assert after["readopt"]
 
@@ -210,6 +240,9 @@ def _with(api: Api, token: str) -> TestClient:
     return TestClient(app, headers={"Authorization": f"Bearer {token}"})
 
 
+BOUND = {"providers": ["*"], "environments": ["*"], "realms": ["*"]}
+
+
 def _token(api: Api, name: str, role: str, **more: Any) -> str:
     answer = api.client.post("/tokens", json={"name": name, "role": role, **more})
     assert answer.status_code == 201, answer.text
@@ -221,13 +254,13 @@ def test_each_role_reaches_its_own_routes_and_no_other(api: Api) -> None:
     api.put("ls-a", vpc())
     wait = {"agentId": "a", "wake": 0}
     cases = {
-        "admin": (200, 202, 404, 200),
+        "admin": (200, 202, 403, 200),
         "operator": (200, 202, 403, 403),
         "reader": (200, 403, 403, 403),
         "agent": (403, 403, 404, 403),
     }
     for role, expected in cases.items():
-        client = _with(api, _token(api, f"a {role}", role))
+        client = _with(api, _token(api, f"a {role}", role, **(BOUND if role == "agent" else {})))
         found = (
             client.get("/livesystems").status_code,
             client.put("/livesystems/ls-a", json={"id": "ls-a", "components": [vpc()]}).status_code,
@@ -258,7 +291,7 @@ def test_a_revoked_token_is_worthless_at_once_and_no_secret_is_kept(api: Api, tm
 
 
 def test_an_agents_token_speaks_only_for_its_own_providers_and_its_own_agent(api: Api) -> None:
-    narrow = _with(api, _token(api, "narrow", "agent", providers=["gcp"]))
+    narrow = _with(api, _token(api, "narrow", "agent", providers=["gcp"], environments=["*"], realms=["*"]))
     reach = {"provider": "aws", "realm": "1"}
     body = {"agentId": "a9", "environment": "default", "reaches": [reach], "cycleSeconds": 60}
     refused = narrow.post("/agent/register", json=body)
@@ -276,9 +309,7 @@ def test_agents_and_scopes_show_who_works_where(api: Api) -> None:
     api.claim()
     at = datetime.now(UTC).isoformat()
     scope = "aws/123456789012/eu-west-1"
-    api.client.post(
-        "/agent/heartbeat", json={"agentId": "a1", "lastSeen": last_seen_json(api.client), "readAt": {scope: at}}
-    )
+    api.as_agent("heartbeat", {"agentId": "a1", "lastSeen": last_seen_json(api.client), "readAt": {scope: at}})
     (agent,) = api.get("/agents")["items"]
     assert (agent["id"], agent["alive"]) == ("a1", True)
     (found,) = api.get("/scopes")["items"]
@@ -335,3 +366,19 @@ def test_every_refusal_is_a_problem_document(api: Api, method: str, path: str, s
         assert answer.headers["content-type"] == "application/problem+json"
         problem = answer.json()
         assert (problem["status"], set(problem)) == (status, {"type", "title", "status", "detail", "errors"})
+
+
+@pytest.mark.rule("G13")
+def test_overrides_are_found_by_who_holds_them_and_a_token_says_its_name(api: Api) -> None:
+    api.put("ls-a", vpc())
+    api.put("ls-b", vpc(parameters={"name": "other"}))
+    api.settle(("ls-a", "net"), ("ls-b", "net"))
+    for name in ("ls-a", "ls-b"):
+        api.report(name, "net", **OVERRIDE)
+    assert api.get("/whoami") == {"name": "admin", "role": "admin", "environments": []}
+    glass = "/livesystems/ls-b/components/net/glass"
+    assert api.client.post(glass, json={"action": "handOver", "to": "admin"}).status_code == 200
+    held = api.get("/components?sort=override&override=true")["items"]
+    assert [one["liveSystemId"] for one in held] == ["ls-a", "ls-b"]
+    mine = api.get("/components?sort=override&override=true&by=admin")["items"]
+    assert [one["liveSystemId"] for one in mine] == ["ls-b"]

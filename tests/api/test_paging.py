@@ -8,12 +8,14 @@ import pytest
 
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from tests.api.conftest import TOKEN, Api, vpc
+from fractal_cloud.offers.secret import SealingKey
+from tests.api.conftest import TOKEN, VPC, Api, vpc
 from tests.last_seen import last_seen_json
 
 MANY = 4
 BY = {
     "/livesystems": "id",
+    "/components": "id",
     "/livesystems/{id}/components": "componentId",
     "/livesystems/{id}/components/{componentId}/journal": "id",
     "/livesystems/{id}/mutations": "id",
@@ -22,9 +24,14 @@ BY = {
     "/resources": "key",
     "/scopes": "key",
     "/agents": "id",
+    "/sealing-keys": "id",
     "/realms": "id",
     "/tokens": "id",
     "/offers": "type",
+    "/types": "type",
+    "/approvals": "id",
+    "/environments": "name",
+    "/notifications": "name",
 }
 
 
@@ -36,14 +43,18 @@ def filled(api: Api) -> Api:
         api.put("ls-a", *parts)
         api.put(f"ls-more-{n}", vpc())
         api.client.post("/tokens", json={"name": f"token-{n}", "role": "reader"})
+        api.client.post("/notifications", json={"name": f"team-{n}", "url": "https://hooks.example.com/x"})
     api.register()
     api.claim()
     for n, scope in enumerate(sorted({part["scope"] for part in api.work.values()})):
-        known = [{"identity": f"T:{scope}:{n}", "resourceId": f"vpc-{n}"}]
         live_system, component = next(key for key, part in api.work.items() if part["scope"] == scope)
+        known = [{"identity": f"{VPC}:{scope}:{component}", "resourceId": f"vpc-{n}"}]
         assert api.report(live_system, component, resources=known).status_code == 200
     for n in range(MANY):
+        api.client.put(f"/environments/stage-{n}", json={"approveAgents": True})
         api.register(f"agent-{n}", environment=f"stage-{n}")
+        api.client.put(f"/environments/none-{n}", json={"approveAgents": False})
+        api.register(f"let-in-{n}", environment=f"none-{n}", key=SealingKey().public)
     return api
 
 
@@ -56,7 +67,7 @@ def _written(api: Api) -> None:
         entry = {"id": f"write-{n}", "uid": part["uid"], "generation": 1, "verb": "update", "reason": "drift"}
         scope = {key: lease[key] for key in ("scope", "token")} | {"version": lease["work"]["version"]}
         body = {"agentId": "a1", "lastSeen": last_seen_json(api.client), "scopes": [{**scope, "journal": [entry]}]}
-        assert api.client.post("/agent/report", json=body).status_code == 200
+        assert api.as_agent("report", body).status_code == 200
 
 
 @pytest.mark.parametrize("path", BY)

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
+from fractal_cloud.testing.tokens import agent_token, bearer
 from tests.api.conftest import TOKEN
 
 SERVE = """
@@ -59,11 +60,13 @@ def test_sigterm_ends_it_at_once_with_its_long_polls_and_streams(
     process, client = served
     reach = {"provider": "aws", "realm": "1"}
     body = {"agentId": "a1", "environment": "default", "reaches": [reach], "cycleSeconds": 600}
-    assert client.post("/agent/register", json=body).status_code == 200
+    agent = bearer(agent_token(client))
+    assert client.post("/agent/register", json=body, headers=agent).status_code == 200
     answers: list[str] = []
+    poll = {"agentId": "a1", "wake": 0, "seconds": 50}
 
     def wait() -> None:
-        answers.append(client.post("/agent/wait", json={"agentId": "a1", "wake": 0, "seconds": 50}).text)
+        answers.append(client.post("/agent/wait", json=poll, headers=agent).text)
 
     def follow() -> None:
         with client.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as stream:

@@ -9,8 +9,11 @@ import pytest
 from tests.api.conftest import Api, vpc
 
 GLASS = "/livesystems/ls-a/components/net/glass"
-ASKED_FOR = "a JSON object with action (and if you like reason, until), with Content-Type: application/json"
-NEW_TOKEN = "a JSON object with name, role (and if you like providers), with Content-Type: application/json"
+ASKED_FOR = "a JSON object with action (and if you like reason, until, to), with Content-Type: application/json"
+NEW_TOKEN = (
+    "a JSON object with name, role (and if you like providers, environments, realms, expiresAt), "
+    "with Content-Type: application/json"
+)
 GOOD = b'{"action": "break"}'
 JSON = "application/json"
 # Every route of the public API that takes a body: a declaration, or a model of its own.

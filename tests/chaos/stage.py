@@ -20,9 +20,10 @@ from urllib.request import Request, urlopen
 import httpx2 as httpx
 from sqlalchemy import Engine, create_engine, text
 
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import agent_env
 from fractal_sandbox.owned_resources import Owned
-from tests import postgres
+from tests import aws_rights, postgres
 from tests.chaos.processes import Command, Fractal, Keeper, Nursery, Program, wait_until
 from tests.chaos.proxy import FAIR, Network, Proxy
 
@@ -32,8 +33,6 @@ AGENTS: Final = ("agent-1", "agent-2", "agent-3")
 PLANES: Final = ("plane-1", "plane-2")
 POSTGRES: Final = "postgres"
 SANDBOX: Final = "sandbox"
-# With the policy that operators are asked to use: whoever removes managed-by wins up to the last instant.
-USUAL: Final[Mapping[str, Any]] = {"enforceTagCondition": True}
 
 
 class Stage:
@@ -72,11 +71,14 @@ class Stage:
         self.programs[SANDBOX].start()
         self.programs[POSTGRES].start()
         wait_until(lambda: postgres.answers(self._ports[POSTGRES]), "PostgreSQL answers")
-        for name in (*PLANES, *AGENTS):
+        for name in PLANES:
             self.programs[name].start()
         wait_until(self.is_ready, "a control plane is ready")
+        self._prepare_agents()
+        for name in AGENTS:
+            self.programs[name].start()
         wait_until(lambda: self.agents_alive() == len(AGENTS), "every agent has registered")
-        self.turn_knobs({})
+        aws_rights.attach(self.cloud_url)
 
     def _prepare(self) -> None:
         home = self.folder / POSTGRES
@@ -92,6 +94,10 @@ class Stage:
             way = self._database_url(self.proxies[f"{name}→{POSTGRES}"].port)
             env = {**cycle, "FRACTAL_DATABASE_URL": way}
             self._add(self._fractal(name, env, "serve", "--port", str(self._ports[name])))
+
+    def _prepare_agents(self) -> None:
+        token = agent_token(self.api, providers=["aws"])
+        cycle = {"FRACTAL_TOKEN": token, "FRACTAL_CYCLE_SECONDS": str(CYCLE)}
         for name in AGENTS:
             env = {**cycle, "FRACTAL_URL": self.proxies[f"{name}→planes"].url}
             credentials = agent_env(self.proxies[f"{name}→{SANDBOX}"].url)
@@ -182,7 +188,7 @@ class Stage:
 
     def turn_knobs(self, settings: Mapping[str, Any]) -> None:
         """Turn the cloud's knobs; those not named are as usual."""
-        self._sandbox("PUT", "knobs", {**USUAL, **settings})
+        self._sandbox("PUT", "knobs", dict(settings))
 
     def writes(self) -> list[dict[str, Any]]:
         """The agents' writing calls since they were last forgotten."""

@@ -257,3 +257,50 @@ def test_changes_are_kept_by_absorbing_deploying_and_handing_back(
     assert [call.operation for call in writes] == ["DeleteTags"]
     assert world.status("ls-a", "net") == "Active"
     world.assert_safe()
+
+
+SECRETS = """\
+    id: shop
+    components:
+      - id: web
+        type: NetworkAndCompute.IaaS.AwsEc2Instance
+        provider: aws
+        parameters:
+          instanceType: t3.medium
+          labels:
+            LEVEL: info   # how much
+            DB: {$secret: db}   # from the agent
+            DB_PASSWORD: hunter2   # to be moved
+    """
+
+
+@pytest.mark.rule("A8", "G14")
+def test_a_secret_is_never_written_into_a_file(absorb: Any) -> None:
+    changed = {
+        "LEVEL": "debug",
+        "DB": "(secret: differs)",
+        "DB_PASSWORD": "(sensitive)",
+        "NEW_TOKEN": "(sensitive)",
+    }
+    ran, text = absorb(".yaml", SECRETS, labels=changed)
+    assert text == dedent(SECRETS).replace("LEVEL: info ", "LEVEL: debug ")
+    assert "web: labels.DB differs, and is not shown: change it by hand" in ran.words
+    assert "web: labels.NEW_TOKEN differs, and is not shown" in ran.words
+    assert "labels.DB_PASSWORD" not in ran.words, "it is as declared"
+    assert ran.code == 1, "not all of it was written"
+
+
+@pytest.mark.rule("A8", "G14")
+def test_a_text_that_is_hidden_is_left_to_a_person(absorb: Any) -> None:
+    ran, text = absorb(".yaml", SECRETS, instanceType="(sensitive: differs)")
+    assert text == dedent(SECRETS)
+    assert "web: instanceType differs, and is not shown" in ran.words
+    assert ran.code == 1
+
+
+@pytest.mark.rule("A8", "G14")
+def test_what_must_be_changed_by_hand_is_printed_without_secrets(absorb: Any) -> None:
+    ran, text = absorb(".yaml", SECRETS, labels={"LEVEL": "info", "DB_PASSWORD": "(sensitive)", "PLAIN": "1"})
+    assert text == dedent(SECRETS), "a comment would be lost"
+    assert "'PLAIN': '1'" in ran.words
+    assert "hunter2" not in ran.words

@@ -84,12 +84,19 @@ class Program:
         return found
 
 
+BOUND = {"providers": ["aws"], "environments": ["*"], "realms": ["*"]}
+
+
 @pytest.mark.rule("C9")
 def test_the_command_begins_a_recovery_and_what_waits_is_confirmed_or_deployed_again(tmp_path: Path) -> None:
     program = Program(tmp_path)
     with program.serving():
         program.ask("PUT", "/livesystems/ls-a", DECLARED)
-        program.ask("POST", "/tokens", {"name": "west", "role": "agent", "providers": ["aws"]})
+        program.ask(
+            "POST",
+            "/tokens",
+            {"name": "west", "role": "agent", **BOUND},
+        )
         assert not program.status()["inRecovery"]
     database = tmp_path / "data" / "fractal.db"
     shutil.copyfile(database, tmp_path / "backup.db")

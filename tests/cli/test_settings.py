@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.control.limits import ClientLimits
 from tests.cli.conftest import Fractal
 
 
@@ -84,3 +85,39 @@ def test_the_sandbox_listens_where_the_settings_say(
     monkeypatch.setenv("FRACTAL_SANDBOX_PORT", "9700")
     fractal("sandbox")
     assert started == [("127.0.0.1", 8700), ("127.0.0.1", 9700)]
+
+
+@pytest.mark.rule("A9")
+@pytest.mark.parametrize("way", ["environment", "flags"])
+def test_the_limits_of_clients_come_either_way_and_are_else_those_of_the_server(
+    fractal: Fractal, started: list[Any], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    assert fractal("serve").code == 0
+    assert started.pop().clients == ClientLimits()
+    given = {
+        "max-header-bytes": "8192",
+        "header-seconds": "5",
+        "max-body-bytes": "100000",
+        "max-report-bytes": "200000",
+        "max-bodies-bytes": "300000",
+        "stall-seconds": "7.5",
+        "idle-seconds": "61",
+        "max-connections": "500",
+        "streams-per-token": "3",
+        "waits-per-token": "4",
+        "requests-per-token": "5",
+        "failures-per-minute": "6",
+        "trusted-proxies": "10.0.0.0/8, 192.0.2.1",
+    }
+    flags = []
+    for name, value in given.items():
+        if way == "environment":
+            monkeypatch.setenv(f"FRACTAL_{name.upper().replace('-', '_')}", value)
+        else:
+            flags += [f"--{name}", value]
+    assert fractal("serve", *flags).code == 0
+    expected = ClientLimits(
+        *(8192, 5.0, 100_000, 200_000, 300_000, 7.5, 61.0, 500, 3, 4, 5, 6), trusted_proxies="10.0.0.0/8, 192.0.2.1"
+    )
+    assert started[0].clients == expected
+    assert fractal("serve", *flags, "--trusted-proxies", "*").code == 2

@@ -87,7 +87,7 @@ def test_the_printed_commands_lead_a_person_into_the_cluster(world: WithClusters
     del settings["KUBECONFIG"]
     run = terminal(home, settings)
     break_glass, readopt = commands(world, "web")
-    assert break_glass[0] == "aws eks update-kubeconfig --region eu-west-1 --name prod"
+    assert break_glass[0] == "aws eks update-kubeconfig --region=eu-west-1 --name=prod"
     for command in break_glass:
         run(command)
     world.cycle(2)

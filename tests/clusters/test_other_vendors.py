@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fractal_cloud.model.errors import Denied, Unreadable
 from fractal_cloud.model.wire import Host
 from fractal_cloud.offers.aws.eks import AwsEks
 from fractal_cloud.offers.aws_login import EksTokens
+from fractal_cloud.offers.cluster_access import Access, of_kubeconfig
 from fractal_cloud.offers.kubernetes import declared
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_sandbox import Sandbox, sandbox_env
@@ -64,7 +66,7 @@ def test_a_cluster_and_what_runs_in_it_come_and_go_in_order(
         cluster = world.cluster()
         break_glass, _ = commands(world, "web")
         assert len(break_glass) > 1, "first what lets a person in"
-        assert f"--context {context or world.output('ls-a', 'prod', 'id')} " in break_glass[-1]
+        assert f"--context={context or world.output('ls-a', 'prod', 'id')} " in break_glass[-1]
         world.delete("ls-a")
         world.until_gone("ls-a")
         assert not world.deployments(cluster)
@@ -130,7 +132,9 @@ users: [{{name: u, user: {user}}}]
 
 
 def test_nothing_is_executed_because_a_downloaded_kubeconfig_says_so() -> None:
-    of = declared._of_kubeconfig
+    def of(content: str, token: Callable[[], str] | None = None) -> Access:
+        return of_kubeconfig("prod", content, token)
+
     with pytest.raises(Denied, match="neither a token nor a certificate"):
         of(_kubeconfig({"exec": {"command": "/bin/touch"}}))
     found = of(_kubeconfig({"exec": {"command": "kubelogin"}}), lambda: "by-entra")
@@ -148,9 +152,11 @@ def test_what_is_missing_to_enter_a_cluster_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("ACLOUD_CLIENT_ID", "ACLOUD_CLIENT_SECRET"):
         monkeypatch.delenv(name, raising=False)
-    outputs = {"id": "1", "kaasUri": "/projects/p/providers/Aruba.Container/kaas/1", "managementIp": "203.0.113.1"}
-    with pytest.raises(Denied, match="ACLOUD_CLIENT_ID"):
-        declared.access(Host(provider="kubernetes", name="declared:1", type=declared.KAAS, outputs=outputs))
+    where = {"vendor": "aruba", "realm": "p", "place": "ITBG-Bergamo", "resource": "prod"}
+    host = Host(provider="kubernetes", name="declared:1", type=declared.KAAS, **where)
+    needed = "the agent that enters the cluster 'prod' needs read access to it in aruba 'p': .*ACLOUD_CLIENT_ID"
+    with pytest.raises(Denied, match=needed):
+        declared.Vendors().access(host)
 
 
 def test_in_python_the_cluster_itself_is_named() -> None:

@@ -13,7 +13,8 @@ PAGES = ("/ui", "/ui/", "/ui/livesystems/team", "/ui/livesystems/team/components
 
 
 def token_of(api: TestClient, role: str) -> str:
-    answer = api.post("/tokens", json={"name": role, "role": role})
+    bound = {"providers": ["aws"], "environments": ["default"], "realms": ["1"]} if role == "agent" else {}
+    answer = api.post("/tokens", json={"name": role, "role": role, **bound})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["token"])
 

@@ -42,7 +42,7 @@ def test_a_person_logs_in_and_sees_an_override_with_its_drift_appear(world: Worl
     world.settle()
     net = page.locator("#component-net")
     expect(net).to_contain_text("ManualOverride")
-    expect(net).to_contain_text("unknown (found on the cloud)")
+    expect(net).to_contain_text("Who took it over is not known: it was found so in the cloud.")
     expect(net.locator("tr.differs")).to_have_text(re.compile(r"enableDnsHostnames\s+differs\s+false\s+true"))
     expect(page.locator(".events")).to_contain_text("GlassBroken")
     expect(page.locator(".title")).to_contain_text("ManualOverride")
@@ -70,7 +70,7 @@ def test_the_buttons_break_the_glass_and_hand_it_back_after_a_confirmation(world
     page.get_by_role("link", name="Break the glass …").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Break the glass: net?")
     page.get_by_label("Reason").fill(EVIL)
-    page.get_by_label("Until").fill("2099-01-31T18:00")
+    page.get_by_label("Date and time").fill("2099-01-31T18:00")
     assert world.status("team", "net") == "Active", "nothing happens before it is confirmed"
     page.get_by_role("button", name="Break the glass").click()
     expect(page.locator("#asked")).to_contain_text("was asked for by admin")

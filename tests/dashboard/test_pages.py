@@ -32,7 +32,7 @@ def test_nothing_deployed_yet_says_what_to_do(visitor: Visitor) -> None:
 def test_the_overview_names_every_livesystem_with_its_status(api: TestClient, visitor: Visitor) -> None:
     api.post("/livesystems", json={"id": "team", "description": "Ours", "components": [vpc(), subnet()]})
     text = text_of(visitor.page("/ui"))
-    assert "team Ours default … Instantiating 2 Instantiating" in text
+    assert "team Ours … Instantiating 2 Instantiating" in text
     assert "Deployed team by admin generation 1" in text
 
 
@@ -46,7 +46,7 @@ def test_what_is_not_there_gets_a_page_that_says_so(visitor: Visitor, path: str)
 
 
 def test_an_address_that_makes_no_sense_is_no_fault_of_ours(visitor: Visitor) -> None:
-    answer = visitor.get(f"/ui?after={'x' * 101}")
+    answer = visitor.get(f"/ui?search={'x' * 201}")
     assert answer.status_code == 422
     assert "go back, and choose it again" in answer.text
 
@@ -110,10 +110,12 @@ def test_a_long_list_comes_in_pages_and_by_status(api: TestClient, visitor: Visi
     assert "net-050" not in page
     assert "What needs what" not in page
     assert len(page) < 50_000
-    following = visitor.page("/ui/livesystems/team?after=net-049")
+    assert "1–50 of 60" in page
+    following = visitor.page("/ui/livesystems/team?page=2")
     assert "net-059" in following
     assert "net-049</a>" not in following
-    assert "net-059" in visitor.page("/ui/livesystems/team?show=Instantiating&after=net-049")
+    assert "51–60 of 60" in following
+    assert "net-059" in visitor.page("/ui/livesystems/team?show=Instantiating&page=2")
     assert "No component is like that" in visitor.page("/ui/livesystems/team?show=Failed")
     assert "No component is like that" in visitor.page("/ui/livesystems/team?show=drift")
 
@@ -134,15 +136,44 @@ def test_a_component_taken_over_on_the_cloud_shows_everything(world: World) -> N
     visitor = broken(world)
     vpc_id = world.output("team", "net", "vpcId")
     page, text = visitor.page(NET), text_of(visitor.page(NET))
-    assert f"aws ec2 delete-tags --region eu-west-1 --resources {vpc_id} --tags Key=managed-by" in page
-    assert f"aws ec2 create-tags --region eu-west-1 --resources {vpc_id} --tags Key=managed-by,Value=" in page
+    assert f"aws ec2 delete-tags --region=eu-west-1 --resources={vpc_id} --tags Key=managed-by" in page
+    assert f"aws ec2 create-tags --region=eu-west-1 --resources={vpc_id} --tags Key=managed-by,Value=" in page
     assert "create create, generation 1 done" in text
     assert "cidrBlock 10.0.0.0/16 10.0.0.0/16" in text
     whole = "/ui/livesystems/team"
     for path in (NET, f"{NET}/readopt", whole, f"{whole}?show=drift", f"{whole}?show=ManualOverride"):
         assert "enableDnsHostnames differs false true" in text_of(visitor.page(path))
     for path in (NET, whole):
-        assert "by unknown (found on the cloud)" in text_of(visitor.page(path))
+        assert "Who took it over is not known: it was found so in the cloud." in text_of(visitor.page(path))
+
+
+@pytest.mark.rule("G3", "C4")
+def test_a_rule_that_somebody_added_is_one_difference_in_pages_messages_and_events(world: World) -> None:
+    web = {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIp": "0.0.0.0/0"}
+    group = {
+        "id": "gate",
+        "type": "NetworkAndCompute.IaaS.AwsSecurityGroup",
+        "provider": "aws",
+        "parameters": {"vpc": "net", "description": "gate", "ingress": [web]},
+    }
+    world.deploy("team", vpc(), group)
+    world.settle()
+    group_id = world.output("team", "gate", "groupId")
+    world.person.break_glass(group_id)
+    world.person.ec2.authorize_security_group_ingress(
+        GroupId=group_id, IpProtocol="tcp", FromPort=22, ToPort=22, CidrIp="10.0.0.0/8"
+    )
+    world.settle()
+    visitor = Visitor(world.app)
+    gate = "/ui/livesystems/team/components/gate"
+    for path in (gate, f"{gate}/readopt", "/ui/livesystems/team?show=drift"):
+        assert "ingress differs not declared + tcp 22 from 10.0.0.0/8" in text_of(visitor.page(path))
+    for path in (gate, "/ui"):
+        assert "DriftFound" in (text := text_of(visitor.page(path)))
+        assert "ingress: + tcp 22 from 10.0.0.0/8" in text
+    found = next(one for one in world.events("team") if one["kind"] == "DriftFound")
+    assert found["message"] == "ingress: + tcp 22 from 10.0.0.0/8"
+    assert found["after"]["ingress"]["declared"] == [web], "before and after hold the values themselves"
 
 
 @pytest.mark.rule("S22", "G2")

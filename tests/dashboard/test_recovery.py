@@ -25,7 +25,9 @@ def test_what_waits_is_named_shown_and_confirmed(world: World) -> None:
     visitor = Visitor(world.app)
     assert "Restored from a backup" not in visitor.page("/ui")
     assert visitor.get("/ui/livesystems/ls-a/confirm").status_code == 303
-    world.api.post("/recovery")
+    waiting = world.api.post("/recovery").json()["tokens"]
+    confirmed = world.api.post("/recovery/tokens/confirm", json={"tokens": [token["id"] for token in waiting]})
+    assert confirmed.status_code == 200, confirmed.text
     world.person.ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": False})
     world.agent._registered = False
     world.cycle()

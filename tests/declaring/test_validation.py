@@ -216,7 +216,7 @@ def test_the_body_and_the_path_must_agree() -> None:
     assert found == {"id": "is 'ls-a', but it is deployed as 'ls-b': make both the same"}
 
 
-@pytest.mark.parametrize("bad", ["a\x00b", "a\nb", "\x7f", "\x85", "\ud800", "\x1b[31m"])
+@pytest.mark.parametrize("bad", ["a\x00b", "a\nb", "\x7f", "\x85", "\ud800", "\x1b[31m", "a\u202eb", "\u2028"])
 def test_control_characters_and_lone_surrogates_are_refused_wherever_they_stand(bad: str) -> None:
     document = live_system(
         {**net(name=bad, labels={"k": bad}), "ignoreDrift": [bad]}, {**net("b"), bad: 1}, environment=bad

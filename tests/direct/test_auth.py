@@ -25,6 +25,7 @@ from fractal_cloud.control.store import tokens
 from fractal_cloud.control.store.driver import connect
 from fractal_cloud.control.store.failures import DatabaseUnavailable, Undone
 from fractal_cloud.control.store.schema import tokens as table
+from fractal_cloud.rules.grants import NOTHING
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 PATHS = (
@@ -57,8 +58,13 @@ def test_each_role_reaches_exactly_what_it_is_for() -> None:
             assert may(Role.READER, method, path) is (path in PATHS and is_reading), (method, path)
 
 
-def test_a_principal_speaks_for_all_providers_unless_narrowed() -> None:
-    assert Principal("t1", "ann", Role.AGENT).providers == frozenset()
+def test_a_principal_serves_nothing_unless_bound_to_it() -> None:
+    assert Principal("t1", "ann", Role.AGENT).grants == NOTHING
+    assert not Principal("t1", "ann", Role.AGENT).may_serve("aws", "prod", "1")
+    bound = Principal("t1", "ann", Role.AGENT, frozenset({"aws"}), False, frozenset({"prod"}), frozenset({"1"}))
+    assert bound.may_serve("aws", "prod", "1")
+    assert bound.may_serve("aws", "prod", "7", "1")
+    assert not bound.may_serve("aws", "prod", "7")
     assert Principal("admin", "admin", Role.ADMIN) == ADMIN
 
 
@@ -75,7 +81,9 @@ class Shelf:
     @contextmanager
     def read(self) -> Iterator[Any]:
         with self._engine.begin() as connection:
-            yield SimpleNamespace(connection=connection)
+            yield SimpleNamespace(connection=connection, now=datetime.now(UTC))
+
+    write = read
 
     def add(self, row: dict[str, Any]) -> None:
         with self._engine.begin() as connection:
@@ -105,10 +113,21 @@ def new_token(
 ) -> tuple[str, Principal]:
     """The secret of a new token, and who it belongs to."""
     name = f"token {next(_made)}"
-    secret = f"secret of {name}"
-    row = {"id": f"id of {name}", "hash": tokens.hashed(secret), "name": name, "role": role}
-    store.add({**row, "providers": sorted(providers), "created_at": datetime.now(UTC), "waits": waits})
-    return secret, Principal(f"id of {name}", name, Role(role), frozenset(providers), waits)
+    secret = tokens.new_secret()
+    who = Principal(
+        f"id of {name}",
+        name,
+        Role(role),
+        frozenset(providers),
+        waits,
+        environments=frozenset({"prod"}),
+        realms=frozenset({f"realm of {name}"}),
+        expires_at=datetime(2100, 1, 1, tzinfo=UTC),
+    )
+    row = {"id": who.id, "hash": tokens.hashed(secret), "name": name, "role": role, "waits": waits}
+    row |= {"providers": sorted(providers), "environments": sorted(who.environments), "realms": sorted(who.realms)}
+    store.add({**row, "created_at": datetime.now(UTC), "created_by": "admin", "expires_at": who.expires_at})
+    return secret, who
 
 
 def revoke(store: Any, who: Principal) -> None:
@@ -365,6 +384,9 @@ class Door:
         assert isinstance(secret, str), "nobody asks who no token belongs to"
         return READER if secret == "fresh" else None
 
+    def was_known(self, secret: str) -> bool:
+        return secret == "known"
+
     def verify(self, secret: str) -> Principal | None:
         if self.problem is not None and self.fails:
             self.fails -= 1
@@ -405,7 +427,7 @@ def test_what_the_request_holds_already_is_kept() -> None:
     door = Door()
     state = {"other": 1}
     assert door.knock(bearer(b"Bearer known"), state=state) == 200
-    assert state == {"other": 1, "principal": READER}
+    assert state == {"other": 1, "principal": READER, "token_hash": tokens.hashed("known")}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ OVERRIDE = Status.MANUAL_OVERRIDE
 SIZE = {"declared": 3, "actual": 2}
 TEAM = {"declared": "blue", "actual": "red"}
 PEERS = {"declared": ["a"], "actual": []}
+SIZE_WORDS = "size: declared 3, actual 2"
+BOTH_WORDS = f"{SIZE_WORDS}; team: declared blue, actual red"
+NO_LONGER = "; no longer differs"
 
 
 def state(stance: Stance = Stance.MANAGED, status: Status = ACTIVE, **more: Any) -> Published:
@@ -33,7 +36,7 @@ def derived(
 
 def test_nothing_is_known_of_a_component_before_it_is_said() -> None:
     nothing = Published(Stance.NONE, INSTANTIATING)
-    assert nothing == Published(Stance.NONE, INSTANTIATING, "", None, None, {}, False, None, None)
+    assert nothing == Published(Stance.NONE, INSTANTIATING, "", None, None, {}, False, None, None, False)
     assert nothing.drift is None
     assert DerivedEvent(EventKind.READOPTED) == DerivedEvent(EventKind.READOPTED, "", None, None, None)
 
@@ -114,6 +117,14 @@ def test_ownership_that_moved_is_reported_with_both(was: str | None, is_now: str
 
 
 @pytest.mark.rule("C4")
+def test_what_was_just_created_for_its_owner_was_nobodys_before() -> None:
+    created = state(status=INSTANTIATING, owner=None, is_being_created=True)
+    assert derived(created, state(status=INSTANTIATING)) == []
+    [moved] = derived(created, state(status=INSTANTIATING, owner="ls-b"))
+    assert (moved.kind, moved.after) == (EventKind.OWNER_CHANGED, "ls-b")
+
+
+@pytest.mark.rule("C4", "O8")
 def test_another_resource_has_another_owner_and_that_is_no_move() -> None:
     assert derived(state(owner="ls-a"), state(owner="ls-b", resource_id="id-2")) == []
     assert derived(state(owner=None, resource_id=None), state(owner="ls-b", resource_id=None)) == []
@@ -166,10 +177,12 @@ def test_a_loss_without_words_names_what_is_gone() -> None:
 @pytest.mark.rule("C4")
 def test_drift_is_found_and_corrected_with_the_values() -> None:
     both = {"size": SIZE, "team": TEAM}
-    assert derived(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size, team", None, both)]
+    assert derived(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, BOTH_WORDS, None, both)]
     one = {"size": SIZE}
-    assert derived(state(drift=both), state(drift=one)) == [DerivedEvent(EventKind.DRIFT_FOUND, "size", both, one)]
-    assert derived(state(drift=both), state()) == [DerivedEvent(EventKind.DRIFT_CORRECTED, "size, team", both, None)]
+    assert derived(state(drift=both), state(drift=one)) == [DerivedEvent(EventKind.DRIFT_FOUND, SIZE_WORDS, both, one)]
+    assert derived(state(drift=both), state()) == [
+        DerivedEvent(EventKind.DRIFT_CORRECTED, BOTH_WORDS + NO_LONGER, both, None)
+    ]
 
 
 @pytest.mark.rule("C4", "O5")
@@ -209,30 +222,32 @@ def test_some_differences_are_nobodys_news(before: Published, after: Published, 
 @pytest.mark.parametrize(("before", "after"), [(MUTATING, ACTIVE), (ACTIVE, MUTATING), (INSTANTIATING, ACTIVE)])
 def test_a_difference_found_when_work_begins_or_ends_is_news(before: Status, after: Status) -> None:
     events = derived(state(status=before), state(status=after, drift={"size": SIZE}))
-    assert events[-1] == DerivedEvent(EventKind.DRIFT_FOUND, "size", None, {"size": SIZE})
+    assert events[-1] == DerivedEvent(EventKind.DRIFT_FOUND, SIZE_WORDS, None, {"size": SIZE})
 
 
 @pytest.mark.rule("C4")
 def test_what_was_corrected_while_mutating_is_news() -> None:
     events = derived(state(status=MUTATING, drift={"size": SIZE}), state(status=MUTATING))
-    assert events == [DerivedEvent(EventKind.DRIFT_CORRECTED, "size", {"size": SIZE}, None)]
+    assert events == [DerivedEvent(EventKind.DRIFT_CORRECTED, SIZE_WORDS + NO_LONGER, {"size": SIZE}, None)]
 
 
 @pytest.mark.rule("C4", "L17")
 def test_what_links_set_is_distinguished_from_what_is_declared() -> None:
     both = {"size": SIZE, "peers": PEERS}
     assert derived(state(), state(drift=both), linked=("peers",)) == [
-        DerivedEvent(EventKind.DRIFT_FOUND, "size", None, {"size": SIZE}),
-        DerivedEvent(EventKind.LINK_CHANGE_FOUND, "peers", None, {"peers": PEERS}),
+        DerivedEvent(EventKind.DRIFT_FOUND, SIZE_WORDS, None, {"size": SIZE}),
+        DerivedEvent(EventKind.LINK_CHANGE_FOUND, "to be written: peers: + a", None, {"peers": PEERS}),
     ]
     assert derived(state(drift=both), state(), linked=("peers",)) == [
-        DerivedEvent(EventKind.DRIFT_CORRECTED, "size", {"size": SIZE}, None),
-        DerivedEvent(EventKind.LINK_CHANGE_APPLIED, "peers", {"peers": PEERS}, None),
+        DerivedEvent(EventKind.DRIFT_CORRECTED, SIZE_WORDS + NO_LONGER, {"size": SIZE}, None),
+        DerivedEvent(EventKind.LINK_CHANGE_APPLIED, "written: peers: + a", {"peers": PEERS}, None),
     ]
     assert derived(state(), state(drift={"peers": PEERS}), linked=("peers",)) == [
-        DerivedEvent(EventKind.LINK_CHANGE_FOUND, "peers", None, {"peers": PEERS})
+        DerivedEvent(EventKind.LINK_CHANGE_FOUND, "to be written: peers: + a", None, {"peers": PEERS})
     ]
-    assert derived(state(), state(drift=both)) == [DerivedEvent(EventKind.DRIFT_FOUND, "peers, size", None, both)]
+    assert derived(state(), state(drift=both)) == [
+        DerivedEvent(EventKind.DRIFT_FOUND, f"peers: - a; {SIZE_WORDS}", None, both)
+    ]
 
 
 @pytest.mark.rule("C4")

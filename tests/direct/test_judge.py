@@ -73,7 +73,7 @@ def test_a_judgement_and_a_step_hold_nothing_unless_said() -> None:
 
 
 def test_each_verb_is_one_call_by_its_name() -> None:
-    assert sorted(Verb) == ["create", "delete", "finish", "push", "stamp", "tag", "untag", "update"]
+    assert sorted(Verb) == ["create", "delete", "finish", "push", "stamp", "tag", "transfer", "untag", "update"]
 
 
 # --- S12: managed, ours
@@ -687,6 +687,26 @@ def test_a_force_push_of_what_bears_all_tags_writes_none() -> None:
     assert found == Judgement(
         "G10", ASKED_BACK, OVERRIDE, words.force_pushed(PUSH), in_progress=True, answer=Answer(PUSH, acts=True)
     )
+
+
+@pytest.mark.rule("O8", "T4")
+def test_a_transfer_replaces_the_owner_tag_and_nothing_else() -> None:
+    asked = request(RequestKind.TRANSFER, to=OTHER, reason="reorganised")
+    owners = context(declared={"size": 3}, claims=Claims(declarers=(ME, OTHER), last_owner=ME))
+    assert judge(tracked(memory(), request=asked), seen(MINE, actual={"size": 2}), owners) == Judgement(
+        "O8",
+        None,
+        Stance.MANAGED,
+        f"{asked.by} moves it to 'ls-b': writing fractal-cloud-owner (reorganised)",
+        SIZE,
+        Step(Verb.TRANSFER, "transfer", add=ProtocolTags(owner=OTHER), request=asked),
+        in_progress=True,
+        answer=Answer(asked, acts=True),
+    )
+    alone = judge(tracked(memory(), request=asked), seen(MINE), context(claims=Claims(declarers=(ME,), last_owner=ME)))
+    assert (alone.rule, alone.step) == ("S12", None)
+    assert alone.answer is not None
+    assert alone.answer.refusal == "'ls-b' does not declare it, or only imports it: declare it there first"
 
 
 @pytest.mark.rule("G10")

@@ -135,3 +135,14 @@ def test_who_is_stuck_or_failed_is_halted() -> None:
     for stuck, status in itertools.product((False, True), Status):
         component = one(status=status, stuck=stuck)
         assert component.is_halted is (stuck or status in FAILS)
+
+
+@pytest.mark.rule("C8")
+def test_a_cause_is_named_however_many_settled_components_lie_between() -> None:
+    parts = [
+        one("a", Status.INSTANTIATING, observed_generation=1, waits_for=("d",)),
+        one("b", stuck=True),
+        one("d", waits_for=("b",)),
+    ]
+    assert mutation_status(parts) is FAILED
+    assert causes(parts) == ["b"]

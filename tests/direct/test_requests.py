@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.observed import Override
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags
-from fractal_cloud.model.wire import RequestKind
+from fractal_cloud.model.wire import OperatorRequest, RequestKind
 from fractal_cloud.rules.requests import Answer, answer_request
 from fractal_cloud.rules.situate import ABSENT, TypeTraits, View
 from tests.direct.things import CYCLE, ME, MINE, NOW, OTHER, SECOND, TYPE, memory, request, sighting, tracked
@@ -186,3 +186,122 @@ def test_a_request_is_used_up_by_acting_but_broken_glass_only_when_nothing_is_le
 
 def test_an_answer_says_nothing_by_default() -> None:
     assert Answer(PUSH) == Answer(PUSH, acts=False, refusal="", by_memory=False)
+
+
+# --- a transfer (O8)
+
+MOVE = request(RequestKind.TRANSFER, to=OTHER, resource_id="id-1")
+
+
+def replace_at(asked: OperatorRequest, at: datetime) -> OperatorRequest:
+    return asked.model_copy(update={"at": at})
+
+
+FIXED_OWNER = TypeTraits(owner_moves=False)
+
+
+def moving(
+    component: Any, view: View, traits: TypeTraits = PLAIN, declarers: tuple[str, ...] = (ME, OTHER)
+) -> Answer | None:
+    return answer_request(component, view, traits, now=NOW, cycle=CYCLE, declarers=declarers)
+
+
+@pytest.mark.rule("O8", "S17")
+def test_a_transfer_is_carried_out_while_the_owner_is_still_the_one_it_was_asked_of() -> None:
+    found = moving(tracked(memory(), request=MOVE), seen(MINE))
+    assert found == Answer(MOVE, acts=True)
+    assert found.moves_owner
+    assert found.is_used_up, "by its intent, so at most once"
+    assert moving(tracked(memory(), request=MOVE, deleting=True), seen(MINE)) == Answer(MOVE, acts=True)
+    assert moving(tracked(memory(), request=MOVE), View(error=Unreadable("throttled"))) is None
+
+
+@pytest.mark.rule("O8", "S9", "S12a")
+def test_a_transfer_waits_for_a_handshake() -> None:
+    asked = tracked(memory(), request=MOVE)
+    assert moving(asked, seen(ProtocolTags(OURS, reconcile=True, owner=ME))) is None
+
+
+@pytest.mark.rule("O8", "T4", "T7", "S14", "O12")
+@pytest.mark.parametrize(
+    ("more", "view", "traits", "declarers", "refusal"),
+    [
+        ({}, seen(MINE), UNTAGGABLE, (ME, OTHER), f"{TYPE} cannot carry tags: it is only ever read"),
+        (
+            {"import_only": True},
+            seen(MINE),
+            PLAIN,
+            (ME, OTHER),
+            "the component is importOnly: take importOnly out of its declaration first",
+        ),
+        ({}, TWO, PLAIN, (ME, OTHER), "several resources are named 'web' (id-1, id-2): rename all but one"),
+        ({}, ABSENT, PLAIN, (ME, OTHER), "the resource is absent: there is nothing to move"),
+        (
+            {},
+            seen(ProtocolTags(OURS, owner=OTHER)),
+            PLAIN,
+            (ME, OTHER),
+            "'ls-b' owns it by now, and not 'ls-a': nothing was written",
+        ),
+        (
+            {},
+            seen(ProtocolTags(OURS)),
+            PLAIN,
+            (ME, OTHER),
+            "nobody owns it by now, and not 'ls-a': nothing was written",
+        ),
+        ({}, seen(MINE), FROZEN, (ME, OTHER), "its tags are frozen: its owner can never be moved"),
+        (
+            {},
+            seen(MINE),
+            FIXED_OWNER,
+            (ME, OTHER),
+            f"one call cannot replace the owner of {TYPE}: move the tag by hand",
+        ),
+        (
+            {},
+            seen(ProtocolTags("helm", owner=ME)),
+            PLAIN,
+            (ME, OTHER),
+            "managed-by says 'helm': it is not ours to move",
+        ),
+        ({}, seen(FREE), PLAIN, (ME, OTHER), "it is in manual override: hand it back first, or move the tag by hand"),
+        (
+            {"remembered": LET_GO},
+            seen(MINE),
+            PLAIN,
+            (ME, OTHER),
+            "it is in manual override: hand it back first, or move the tag by hand",
+        ),
+        ({}, seen(MINE), PLAIN, (ME,), "'ls-b' does not declare it, or only imports it: declare it there first"),
+        (
+            {"generation": 2},
+            seen(MINE),
+            PLAIN,
+            (ME, OTHER),
+            "the LiveSystem was deployed again since: ask once more",
+        ),
+        (
+            {},
+            seen(MINE, resource_id="id-2"),
+            PLAIN,
+            (ME, OTHER),
+            "it was asked for id-1, but the name now finds id-2: ask once more",
+        ),
+        (
+            {"request": replace_at(MOVE, NOW - 2 * CYCLE - 11 * SECOND)},
+            seen(MINE),
+            PLAIN,
+            (ME, OTHER),
+            "it was not carried out within two cycles: ask once more",
+        ),
+    ],
+)
+def test_a_transfer_is_refused_with_the_reason(
+    more: Any, view: View, traits: TypeTraits, declarers: tuple[str, ...], refusal: str
+) -> None:
+    values = {"request": MOVE, **more}
+    component = tracked(values.pop("remembered", memory()), **values)
+    found = moving(component, view, traits, declarers)
+    assert found is not None
+    assert (found.acts, found.refusal, found.is_used_up) == (False, refusal, True)

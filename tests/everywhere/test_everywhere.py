@@ -12,6 +12,7 @@ from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.registry import mounts
+from tests import aws_rights
 from tests.world import World
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "everywhere.py"
@@ -29,6 +30,7 @@ class EverywhereWorld(World):
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EverywhereWorld]:
     session_sandbox.reset()
+    aws_rights.limit(session_sandbox, with_links=True)
     for name, value in agent_env(session_sandbox.url, tmp_path).items():
         monkeypatch.setenv(name, value)
     made = EverywhereWorld(session_sandbox, tmp_path)

@@ -15,6 +15,7 @@ from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCI
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules import words
 from fractal_cloud.rules.drift import ComparedType, find_drift
+from fractal_cloud.rules.hiding import Hiding
 from fractal_cloud.testing import Found, OfferExample
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
@@ -162,7 +163,7 @@ class Life:
         shown = self._world.component(LIVE_SYSTEM, self.id)
         assert shown["status"] == "Active", f"{shown['status']}: {shown['message']}"
         declared = {name: self._resolved(name, value) for name, value in self._declaration["parameters"].items()}
-        drift = find_drift(self._compared, declared, shown["outputFields"])
+        drift = find_drift(self._compared, Hiding(self._compared).declared(declared), shown["outputFields"])
         assert not drift, drift
         assert "drift" not in shown["outputFields"], shown["outputFields"]["drift"]
         found = self._example.operator.find(self.id)

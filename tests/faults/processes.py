@@ -26,9 +26,10 @@ from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store
 from fractal_cloud.testing.in_process import InProcessClient
+from fractal_cloud.testing.tokens import agent_token, bearer
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.calls import Call, RecordedCall
-from tests import library_caches
+from tests import aws_rights, library_caches
 from tests.faults.effects import Fault
 from tests.faults.worlds import FaultyWorld
 from tests.world import ADMIN_TOKEN, Person
@@ -42,7 +43,7 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["fractal_cloud.agent.main", "boto3", "tests.faults.processes"])
 
 
-def run_agent(environment: dict[str, str], url: str, agent_id: str) -> None:
+def run_agent(environment: dict[str, str], url: str, token: str, agent_id: str) -> None:
     """Be an agent, until killed."""
     from fractal_cloud.agent.main import AgentSettings, run
 
@@ -50,7 +51,7 @@ def run_agent(environment: dict[str, str], url: str, agent_id: str) -> None:
     run(
         AgentSettings(
             url=url,
-            token=ADMIN_TOKEN,
+            token=token,
             providers=("aws",),
             cycle_seconds=CYCLE,
             visibility_seconds=VISIBLE,
@@ -193,15 +194,17 @@ class KilledWorld(FaultyWorld):
         self._thread.start()
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
         self.api = cast("InProcessClient", httpx.Client(base_url=self.url, headers=headers, timeout=30.0))
+        self._token = agent_token(self.api)
 
     def _start(self) -> tuple[BaseProcess, str]:
         self._started += 1
         agent_id = f"agent-{self._started}"
-        process = _FORKS.Process(
-            target=run_agent, args=(agent_env(self.sandbox.url), self.url, agent_id), name=agent_id, daemon=True
-        )
+        process = _FORKS.Process(target=run_agent, args=self._arguments(agent_id), name=agent_id, daemon=True)
         process.start()
         return process, agent_id
+
+    def _arguments(self, agent_id: str) -> tuple[dict[str, str], str, str, str]:
+        return agent_env(self.sandbox.url), self.url, self._token, agent_id
 
     @property
     def store(self) -> Store:
@@ -233,7 +236,7 @@ class KilledWorld(FaultyWorld):
         process.join()
         assert process.exitcode == -signal.SIGKILL, process.exitcode
         if self.releases_leases:
-            self.api.post("/agent/release", json={"agentId": agent_id})
+            self.api.post("/agent/release", json={"agentId": agent_id}, headers=bearer(self._token))
         self._work = self._next
         self._next = self._start()
         self.gun.last = time.monotonic()
@@ -286,6 +289,7 @@ class KilledWorld(FaultyWorld):
 def killed_world(sandbox: Sandbox, folder: Path) -> Iterator[KilledWorld]:
     """A world of processes over a sandbox that was reset."""
     sandbox.aws.reset()
+    aws_rights.limit(sandbox)
     made = KilledWorld(sandbox, folder)
     try:
         yield made

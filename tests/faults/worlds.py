@@ -13,8 +13,9 @@ from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.testing import Write
 from fractal_sandbox import Sandbox, agent_env
+from tests import aws_rights
 from tests.faults.effects import Effects, GatedPlane, Killed, gate
-from tests.world import ADMIN_TOKEN, World
+from tests.world import World
 
 CYCLE = 0.02
 W = TypeVar("W", bound="FaultyWorld")
@@ -35,7 +36,7 @@ class FaultyWorld(World):
 
     def start_agent(self, control: Callable[[ControlPlane], ControlPlane] | None = None) -> Agent:
         def gated(_: ControlPlane) -> ControlPlane:
-            plane = GatedPlane("http://testserver", ADMIN_TOKEN, client=self.api)
+            plane = GatedPlane("http://testserver", self.agent_token, client=self.api)
             plane.effects = self.effects
             return plane
 
@@ -105,15 +106,22 @@ class FaultyWorld(World):
     def start_over(self) -> None:
         self.close()
         self.cloud.reset()
+        self.prepare_cloud()
         self.effects.arm()
         self._databases += 1
         self.open_control_plane(f"control-{self._databases}.db")
 
+    def prepare_cloud(self) -> None:
+        """Give the agent the rights that are printed for it, where the cloud knows rights."""
+        if self.cloud is self.sandbox.aws:
+            aws_rights.limit(self.sandbox)
+
 
 @contextmanager
 def faulty_world(sandbox: Sandbox, folder: Path, kind: type[W], **settings: Any) -> Iterator[W]:
-    """A world over a sandbox that was reset, with the agent's credentials in the environment."""
+    """A world over a sandbox that was reset, with the agent's credentials in the environment and its printed rights."""
     sandbox.aws.reset()
+    aws_rights.limit(sandbox)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in agent_env(sandbox.url).items():
             patch.setenv(name, value)

@@ -16,6 +16,7 @@ from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 PROVIDER = "kubernetes"
+PATCH = '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "web:2"}]'
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
@@ -78,3 +79,19 @@ def test_glass_broken_through_the_product_removes_only_managed_by(world: Kuberne
     world.settle()
     assert world.status("ls-a", "web") == "Active"
     world.assert_safe()
+
+
+@pytest.mark.rule("C4")
+def test_what_kubectl_changed_is_named_by_its_field_manager(world: KubernetesWorld, kubectl: Run) -> None:
+    at = f"kubectl --context {world.kube.context} -n default"
+    world.deploy("ls-a", workload(replicas=1, image="web:1"))
+    world.settle()
+    kubectl(f"{at} label deployment/web app.kubernetes.io/managed-by-")
+    world.settle()
+    kubectl(f"{at} scale deployment web --replicas=3")
+    kubectl(f"{at} patch deployment web --field-manager=bea --type=json -p '{PATCH}'")
+    world.settle()
+    found = {one["parameter"]: one["by"] for one in world.component("ls-a", "web")["changedBy"]}
+    assert found["replicas"].startswith("kubectl")
+    assert found["image"] == "bea"
+    assert found["managed-by"] == ""

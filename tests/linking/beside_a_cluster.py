@@ -18,6 +18,7 @@ from fractal_cloud.offers.kubernetes import cloud as kubernetes
 from fractal_sandbox import Sandbox
 from tests.linking.two_clouds import SECRETS, workload
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.rights import printed_rights
 from tests.offers.worlds import ProviderWorld, provider_world
 
 W = TypeVar("W", bound="BesideACluster")
@@ -73,7 +74,7 @@ class BesideACluster(ProviderWorld):
 def beside_a_cluster(sandbox: Sandbox, folder: Path, kind: type[W]) -> Iterator[W]:
     """A world over a cloud and a cluster that were reset."""
     sandbox.kubernetes.reset()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, printed_rights(sandbox):
         patch.setenv(kubernetes.WATCH, "0")
         with provider_world(sandbox, folder, kind) as made:
             yield made

@@ -10,8 +10,9 @@ import pytest
 
 from fractal_sandbox import Sandbox
 from fractal_sandbox.real_postgres import REAL_POSTGRES
-from tests import postgres
+from tests import aws_rights, postgres
 from tests.linking.two_clouds import TwoClouds, two_clouds
+from tests.world import World
 
 MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
 
@@ -44,3 +45,10 @@ def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
     """The whole product with an agent for AWS and one for Kubernetes, and nothing in either cloud."""
     with two_clouds(session_sandbox, tmp_path, TwoClouds) as made:
         yield made
+
+
+@pytest.fixture
+def world(world: World, session_sandbox: Sandbox) -> World:
+    """The whole product over AWS, with an agent that may also make what links need."""
+    aws_rights.limit(session_sandbox, with_links=True)
+    return world

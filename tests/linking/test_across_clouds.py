@@ -8,6 +8,7 @@ import boto3
 import psycopg
 import pytest
 
+from fractal_cloud.offers.aws.link_storage import PATH
 from tests.linking.test_aws_database import DATABASE
 from tests.linking.test_aws_rules import LS, link
 from tests.linking.test_aws_storage import BUCKET
@@ -89,7 +90,7 @@ def test_a_link_taken_away_leaves_nothing_on_either_cloud(clouds: TwoClouds, dat
     shop(clouds)
     assert clouds.objects(SECRETS) == []
     assert clouds.env("shop") == {}
-    assert clouds.person.client("iam").list_users()["Users"] == []
+    assert clouds.person.client("iam").list_users(PathPrefix=PATH)["Users"] == []
     with psycopg.connect(database) as owner:
         assert owner.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'fc\\_%'").fetchone() == (0,)
     clouds.assert_safe()
@@ -98,7 +99,7 @@ def test_a_link_taken_away_leaves_nothing_on_either_cloud(clouds: TwoClouds, dat
 @pytest.mark.rule("L8", "L9")
 def test_a_bucket_is_used_from_another_cloud_with_a_key_for_it_alone(clouds: TwoClouds) -> None:
     shop(clouds, link("files"))
-    (user,) = clouds.person.client("iam").list_users()["Users"]
+    (user,) = clouds.person.client("iam").list_users(PathPrefix=PATH)["Users"]
     assert user["Path"] == "/fractal-cloud/"
     kept = clouds.secret()
     keys = clouds.person.client("iam").list_access_keys(UserName=user["UserName"])["AccessKeyMetadata"]

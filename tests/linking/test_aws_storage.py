@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.offers.aws.link_storage import PATH
+from tests.aws_rights import ACCOUNT
 from tests.linking.test_aws_rules import LS, link, machine
 from tests.world import World, security_group, subnet, vpc
 
@@ -43,7 +45,7 @@ def test_inside_aws_the_source_gets_a_role_for_that_bucket_and_no_key(world: Wor
     assert fields["storageLink.files.bucket"] == "shop-files"
     tags = world.person.client("iam").list_role_tags(RoleName=role["RoleName"])["Tags"]
     assert {"Key": "fractal-cloud-link", "Value": "ls-shop/files=ls-shop/shop"} in tags
-    assert world.person.client("iam").list_users()["Users"] == []
+    assert world.person.client("iam").list_users(PathPrefix=PATH)["Users"] == []
     assert world.settle() == 1
     world.assert_safe()
 
@@ -91,3 +93,54 @@ def test_a_role_of_that_name_that_a_person_made_is_left_alone(world: World) -> N
     assert iam.get_role(RoleName=name)["Role"]["Path"] == "/"
     assert "not made" not in world.component(LS, "files")["message"]
     world.assert_safe()
+
+
+BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/fractal-cloud/boundary"
+
+
+@pytest.mark.rule("A7")
+def test_what_a_link_makes_is_held_by_the_boundary(world: World) -> None:
+    deploy(world, link("files"))
+    (role,) = roles(world)
+    found = world.person.client("iam").get_role(RoleName=role["RoleName"])["Role"]
+    assert found["PermissionsBoundary"]["PermissionsBoundaryArn"] == BOUNDARY
+    assert found["Path"] == PATH
+
+
+@pytest.mark.rule("A7", "C4")
+def test_without_the_boundary_nothing_is_made_and_the_message_says_how_to_create_it(world: World) -> None:
+    world.person.client("iam").delete_policy(PolicyArn=BOUNDARY)
+    deploy(world, link("files"))
+    assert roles(world) == []
+    message = world.component(LS, "files")["message"]
+    assert f"the permissions boundary {BOUNDARY!r} is not there" in message
+    assert "`fractal agent policy --provider aws --boundary` prints" in message
+    world.assert_safe()
+
+
+@pytest.mark.rule("A7", "C4")
+@pytest.mark.parametrize("other", ["", "arn:aws:iam::123456789012:policy/wider"])
+def test_an_identity_of_a_link_without_the_boundary_gets_no_rights_and_the_message_has_the_command(
+    world: World, other: str
+) -> None:
+    iam = world.person.client("iam")
+    deploy(world, link("files"))
+    (role,) = roles(world)
+    name = role["RoleName"]
+    if other:
+        iam.create_policy(PolicyName="wider", PolicyDocument=json.dumps(ANYTHING))
+        iam.put_role_permissions_boundary(RoleName=name, PermissionsBoundary=other)
+    else:
+        iam.delete_role_permissions_boundary(RoleName=name)
+    deploy(world, link("files", access="read-only"))
+    assert "s3:PutObject" in actions(world, name), "nothing was written"
+    message = world.component(LS, "files")["message"]
+    command = f"`aws iam put-role-permissions-boundary --role-name {name} --permissions-boundary {BOUNDARY}`"
+    assert command in message
+    iam.put_role_permissions_boundary(RoleName=name, PermissionsBoundary=BOUNDARY)
+    world.settle()
+    assert "s3:PutObject" not in actions(world, name)
+    world.assert_safe()
+
+
+ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster
 from tests.linking.two_clouds import workload
 from tests.offers.azure.examples import EXAMPLES
 from tests.offers.azure.person import AzurePerson
+from tests.offers.azure.rights import printed_rights
 
 LS = "ls-a"
 ADMINISTRATOR = "fractal-agent"
@@ -35,6 +37,11 @@ class Azure(BesideACluster):
 
     providers = ("azure", "kubernetes")
     cloud_name = "azure"
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """As they are printed."""
+        return printed_rights(sandbox)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_sandbox import Sandbox
 from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster
 from tests.linking.two_clouds import workload
+from tests.offers.gcp.rights import printed_rights
 
 LS = "ls-a"
 DATABASE = {
@@ -27,6 +29,11 @@ class Gcp(BesideACluster):
 
     providers = ("gcp", "kubernetes")
     cloud_name = "gcp"
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """As they are printed."""
+        return printed_rights(sandbox)
 
 
 @pytest.fixture

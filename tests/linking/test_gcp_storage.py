@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
+from fractal_cloud.offers.gcp.link_storage import LINK_PROJECT
 from fractal_sandbox import Sandbox
-from fractal_sandbox.gcp import PROJECT
+from fractal_sandbox.gcp import OTHER_PROJECT
 from tests.linking.beside_a_cluster import beside_a_cluster, may
 from tests.linking.test_gcp_database import Gcp
 from tests.linking.two_clouds import workload
 from tests.offers.gcp.person import GcpPerson
 
 LS = "ls-shop"
-ACCOUNTS, KEYS = f"/v1/projects/{PROJECT}/serviceAccounts", f"/storage/v1/projects/{PROJECT}/hmacKeys"
+ACCOUNTS, KEYS = f"/v1/projects/{OTHER_PROJECT}/serviceAccounts", f"/storage/v1/projects/{OTHER_PROJECT}/hmacKeys"
 POLICY = "/storage/v1/b/{}/iam"
 
 
@@ -89,3 +90,26 @@ def test_what_a_person_took_away_comes_back(world: Gcp, person: GcpPerson) -> No
     (after,) = world.secrets()
     assert after["accessKeyId"] != before["accessKeyId"]
     world.s3(LS, after).list_objects_v2(Bucket="shop-files-1")
+
+
+@pytest.mark.rule("A7", "L14")
+def test_a_link_that_moves_to_the_project_of_links_leaves_nothing_open_behind_it(
+    world: Gcp, person: GcpPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(LINK_PROJECT)
+    with world.cloud.restrict_agent(lambda *_: ""):  # what somebody gave it who has not heard of such a project
+        deploy(world, link())
+    (before,) = world.secrets()
+    assert may(world.s3(LS, before).list_objects_v2, Bucket="shop-files-1")
+
+    monkeypatch.setenv(LINK_PROJECT, OTHER_PROJECT)
+    world.cycle()
+    world.come_to_rest()
+    (after,) = world.secrets()
+    assert may(world.s3(LS, after).list_objects_v2, Bucket="shop-files-1")
+    assert not may(world.s3(LS, before).list_objects_v2, Bucket="shop-files-1")
+    (account,) = person.call("GET", ACCOUNTS)["accounts"]
+    assert OTHER_PROJECT in account["email"]
+    (binding,) = person.call("GET", POLICY.format("shop-files-1"))["bindings"]
+    assert binding["members"] == [f"serviceAccount:{account['email']}"]
+    world.assert_safe()

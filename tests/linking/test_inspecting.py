@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fractal_cloud.offers.aws.link_storage import PATH
 from fractal_sandbox import Sandbox
 from tests.linking.test_aws_rules import LS, link
 from tests.linking.test_aws_storage import BUCKET
@@ -31,7 +32,7 @@ def clouds(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[TwoClouds]:
 def keys(clouds: TwoClouds) -> dict[str, list[str]]:
     """The ids of all access keys, by user."""
     iam = clouds.person.client("iam")
-    users = [user["UserName"] for user in iam.list_users()["Users"]]
+    users = [user["UserName"] for user in iam.list_users(PathPrefix=PATH)["Users"]]
     listed = {user: iam.list_access_keys(UserName=user)["AccessKeyMetadata"] for user in users}
     return {user: [key["AccessKeyId"] for key in found] for user, found in listed.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import pytest
 
 from fractal_cloud.offers.oci.bucket import OciBucket
 from fractal_cloud.offers.oci.link_storage import EMAIL
-from fractal_cloud.offers.oci.policy import policy
 from fractal_sandbox import Sandbox
 from tests.linking.beside_a_cluster import BesideACluster, beside_a_cluster, may
 from tests.linking.two_clouds import workload
 from tests.offers.oci.person import OciPerson
+from tests.offers.oci.rights import printed_rights
 
 LS = "ls-shop"
 TENANCY = {"compartmentId": "ocid1.tenancy.oc1..sandbox"}
@@ -36,6 +37,11 @@ class Oci(BesideACluster):
     providers = ("oci", "kubernetes")
     cloud_name = "oci"
     is_atomic = True
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """As they are printed."""
+        return printed_rights(sandbox)
 
     def __init__(self, sandbox: Sandbox, folder: Path, *args: Any, **settings: Any) -> None:
         self.oci = OciPerson(sandbox.url, folder)
@@ -171,10 +177,3 @@ def test_a_tenancy_that_asks_for_addresses_is_given_one(world: Oci, monkeypatch:
     world.come_to_rest()
     (user,) = world.listed("users")
     assert user["email"] == f"links+{user['name']}@example.com"
-
-
-@pytest.mark.rule("S21")
-def test_the_rights_that_links_need_are_printed() -> None:
-    said = "\n".join(policy())
-    for what in ("manage users in tenancy", "manage groups in tenancy", "manage policies in", "inspect tenancies in"):
-        assert f"Allow group fractal-cloud-agent to {what}" in said

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from fractal_cloud.offers.database_roles import dsn_setting
+from fractal_cloud.offers.policy import PolicyOptions
 from fractal_cloud.offers.postgres.policy import policy
 from fractal_sandbox import Sandbox
 from tests import postgres
@@ -211,17 +212,23 @@ def test_a_server_that_does_not_answer_is_unreadable_and_never_missing(
     assert clouds.status(LS, "db") == "ExternallyManaged", "it waits: what it made cannot be taken back yet"
 
 
+def make_user(database: str) -> str:
+    """Run what is printed, as an administrator would; returns the connection string of the user that it makes."""
+    psql = [str((postgres.binaries() or Path()) / "psql"), "-v", "database=orders", "-v", "ON_ERROR_STOP=1", database]
+    printed = policy(PolicyOptions(with_links=True))
+    for _ in range(2):  # a second time it changes nothing
+        subprocess.run(psql, input=printed, text=True, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("ALTER ROLE fractal PASSWORD 'hush'")
+    parts = urlsplit(database)
+    return f"postgresql://fractal:hush@{parts.hostname}:{parts.port}/postgres"
+
+
+@pytest.mark.rule("A7", "L3", "L10")
 def test_the_user_that_the_printed_policy_makes_is_enough(
     clouds: TwoClouds, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    psql = [str((postgres.binaries() or Path()) / "psql"), "-v", "database=orders", "-v", "ON_ERROR_STOP=1", database]
-    for _ in range(2):  # a second time it changes nothing
-        subprocess.run(psql, input=policy(), text=True, check=True, timeout=60, stdout=subprocess.DEVNULL)
-    with psycopg.connect(database, autocommit=True) as owner:
-        owner.execute("ALTER ROLE fractal PASSWORD 'hush'")
-        assert owner.execute("SELECT rolsuper FROM pg_roles WHERE rolname = 'fractal'").fetchone() == (False,)
-    parts = urlsplit(database)
-    monkeypatch.setenv(dsn_setting(LS, "db"), f"postgresql://fractal:hush@{parts.hostname}:{parts.port}/postgres")
+    monkeypatch.setenv(dsn_setting(LS, "db"), make_user(database))
     shop(clouds, declared(database), link("db", database="orders"))
     kept = clouds.secret()
     with psycopg.connect(kept["url"], autocommit=True) as connection:
@@ -231,3 +238,60 @@ def test_the_user_that_the_printed_policy_makes_is_enough(
         connection.execute("INSERT INTO orders VALUES (1)")
     shop(clouds, declared(database))
     assert roles(database) == []
+
+
+CHANGE = "fractal_cloud.change_role"
+# What PostgreSQL's documentation warns of («Role Attributes», «Predefined Roles»), and what the function must not do.
+ATTEMPTS = [
+    "GRANT pg_execute_server_program TO fractal",
+    "GRANT pg_read_server_files TO fractal",
+    "GRANT pg_write_server_files TO fractal",
+    "GRANT pg_read_all_data TO fractal",
+    "GRANT theirs TO fractal",
+    "CREATE ROLE evil LOGIN",
+    "ALTER ROLE fractal CREATEROLE",
+    "ALTER ROLE fractal SUPERUSER",
+    "ALTER ROLE theirs PASSWORD 'x'",
+    "DROP ROLE theirs",
+    "COPY (SELECT 1) TO PROGRAM 'id'",
+    "SELECT pg_read_file('/etc/passwd')",
+    "SET ROLE theirs",
+    "ALTER FUNCTION fractal_cloud.change_role(text, text, text) OWNER TO fractal",
+    f"CREATE OR REPLACE FUNCTION {CHANGE}(action text, role_name text, value text) RETURNS void LANGUAGE sql AS ''",
+    "SELECT fractal_cloud.change_role('create', 'evil', NULL)",
+    "SELECT fractal_cloud.change_role('create', 'fc_x SUPERUSER', NULL)",
+    "SELECT fractal_cloud.change_role('create', E'fc_x\n', NULL)",
+    "SELECT fractal_cloud.change_role('create', NULL, NULL)",
+    "SELECT fractal_cloud.change_role('password', 'theirs', 'SCRAM-SHA-256$x')",
+    "SELECT fractal_cloud.change_role('password', 'fc_theirs', 'SCRAM-SHA-256$x')",
+    "SELECT fractal_cloud.change_role('drop', 'fc_theirs', NULL)",
+    "SELECT fractal_cloud.change_role('create', 'fc_theirs', NULL)",
+    "SELECT fractal_cloud.change_role('superuser', 'fc_mine', NULL)",
+    "SELECT fractal_cloud.change_role('comment', 'fc_mine', 'somebody''s')",
+    "SELECT fractal_cloud.change_role('password', 'fc_mine', 'plain')",
+    "SELECT fractal_cloud.change_role(NULL, 'fc_mine', NULL)",
+]
+
+
+@pytest.mark.rule("A7")
+def test_the_printed_user_becomes_nobody_else_on_a_real_server(database: str) -> None:
+    dsn = make_user(database)
+    with psycopg.connect(database, autocommit=True) as owner:
+        for name in ("theirs", "fc_theirs"):
+            owner.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'theirs'")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT fractal_cloud.change_role('create', 'fc_mine', NULL)")
+        for attempt in ATTEMPTS:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(attempt)
+    with psycopg.connect(database, autocommit=True) as owner:
+        attributes = "rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls"
+        found = owner.execute(f"SELECT {attributes} FROM pg_roles WHERE rolname LIKE 'fc_%' OR rolname = 'fractal'")
+        assert [has for (has,) in found] == [False, False, False]
+        for name in ("theirs", "fc_theirs", "fc_mine"):
+            owner.execute(f"DROP ROLE {name}")
+
+
+@pytest.mark.rule("A7")
+def test_without_links_no_user_is_made() -> None:
+    assert all(line.startswith("--") for line in policy().splitlines())

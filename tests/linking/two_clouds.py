@@ -17,8 +17,11 @@ from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.offers.kubernetes import cloud as kubernetes
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox, agent_env
+from tests import aws_rights
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.rights import printed_rights
 from tests.world import World
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -47,10 +50,7 @@ class TwoClouds(World):
 
     def _start(self, provider: str) -> Agent:
         if provider not in self._token:
-            asked = {"name": f"{provider}-agent", "role": "agent", "providers": [provider]}
-            answer = self.api.post("/tokens", json=asked)
-            assert answer.status_code == 201, answer.text
-            self._token[provider] = answer.json()["token"]
+            self._token[provider] = agent_token(self.api, f"{provider}-agent", providers=[provider])
         token = self._token[provider]
         options = {**self._agent_settings, "visibility_seconds": 0.2}
         settings = AgentSettings(providers=(provider,), cycle_seconds=self.cycle_seconds, token=token, **options)
@@ -61,9 +61,9 @@ class TwoClouds(World):
 
     def restart_agents(self) -> None:
         """Both die without a word; their keys die with them."""
-        for agent in (self.agent, self.other_agent):
+        for provider, agent in zip(self.sides, (self.agent, self.other_agent), strict=True):
             agent.close()
-            self.api.post("/agent/release", json={"agentId": agent.settings.agent_id})
+            ControlPlane("http://testserver", self._token[provider], client=self.api).release(agent.settings.agent_id)
         self.start_agent()
 
     def close(self) -> None:
@@ -114,8 +114,9 @@ class BesideAServer(TwoClouds):
 def two_clouds(sandbox: Sandbox, folder: Path, made_of: type[W], **settings: Any) -> Iterator[W]:
     """A world over clouds that were reset, with the agents' credentials in the environment."""
     sandbox.aws.reset()
+    aws_rights.limit(sandbox, with_links=True)
     sandbox.kubernetes.reset()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, printed_rights(sandbox):
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(kubernetes.WATCH, "0")

@@ -5,7 +5,6 @@ Each counts its runs in the store of its own side. None can see the other side's
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -62,16 +61,15 @@ def grant(link: InboundLink[DatabaseLink]) -> Published | None:
             store.put_role(link.there.resource_id, name, Role(link.mark, secret.reveal(), link.settings.database))
             store.put_secret(kept, secret.reveal(), link.mark)
         return {**common, "secretName": kept}
-    sent, received = link.fields.get("version"), link.published.get("received")
-    if role is not None and sent is not None and sent == received:
+    sent = link.fields.get("version")
+    if role is not None and sent is not None and link.is_received(sent):
         return {**common, "version": sent}
-    lock = hashlib.sha256(link.key.encode()).hexdigest()[:8]
-    if role is not None and link.fields.get("sealedTo") == lock:
-        return {**common, **{name: link.fields[name] for name in ("version", "sealedTo", "sealed")}}
+    if role is not None and "sealed" in link.fields and link.is_sealed_to_all:
+        return {**common, **{name: link.fields[name] for name in ("version", "sealed")}}
     secret = link.new_secret()
     sealed = link.seal(secret)
     store.put_role(link.there.resource_id, name, Role(link.mark, secret.reveal(), link.settings.database))
-    return {**common, "version": int(sent or 0) + 1, "sealedTo": lock, "sealed": sealed}
+    return {**common, "version": int(sent or 0) + 1, "sealed": sealed}
 
 
 def withdraw(link: InboundLink[DatabaseLink]) -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import update
 
+from fractal_cloud.control.store.schema import agents
+from fractal_cloud.control.store.sealing_keys import RECENT
 from fractal_cloud.model.declaration import Scalar
 from fractal_cloud.model.errors import LinkError, LinkNotReady
 from fractal_cloud.offers.link import InboundLink, Published, inbound
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.offers.secret import SealingKey, Secret, is_sealed, seal, without_secrets
+from fractal_cloud.offers.secret_transfer import transfer_secret
 from tests.links import east, west
 from tests.links.link_handlers import Anything
 from tests.links.world import World, database, link, workload
@@ -86,7 +90,7 @@ def test_a_secret_object_is_not_published() -> None:
         ("accessKeyId", "AKIAIOSFODNN7EXAMPLE"),
         ("endpoint", "https://db.toy:5432/orders"),
         ("version", 3),
-        ("sealed", seal(Secret(PLAIN), SealingKey().public)),
+        ("sealed", seal(Secret(PLAIN), [SealingKey().public])),
     ],
     ids=["name", "ARN", "key id", "endpoint", "version", "sealed"],
 )
@@ -109,14 +113,14 @@ def test_only_scalars_are_published(value: object) -> None:
 @pytest.mark.rule("L9")
 def test_only_the_agent_it_is_sealed_to_can_open_a_value() -> None:
     key = SealingKey()
-    box = seal(Secret(PLAIN), key.public)
+    box = seal(Secret(PLAIN), [key.public])
     assert is_sealed(box)
     assert PLAIN not in box
     assert key.open(box) == Secret(PLAIN)
     with pytest.raises(LinkNotReady):
         SealingKey().open(box)
-    with pytest.raises(LinkNotReady, match="restart that agent"):
-        seal(Secret(PLAIN), "no key")
+    with pytest.raises(LinkNotReady, match="restart the agent"):
+        seal(Secret(PLAIN), ["no key"])
 
 
 @pytest.mark.rule("L9")
@@ -181,7 +185,7 @@ def test_while_no_agent_tends_the_source_nothing_is_sealed_and_nobody_fails(link
     links.kill_agent("west")
     links.deploy("ls-a", database(), workload("app", link("db", database="x")))
     with links.app.state.store.write() as tx:
-        tx.connection.exec_driver_sql("UPDATE scopes SET public_key = ''")
+        tx.connection.execute(update(agents).values(deadline=tx.now - 2 * RECENT))
     links.cycle("east")
     links.cycle("east")
     assert "no agent tends 'app' yet" in links.message("ls-a", "db")
@@ -190,3 +194,15 @@ def test_while_no_agent_tends_the_source_nothing_is_sealed_and_nobody_fails(link
     links.start_agent("west")
     links.settle()
     assert links.east.roles("db") == ["app@x"]
+
+
+@pytest.mark.rule("L9", "C2")
+def test_a_secret_made_with_nothing_remembered_never_has_the_version_of_an_older_one() -> None:
+    """The source may still have that one: it would take the new one for received."""
+
+    def made() -> Scalar:
+        keys = (SealingKey().public,)
+        fresh = InboundLink("db", "app", "ls-a", "Toy.App", "east", "west", Anything(), cloud=None, keys=keys)
+        return transfer_secret(fresh, is_known=False, bring=lambda _: None)["version"]
+
+    assert len({made() for _ in range(20)}) == 20

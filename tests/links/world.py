@@ -20,6 +20,7 @@ from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.testing.in_process import InProcessClient
+from fractal_cloud.testing.tokens import agent_token
 from tests import library_caches
 from tests.links import clouds, east, west
 from tests.links.clouds import Store
@@ -66,10 +67,7 @@ class World(LiveSystems):
             self.start_agent(provider)
 
     def _token(self, provider: str) -> str:
-        body = {"name": f"{provider}-agent", "role": "agent", "providers": [provider]}
-        response = self.api.post("/tokens", json=body)
-        assert response.status_code == 201, response.text
-        return str(response.json()["token"])
+        return agent_token(self.api, f"{provider}-agent", providers=[provider])
 
     def start_agent(self, provider: str, wrap: Wrap = _unwrapped) -> Agent:
         """A new agent for one cloud, with nothing kept of any other; it registers at once."""

@@ -56,19 +56,28 @@ def come_to_rest(world: World) -> None:
         assert not changed, f"the control plane wrote to {sorted(changed)} in a silent cycle: {_statuses(world)}"
 
 
+_IS_STALENESS = re.compile(r"'Scope(?:Unread|Read)'")
+_OF_TIME = ("lastUpdated", "lastRead", "stale")
+
+
 def _shown(world: World) -> list[dict[str, Any]]:
     """Every component as people see it, but for when something is tried next, and when it was read or published."""
     return [
-        {**component, "message": _NEXT_TRY.sub("", component["message"]), "lastUpdated": None, "lastRead": None}
+        {**component, "message": _NEXT_TRY.sub("", component["message"]), **dict.fromkeys(_OF_TIME)}
         for component in components(world)
     ]
 
 
 def _but_for(tried: Collection[tuple[str, str]], stored: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What is stored, without the journal and without the components that are tried again and again."""
+    """What is stored, without the journal and without the components that are tried again and again.
+
+    Their LiveSystems say when anything of them was last updated.
+    """
     names = [f"{live_system!r}, {component!r}, " for live_system, component in tried]
     others = [row for row in stored["components"] if not any(name in row for name in names)]
-    return {**stored, "journal": [], "components": others}
+    updated = tuple(f"({live_system!r}," for live_system, _ in tried)
+    live_systems = [row for row in stored["live_systems"] if not row.startswith(updated)]
+    return {**stored, "journal": [], "components": others, "live_systems": live_systems}
 
 
 def _is_silent(world: World) -> bool:
@@ -109,16 +118,18 @@ def _database(world: World) -> dict[str, list[str]]:
     """Everything that is stored, by table, but for what no change of the world brings about.
 
     The agents' own rows are changed by their heartbeat (S20); in the counters a server notes its turns at keeping
-    house, and the number of the newest event, which would be among the events.
+    house, and the number of the newest event, which would be among the events. What is stale follows from time alone:
+    a cycle lasts a fraction of a second here, and nobody reads between two of them (C11).
     """
     stored: dict[str, list[str]] = {}
     engine = connect(str(world._settings.database_url))
     try:
         with engine.connect() as connection:
             for name in inspect(connection).get_table_names():
-                if name not in ("agents", "counters"):
-                    rows = connection.execute(text(f'SELECT * FROM "{name}"'))
-                    stored[name] = sorted(map(repr, rows))
+                if name not in ("agents", "counters", "scope_reads"):
+                    rows = connection.execute(text(f'SELECT * FROM "{name}"')).mappings()
+                    known = (tuple(value for key, value in row.items() if key != "unread") for row in rows)
+                    stored[name] = sorted(row for row in map(repr, known) if not _IS_STALENESS.search(row))
     finally:
         engine.dispose()
     return stored

@@ -30,7 +30,7 @@ from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, Contro
 from fractal_cloud.model.wire import Report, Reported
 from fractal_sandbox import Sandbox
 from fractal_sandbox.calls import Call
-from tests import postgres
+from tests import aws_rights, postgres
 from tests.agent_answers import answered_by_agent
 from tests.conftest import SOAK
 from tests.machine.actions import Action, Interruption, anything, deployments, interruptions
@@ -98,6 +98,8 @@ class Histories(RuleBasedStateMachine):
         self.world = made
         self.people = People(made)
         self.has_backup = self.was_restored = False
+        self.sandbox = made.sandbox
+        self.sandbox.aws.lift_limits()  # the guard alone; a mood of the cloud sets them
         self.knobs = made.sandbox.aws.knobs
         self.hanging = Hanging(self.knobs)
         self._new_agent()
@@ -165,7 +167,7 @@ class Histories(RuleBasedStateMachine):
     def another_agent_claims_all_and_the_first_comes_back(self, during: list[Interruption]) -> None:
         """The first one was away and does not know that its scopes are somebody else's (S16)."""
         first = self.world.agent
-        self.world.api.post("/agent/release", json={"agentId": first.settings.agent_id})
+        self.world.release(first)
         self._start_agent(first._reachable.sessions)
         self.a_cycle_passes(during)
         with suppress(ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost):
@@ -187,12 +189,15 @@ class Histories(RuleBasedStateMachine):
         self.world.restore()
         self.world.agent._reachable.sessions.update(sessions)
         assert self.world.api.post("/recovery").status_code == 202
+        with suppress(LeaseLost), pytest.raises(ControlPlaneRefuses, match="confirm-tokens"):
+            self.world.cycle()
+        self.world.confirm_tokens()
         since = len(self.world.cloud.calls)
         self.was_restored = True
         self._cycle_of_a_new_agent()
         written = [c for c in self.world.cloud.calls.all()[since:] if c.is_write and c.actor == "agent"]
         assert not written, f"a restored backup was believed: {written}"
-        for live_system in self.world.api.get("/livesystems").json()["items"]:
+        for live_system in self.world.api.get("/livesystems?include=components").json()["items"]:
             self._confirm(live_system)
 
     def _confirm(self, live_system: dict[str, Any]) -> None:
@@ -208,11 +213,12 @@ class Histories(RuleBasedStateMachine):
         assert answer.status_code == 204, f"{answer.text}: {shown}"
 
     def _cycle_of_a_new_agent(self) -> None:
-        for _ in range(2):
-            with suppress(ControlPlaneRefuses, LeaseLost):
-                self.world.cycle()
-                return
-            self.world.agent._registered = False
+        """Run the agent as its own loop does: it registers anew where it is refused."""
+        with suppress(ControlPlaneRefuses, LeaseLost):
+            self.world.cycle()
+            return
+        self.world.agent._registered = False
+        self.world.cycle()
 
     def _interrupt(self, during: list[Interruption]) -> None:
         """Do actions right before calls of the agent in the coming cycle: it has listed, and has not written yet."""
@@ -253,7 +259,7 @@ class Histories(RuleBasedStateMachine):
             case "throttled":
                 self.knobs.throttle(next_calls=1, actor="agent", writes_only=True)
             case "enforcing":
-                self.knobs.enforce_tag_condition = True
+                aws_rights.limit(self.sandbox)
             case "no answer of AWS":
                 page = "<html><body>Please log in</body></html>"
                 self.knobs.answer(page, content_type="text/html", operation="Describe*", actor="agent", times=1)

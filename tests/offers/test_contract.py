@@ -145,6 +145,12 @@ def test_the_glass_breaks_and_both_tags_hand_it_back(contract: OfferContract) ->
     contract.breaks_the_glass_and_is_handed_back()
 
 
+@pytest.mark.rule("O8", "T4", "T10", "S16")
+@EVERY_OFFER
+def test_an_operator_moves_its_owner_by_one_call(contract: OfferContract) -> None:
+    contract.moves_to_another_owner()
+
+
 @pytest.mark.rule("G10", "S9")
 @EVERY_OFFER
 def test_a_force_push_brings_the_declaration_back(contract: OfferContract) -> None:

@@ -116,7 +116,7 @@ def test_what_took_its_name_is_left_and_named(stage: Stage) -> None:
     world.deploy(TEAM, *example.components)
     world.survive(60)
     [found] = operator.find(_name(stage))
-    mutation, first = str(world.delete(TEAM)["mutationId"]), world.agent.settings.agent_id
+    mutation, first = str(world.delete(TEAM)["mutationId"]), world.agent
     next_second(time.time())
     operator.delete(found)
     world.close()
@@ -127,7 +127,7 @@ def test_what_took_its_name_is_left_and_named(stage: Stage) -> None:
     [another] = operator.find(_name(stage))
     made = _deletions(stage, example.declaration["id"])
     world.open_control_plane()
-    world.api.post("/agent/release", json={"agentId": first})
+    world.release(first)
     world.survive(120)
     assert [one.resource_id for one in operator.find(_name(stage))] == [another.resource_id]
     message = _ended(stage, mutation)[example.declaration["id"]]["message"]

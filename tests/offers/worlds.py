@@ -6,7 +6,7 @@ For clouds that are reached through ``offers.rest``; a provider with an SDK of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +31,12 @@ class ProviderWorld(FaultyWorld):
 
     cloud_name: str
     is_atomic: bool = False
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """Put in force what is printed for the agent, where the sandbox knows which right a call needs (A7)."""
+        del sandbox
+        return nullcontext()
 
     @property
     def cloud(self) -> Any:
@@ -65,7 +71,7 @@ def provider_world(
     """A world over a cloud that was reset, with the agent's credentials in the environment."""
     cloud: Any = getattr(sandbox, kind.cloud_name)
     cloud.reset()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, kind.rights(sandbox):
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         effects = Effects(cloud.knobs)

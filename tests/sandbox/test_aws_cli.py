@@ -94,3 +94,13 @@ def test_what_the_command_line_does_counts_as_a_persons(
     assert aws("sts", "get-caller-identity")["Account"] == ACCOUNT
     assert [bucket["Name"] for bucket in aws("s3api", "list-buckets")["Buckets"]] == ["some-bucket"]
     assert {call.actor for call in sandbox.aws.calls} == {"person"}
+
+
+@pytest.mark.rule("C4")
+def test_cloudtrail_lookup_events_names_who_untagged_a_vpc(person: Tools, aws: Callable[..., Any]) -> None:
+    specification = [{"ResourceType": "vpc", "Tags": as_list(ALL)}]
+    vpc = person.ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=specification)["Vpc"]["VpcId"]
+    aws("ec2", "delete-tags", "--resources", vpc, "--tags", "Key=managed-by")
+    asked = f"AttributeKey=ResourceName,AttributeValue={vpc}"
+    found = aws("cloudtrail", "lookup-events", "--lookup-attributes", asked, "--max-items", "1")["Events"]
+    assert [(one["EventName"], one["Username"]) for one in found] == [("DeleteTags", "person")]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+from fractal_cloud.offers.aws.policy import documents
 from fractal_sandbox import Sandbox
 from fractal_sandbox.calls import Call
 from tests.sandbox.conftest import Tools, agent_tools, http
@@ -107,7 +108,8 @@ def test_the_clouds_own_condition_turns_a_lost_race_into_a_denial(
     person.ecs.create_cluster(clusterName="c", tags=as_list(tags_for(), "key", "value"))
     role = "arn:aws:iam::123456789012:role/eks"
     person.eks.create_cluster(name="kube", roleArn=role, resourcesVpcConfig={}, tags=tags_for())
-    sandbox.aws.knobs.enforce_tag_condition = True
+    sandbox.aws.knobs.bucket_abac = True
+    sandbox.aws.limit_agent(documents(bucket_abac=True))
     agent = agents()
     read_vpc(agent, vpc)
     agent.s3.get_bucket_tagging(Bucket="some-bucket")
@@ -133,7 +135,7 @@ def test_the_clouds_own_condition_turns_a_lost_race_into_a_denial(
 def test_the_condition_leaves_managed_resources_and_people_alone(
     sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]
 ) -> None:
-    sandbox.aws.knobs.enforce_tag_condition = True
+    sandbox.aws.limit_agent(documents())
     agent = agents()
     vpc = make_vpc(agent, tags_for())
     modify(agent, vpc)
@@ -484,3 +486,42 @@ def test_the_tags_a_person_sees_are_the_ones_judged(
     vpc = make_vpc(agents(), tags_for(Name="net", cost="42"))
     assert ec2_tags(person, vpc) == tags_for(Name="net", cost="42")
     assert rules(sandbox) == ([], [])
+
+
+TRANSFERS: dict[str, tuple[dict[str, str], dict[str, str], str, list[str]]] = {
+    "the owner's own": ({}, {"fractal-cloud-owner": "ls-b"}, "transfer", []),
+    "for another reason": ({}, {"fractal-cloud-owner": "ls-b"}, "force-push", ["T4"]),
+    "for no request at all": ({}, {"fractal-cloud-owner": "ls-b"}, "drift", ["T4"]),
+    "somebody else's": ({"fractal-cloud-owner": "ls-c"}, {"fractal-cloud-owner": "ls-b"}, "transfer", ["S6"]),
+    "with another tag": ({}, {"fractal-cloud-owner": "ls-b", "fractal-cloud": "reconcile"}, "transfer", ["T4"]),
+    "in a handshake": ({"fractal-cloud": "reconcile"}, {"fractal-cloud-owner": "ls-b"}, "transfer", ["S12a"]),
+    "in override": ({"managed-by": ""}, {"fractal-cloud-owner": "ls-b"}, "transfer", ["T7"]),
+    "to nobody": ({}, {"fractal-cloud-owner": ""}, "transfer", ["T4"]),
+}
+
+
+@pytest.mark.rule("O8", "T4")
+@pytest.mark.parametrize("what", TRANSFERS)
+def test_an_owner_tag_is_moved_for_an_operators_transfer_alone(
+    sandbox: Sandbox, person: Tools, agents: Callable[..., Tools], what: str
+) -> None:
+    more, written, reason, broken = TRANSFERS[what]
+    vpc = make_vpc(person, tags_for() | more)
+    agent = agents(reason=reason)
+    read_vpc(agent, vpc)
+    agent.ec2.create_tags(Resources=[vpc], Tags=as_list(written))
+    assert rules(sandbox) == (broken, [])
+
+
+@pytest.mark.rule("O8", "T4", "S16")
+def test_a_transfer_may_neither_change_nor_overtake_anything(
+    sandbox: Sandbox, person: Tools, agents: Callable[..., Tools]
+) -> None:
+    vpc = make_vpc(person, tags_for())
+    agent = agents(reason="transfer")
+    read_vpc(agent, vpc)
+    modify(agent, vpc)
+    assert rules(sandbox) == (["T4"], [])
+    person.ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud-owner": "ls-c"}))
+    agent.ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud-owner": "ls-b"}))
+    assert rules(sandbox) == (["T4"], ["S6"])

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.agent.client import ControlPlane
 from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from tests.sharing.aws_state import is_there, vpcs, writes
-from tests.world import ADMIN_TOKEN, World, subnet, vpc
+from tests.world import World, subnet, vpc
 
 
 @pytest.mark.rule("O16")
@@ -73,8 +72,7 @@ def staging(world: World) -> Iterator[Agent]:
     """A second agent, of another environment, that reaches the same account."""
     settings: dict[str, Any] = {"cycle_seconds": world.cycle_seconds, "visibility_seconds": 3 * world.cycle_seconds}
     agent = Agent(
-        AgentSettings(providers=("aws",), environment="staging", token=ADMIN_TOKEN, **settings),
-        ControlPlane("http://testserver", ADMIN_TOKEN, client=world.api),
+        AgentSettings(providers=("aws",), environment="staging", token=world.agent_token, **settings), world.plane()
     )
     yield agent
     agent.close()
@@ -110,7 +108,7 @@ def test_when_the_agent_of_another_environment_serves_the_account_the_owner_stay
     world.settle()
     vpc_id = world.output("ls-a", "net", "vpcId")
     world.agent.close()
-    world.api.post("/agent/release", json={"agentId": world.agent.settings.agent_id})
+    world.release(world.agent)
     staging.run_once()
     world.deploy("ls-b", vpc(enableDnsHostnames=True), environment="staging")
     for _ in range(3):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fractal_cloud.control.store import open_store
+from fractal_cloud.control.store import open_store, summaries
 from tests import postgres
 from tests.store.playing import CATALOG, Clock, World
 
@@ -70,4 +70,8 @@ def world(database_url: str) -> Iterator[World]:
     clock = Clock()
     store = open_store(database_url, types_here=CATALOG, clock=clock)
     yield World(store, clock)
+    with store.read() as tx:
+        assert summaries.differences(tx.connection) == [], (
+            "what is kept of LiveSystems is not what their components say"
+        )
     store.close()

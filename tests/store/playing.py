@@ -7,8 +7,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fractal_cloud.control.store import Store, agents, claims, components, events, livesystems, mutations, reports
+from fractal_cloud.control.store import (
+    Store,
+    agents,
+    claims,
+    components,
+    events,
+    livesystems,
+    mutations,
+    reports,
+    scopes,
+    tokens,
+    unread_scopes,
+)
+from fractal_cloud.control.store.access import Access
 from fractal_cloud.control.store.livesystems import Deploy
+from fractal_cloud.control.store.tokens import NewToken
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.status import Stance, Status
@@ -23,15 +37,17 @@ from fractal_cloud.model.wire import (
     Registration,
     Report,
     Reported,
+    ScopeCycle,
     ScopeReport,
     WorkComponent,
 )
 from fractal_cloud.model.wording import FACTS
+from fractal_cloud.rules.grants import EVERYTHING, Grants
 from fractal_cloud.rules.identify import identities
 from tests.last_seen import last_seen
 
 Json = dict[str, Any]
-TOKEN = "admin"
+EVERYWHERE = Access("admin", "admin", EVERYTHING)
 
 
 def _facts(name: str, provider: str, place: list[str], **more: Any) -> TypeFacts:
@@ -156,10 +172,19 @@ class World:
         ]
 
     def agent(self, agent_id: str = "a1", realm: str = "acct", **more: Any) -> Player:
-        """An agent that has registered."""
+        """An agent that has registered, with a token that is bound to everything unless another one is given."""
         player = Player(self, agent_id)
+        if "access" in more:
+            player.access = more.pop("access")
         player.register(realm, **more)
         return player
+
+    def token(self, name: str, providers: str = "*", environments: str = "*", realms: str = "*") -> Access:
+        """A new token of an agent, bound to these (several are separated by spaces)."""
+        grants = Grants.of(providers.split(), environments.split(), realms.split())
+        with self.store.write() as tx:
+            _, made = tokens.create(tx, NewToken(name, "agent", grants))
+        return Access(made["id"], name, grants)
 
 
 @dataclass
@@ -173,6 +198,7 @@ class Player:
     work: dict[str, WorkComponent] = field(default_factory=dict)
     scope_of: dict[str, str] = field(default_factory=dict)
     remembers: LastSeen | None = None
+    access: Access = EVERYWHERE
 
     def register(
         self,
@@ -181,7 +207,8 @@ class Player:
         environment: str = "default",
         cycle: float = 5.0,
         types: tuple[TypeFacts, ...] = tuple(CATALOG.values()),
-        token: str = TOKEN,
+        token: str | None = None,
+        grants: Grants | None = None,
         clusters: Mapping[str, str] | None = None,
     ) -> Registered:
         """Introduce itself; ``clusters`` are realms of the provider that has several, by their names."""
@@ -190,15 +217,17 @@ class Player:
         registration = Registration(
             agent_id=self.id, environment=environment, reaches=reaches, types=list(types), cycle_seconds=cycle
         )
+        token = token or self.access.token_id
+        access = Access(token, token, grants or self.access.grants)
         with self.world.store.write() as tx:
-            registered = agents.register(tx, registration, token)
+            registered = agents.register(tx, registration, access)
         self.remembers = registered.last_seen
         return registered
 
     def claim(self, limit: int = 1000) -> Claimed:
         """Claim, and take in the work."""
         wanted = Claim(agent_id=self.id, last_seen=self.last_seen, held=self.versions, limit=limit)
-        claimed = Claimed.model_validate(claims.claim(self.world.store.database, wanted, TOKEN))
+        claimed = Claimed.model_validate(claims.claim(self.world.store.database, wanted, self.access))
         self.tokens = {lease.scope: lease.token for lease in claimed.leases}
         self.versions = {key: version for key, version in self.versions.items() if key in self.tokens}
         self.work = {uid: part for uid, part in self.work.items() if self.scope_of[uid] in self.tokens}
@@ -212,12 +241,29 @@ class Player:
                     self.scope_of[part.uid] = lease.scope
         return claimed
 
-    def beat(self, read_at: Mapping[str, datetime] | None = None, held: Mapping[str, int] | None = None) -> list[str]:
+    def beat(
+        self,
+        read_at: Mapping[str, datetime] | None = None,
+        held: Mapping[str, int] | None = None,
+        cycles: Mapping[str, ScopeCycle] | None = None,
+    ) -> list[str]:
         """Say that it lives, what it has read and what it takes for its own; the scopes it lost."""
-        seen = self.last_seen
-        beat = Heartbeat(agent_id=self.id, last_seen=seen, read_at=dict(read_at or {}), held=dict(held or {}))
+        beat = Heartbeat(
+            agent_id=self.id,
+            last_seen=self.last_seen,
+            read_at=dict(read_at or {}),
+            held=dict(held or {}),
+            cycles=dict(cycles or {}),
+        )
         with self.world.store.write() as tx:
-            return agents.heartbeat(tx, beat, TOKEN).lost
+            beaten = agents.heartbeat(tx, beat, self.access)
+        if beaten.beyond:
+            with self.world.store.write() as tx:
+                scopes.release(tx, self.id, beaten.beyond)
+        if beaten.has_read:
+            with self.world.store.write() as tx:
+                unread_scopes.end_read_by(tx, self.id)
+        return beaten.beat.lost
 
     def uid(self, live_system_id: str, component_id: str) -> str:
         """The uid a component has in the work."""
@@ -262,7 +308,7 @@ class Player:
             )
             for index, (key, group) in enumerate(by_scope.items())
         ]
-        return reports.Sent(Report(agent_id=self.id, last_seen=self.last_seen, scopes=spoken), TOKEN)
+        return reports.Sent(Report(agent_id=self.id, last_seen=self.last_seen, scopes=spoken), self.access.token_id)
 
     @property
     def last_seen(self) -> LastSeen:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from fractal_cloud.control.store import agents, open_store, scopes
-from fractal_cloud.control.store.balancing import Pool, asked_back, pools, to_give_back
+from fractal_cloud.control.store.balancing import Place, Pool, Reaching, asked_back, pools, to_give_back
 from fractal_cloud.control.store.schema import agents as agent_table
 from fractal_cloud.control.store.schema import scopes as scope_table
 from tests.conftest import SOAK
 from tests.store.playing import CATALOG, Clock, Player, World, net
 
-REALM = ("test", "acct")
+PLACE = Place("test", "acct", "default")
 
 
 # --- the arithmetic
@@ -29,7 +31,7 @@ def test_rounds_of_giving_back_and_taking_end_even_within_one_and_then_nothing_m
 ) -> None:
     """LIVENESS: from any distribution, in any order of agents, a few rounds are enough; then it stands still."""
     names = [f"a{index}" for index in range(len(held))]
-    pool = Pool(len(names), {REALM}, scopes_in_it)
+    pool = Pool(len(names), {PLACE}, scopes_in_it)
     left = scopes_in_it
     for name, many in zip(names, held, strict=True):
         pool.held[name] = min(many, left)
@@ -49,20 +51,37 @@ def test_rounds_of_giving_back_and_taking_end_even_within_one_and_then_nothing_m
 
 @given(st.integers(1, 50), st.integers(1, 8))
 def test_who_gave_back_never_claims_the_same_again(scopes_in_it: int, others: int) -> None:
-    pool = Pool(1 + others, {REALM}, scopes_in_it, Counter(holder=scopes_in_it))
+    pool = Pool(1 + others, {PLACE}, scopes_in_it, Counter(holder=scopes_in_it))
     while pool.surplus("holder"):
         pool.held["holder"] -= to_give_back(pool.surplus("holder"))
         assert pool.capacity_for("holder") == 0
 
 
 def test_realms_that_the_same_agents_reach_are_one_pool() -> None:
-    one, two, three = ("aws", "1"), ("aws", "2"), ("aws", "3")
-    reaches = {frozenset({one, two, three}): 1, frozenset({one, two}): 1}
-    found = pools(reaches, [(one, "a", 3), (two, None, 1), (three, None, 5)])
+    one, two, three = (Place("aws", realm, "prod") for realm in "123")
+    every, some = (_reaching(places) for places in ((one, two, three), (one, two)))
+    counts: list[tuple[Place, str | None, int]] = [(one, "a", 3), (two, None, 1), (three, None, 5)]
+    found = pools(every, {every: 1, some: 1}, counts, {"prod": frozenset({"prod"})})
     assert {(pool.agents, pool.scopes, pool.free) for pool in found} == {(2, 4, 1), (1, 5, 5)}
     shared = next(pool for pool in found if pool.agents == 2)
     assert (shared.surplus("a"), shared.capacity_for("b")) == (1, 2)
     assert asked_back("a", found, {"aws/1/x": one, "aws/1/y": one, "aws/1/z": one}) == ["aws/1/z"]
+
+
+@pytest.mark.rule("A1")
+def test_scopes_of_another_environment_are_another_pool_and_no_share_of_it_is_kept_for_who_may_not_serve_it() -> None:
+    prod, stage, both = (Place("aws", "1", label) for label in ("prod", "stage", "shared"))
+    every, only_prod = _reaching((prod,)), _reaching((prod,), "prod")
+    counts: list[tuple[Place, str | None, int]] = [(prod, None, 4), (stage, None, 2), (both, None, 3)]
+    single: dict[str | None, frozenset[str]] = {name: frozenset({name}) for name in ("prod", "stage")}
+    inside = {**single, "shared": frozenset({"prod", "stage"})}
+    reaches = {every: 1, only_prod: 1}
+    assert {(pool.agents, pool.scopes) for pool in pools(every, reaches, counts, inside)} == {(2, 4), (1, 5)}
+    assert {(pool.agents, pool.scopes) for pool in pools(only_prod, reaches, counts, inside)} == {(2, 4)}
+
+
+def _reaching(places: Iterable[Place], environments: str = "*") -> Reaching:
+    return Reaching(frozenset((place.provider, place.realm) for place in places), frozenset({environments}))
 
 
 # --- with a store

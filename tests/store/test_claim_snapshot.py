@@ -19,7 +19,7 @@ from fractal_cloud.control.store.work import empty_work
 from fractal_cloud.model.host import ANY_HOST
 from fractal_cloud.model.wire import Claim, Claimed, Heartbeat, Reach, Registration
 from tests.last_seen import last_seen
-from tests.store.playing import CATALOG, TOKEN, Clock, World, net
+from tests.store.playing import CATALOG, EVERYWHERE, Clock, World, net
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def _begins(statement: str) -> bool:
 
 def _seen(world: World, agent_id: str = "a1") -> ClaimSnapshot:
     with world.store.read() as tx:
-        return read_snapshot(tx, agent_id, last_seen(world.store), TOKEN)
+        return read_snapshot(tx, agent_id, last_seen(world.store), EVERYWHERE)
 
 
 def _reached(world: World) -> set[tuple[str, str, str]]:
@@ -67,7 +67,7 @@ def test_a_poll_is_one_statement_and_a_heartbeat_three(world: World) -> None:
     agent = world.agent()
     agent.claim()
     with _statements() as asked, world.store.read() as tx:
-        agents.wake_number(tx, "a1", TOKEN)
+        agents.wake_number(tx, "a1", EVERYWHERE)
     assert len([statement for statement in asked if not _begins(statement)]) == 1, asked
     with _statements() as asked:
         agent.beat()
@@ -87,12 +87,12 @@ def test_a_snapshot_is_what_the_store_says(world: World) -> None:
         scopes.depart(tx, [(key, "two")], {key: version + 1})
     seen = _seen(world)
     with world.store.read() as tx:
-        known = agents.get(tx, "a1", TOKEN)
+        known = agents.get(tx, "a1", EVERYWHERE)
         assert seen.agent == known
         assert seen.held == scopes.held_by(tx, "a1")
         assert seen.wake == scopes.wake_number(tx, known.reaches) > 0
         assert seen.hosts == hosts.number(tx, "default", known.hosted) == 1
-        assert agents.wake_number(tx, "a1", TOKEN) == (seen.wake, known.reaches)
+        assert agents.wake_number(tx, "a1", EVERYWHERE) == (seen.wake, known.reaches)
     assert seen.is_noted
     assert [(pool.agents, pool.scopes, pool.free, dict(pool.held)) for pool in seen.pools] == [(1, 3, 0, {"a1": 3})]
     assert seen.departures == {key: version + 1}
@@ -132,7 +132,7 @@ def test_a_plan_is_seen_until_it_was_handed_out_and_again_when_nobody_answered(w
         plan_tasks.store_tasks(tx, "p1", [task])
     assert _seen(world).is_plan_waiting
     with world.store.write() as tx:
-        assert plan_tasks.hand_out(tx, {("test", "acct")}) == [task]
+        assert plan_tasks.hand_out(tx, agents.get(tx, "a1")) == [task]
     assert not _seen(world).is_plan_waiting
     world.clock.advance(plan_tasks.HANDED_AGAIN_AFTER.total_seconds())
     assert _seen(world).is_plan_waiting
@@ -146,7 +146,7 @@ def test_an_agent_whose_reaches_nobody_noted_misses_nothing_and_is_noted_by_its_
     agent = world.agent()
     _forget_reaches(world)
     with world.store.read() as tx:
-        assert agents.wake_number(tx, "a1", TOKEN) == (
+        assert agents.wake_number(tx, "a1", EVERYWHERE) == (
             scopes.wake_number(tx, {("test", "acct")}),
             frozenset({("test", "acct")}),
         )
@@ -189,21 +189,23 @@ def test_the_time_is_the_databases_own_where_it_has_one(postgres_database: str) 
         reach = Reach(provider="test", realm="acct")
         wanted = Registration(agent_id="a1", environment="default", reaches=[reach], cycle_seconds=60)
         with store.write() as tx:
-            registered = agents.register(tx, wanted, TOKEN)
+            registered = agents.register(tx, wanted, EVERYWHERE)
         seen = registered.last_seen
         with _statements() as asked:
-            claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="a1", last_seen=seen), TOKEN))
+            claimed = Claimed.model_validate(
+                claims.claim(store.database, Claim(agent_id="a1", last_seen=seen), EVERYWHERE)
+            )
         assert len(claimed.leases) == 1
         assert claimed.now >= registered.now
         held = {lease.scope: lease.work.version for lease in claimed.leases if lease.work is not None}
         with _statements() as asked:
             later = Claimed.model_validate(
-                claims.claim(store.database, Claim(agent_id="a1", last_seen=seen, held=held), TOKEN)
+                claims.claim(store.database, Claim(agent_id="a1", last_seen=seen, held=held), EVERYWHERE)
             )
         assert len(asked) == 1, asked
         assert later.now > claimed.now
         with _statements() as asked, store.write() as tx:
-            beat = agents.heartbeat(tx, Heartbeat(agent_id="a1", last_seen=seen), TOKEN)
+            beat = agents.heartbeat(tx, Heartbeat(agent_id="a1", last_seen=seen), EVERYWHERE).beat
         assert len(asked) == 3, asked
         assert beat.now > later.now
     finally:

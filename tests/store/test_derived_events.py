@@ -86,8 +86,8 @@ def test_what_links_bring_is_distinguished_from_drift() -> None:
     found = derive_events(before, after, "ls-a", deleting=False, linked=["linkedEnv"])
     kinds = ["StatusChanged", "DriftFound", "LinkChangeFound"]
     assert [(event.kind.value, event.message) for event in found][1:] == [
-        ("DriftFound", "size"),
-        ("LinkChangeFound", "linkedEnv"),
+        ("DriftFound", "size: declared 1, actual 2"),
+        ("LinkChangeFound", "to be written: linkedEnv: + A=1"),
     ]
     assert [event.kind.value for event in found] == kinds
     only_drift = _published(status=Status.MUTATING, output_fields=DRIFT)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fractal_cloud.control.store import Store, database, open_store, schema
 from fractal_cloud.control.store.database import PendingEvent, Tx
-from fractal_cloud.control.store.failures import OutcomeUnknown, Overloaded, Undone, again
+from fractal_cloud.control.store.failures import NotOpened, OutcomeUnknown, Overloaded, Undone, again
 from fractal_cloud.control.store.limits import Limits
 from fractal_cloud.model.event import EventKind
 from tests.store.playing import CATALOG
@@ -282,5 +282,8 @@ def _idle(store: Store) -> None:
 
 
 def test_a_database_that_is_not_there_is_said_with_what_to_do() -> None:
-    with pytest.raises(DBAPIError):
-        open_store("postgresql://nobody@127.0.0.1:1/none", types_here=CATALOG)
+    with pytest.raises(NotOpened) as refused:
+        open_store("postgresql://nobody:s3cret@127.0.0.1:1/none", types_here=CATALOG)
+    assert "the database at 127.0.0.1 cannot be opened" in refused.value.message
+    assert "FRACTAL_DATABASE_URL" in refused.value.advice
+    assert "s3cret" not in str(refused.value)

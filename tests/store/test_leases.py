@@ -10,7 +10,7 @@ from fractal_cloud.control.store import agents, scopes
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound
 from fractal_cloud.model.observed import Intent
 from fractal_cloud.model.status import Status
-from tests.store.playing import CATALOG, TOKEN, World, box, component, net, sub
+from tests.store.playing import CATALOG, EVERYWHERE, World, box, component, net, sub
 
 NORTH = "test/acct/north"
 GLOBAL = "test/acct/global"
@@ -214,26 +214,26 @@ def test_a_registration_fences_the_agents_former_life(world: World) -> None:
 
 def test_an_unknown_agent_has_to_register(world: World) -> None:
     with world.store.read() as tx, pytest.raises(NotFound, match="register"):
-        agents.get(tx, "nobody", TOKEN)
+        agents.get(tx, "nobody", EVERYWHERE)
 
 
 def test_nobody_speaks_for_an_agent_with_another_token(world: World) -> None:
-    agent = world.agent()
+    agent, another = world.agent(), world.token("another")
     with world.store.read() as tx, pytest.raises(Forbidden):
-        agents.get(tx, agent.id, "another")
+        agents.get(tx, agent.id, another)
     with pytest.raises(Forbidden):
-        agent.register(token="another")
+        agent.register(token=another.token_id)
     world.clock.advance(60)
-    agent.register(token="another")
+    agent.register(token=another.token_id)
 
 
 @pytest.mark.rule("L4")
 def test_work_carries_what_is_published_in_other_scopes(world: World) -> None:
-    dependent = net(dependencies=["thing"])
+    dependent = net(dependencies=["thing"], links=[{"target": "thing"}])
     world.deploy("ls-a", dependent, box(dependencies=["net"]), component("thing", "Other.Thing", {}))
     agent, other = world.agent("a1"), world.agent("a2", providers=("other",))
     other.claim()
-    published = {"address": "x", "linkedCredentials.other.user": "not for everybody"}
+    published = {"address": "x", "linkedCredentials.net.user": "not for everybody"}
     other.report(other.says("ls-a", "thing", output_fields=published))
     works = {lease.scope: lease.work for lease in agent.claim().leases}
     north, everywhere = works[NORTH], works[GLOBAL]

@@ -67,15 +67,16 @@ def test_a_report_withdraws_no_news_that_came_while_it_was_on_its_way(
 
 @pytest.mark.rule("L3", "L4")
 def test_each_source_of_a_target_receives_what_was_published_for_it_alone(world: World) -> None:
-    sources = [net(name, links=[{"target": "thing"}]) for name in ("one", "two")]
-    world.deploy("ls-a", component("thing", "Other.Thing", {}), *sources)
+    things = [component(name, "Other.Thing", {}) for name in ("thing", "thing-2")]
+    sources = [net(name, links=[{"target": "thing"}, {"target": "thing-2"}]) for name in ("one", "two")]
+    world.deploy("ls-a", *things, *sources)
     agent, other = world.agent("a1"), world.agent("a2", providers=("other",))
     other.claim()
     fields = {"address": "x", "linkedCredentials.one.user": "1", "linkedCredentials.two.user": "2", "drift": {"a": 1}}
     other.report(other.says("ls-a", "thing", output_fields=fields))
     agent.claim()
     for name, user in (("one", "1"), ("two", "2")):
-        (link,) = agent.work[agent.uid("ls-a", name)].links_out
+        link, _ = agent.work[agent.uid("ls-a", name)].links_out
         assert (link.published, link.outputs) == ({"user": user}, {"address": "x"})
     agent.report(agent.says("ls-a", "one", output_fields={"xLink.thing.received": 1, "xLink.thing-2.received": 2}))
     other.claim()

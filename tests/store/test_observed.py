@@ -21,6 +21,7 @@ from fractal_cloud.control.store.schema import components
 from fractal_cloud.model.link import LinkState, LinkStates
 from fractal_cloud.model.observed import (
     OBSERVED,
+    ChangedBy,
     Intent,
     Observed,
     ObservedColumns,
@@ -31,7 +32,7 @@ from fractal_cloud.model.observed import (
 )
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Interner, interned, to_change
-from fractal_cloud.model.wire import Report
+from fractal_cloud.model.wire import Report, RequestKind
 from tests.store.playing import Json, World, net
 
 ROOT = Path(__file__).parents[2]
@@ -44,12 +45,14 @@ UNLIKE_THE_DEFAULT: Mapping[object, object] = {
     int: 7,
     bool: True,
     Mapping[str, Any]: {"netId": "net-1", "ports": [80]},
+    Mapping[str, str]: {"env.TOKEN": ""},
     tuple[str, ...]: ("other",),
     datetime | None: AT,
     Intent | None: Intent(id="i", at=AT, tagging="owed"),
-    Override | None: Override(since=AT, by="ann", reason="incident", until=AT + timedelta(days=1), readopted_by="bob"),
+    Override | None: Override(since=AT, by="ann", reason="incident", until=AT + timedelta(days=1), readopted_by="ann"),
     Refusal | None: Refusal(verb="update", message="no", since=AT, times=3),
     tuple[Setback, ...]: (Setback(parameter="size", at=[AT], given_up=True),),
+    tuple[ChangedBy, ...]: (ChangedBy(parameter="size", seen=AT, state="known", by="ann", at=AT),),
     LinkStates: LinkStates(inbound={"a": LinkState(link_type="queue", other_type="T", other_provider="p")}),
 }
 
@@ -64,8 +67,11 @@ def full() -> Observed:
 def there_and_back(world: World, memory: Observed) -> Observed:
     """Publish what is remembered as an agent does, over JSON, and return what the next agent gets."""
     world.deploy("ls-a", net())
-    with world.store.write() as tx:  # it comes from a backup: a report alone can never say so
-        tx.connection.execute(update(components).values(restored=True))
+    with world.store.write() as tx:  # a report alone can never say who asked for something, nor that it is restored
+        asked = {"id": "r", "kind": RequestKind.BREAK.value, "by": "ann", "at": AT.isoformat(), "generation": 7}
+        known = {"linkedCredentials.a.user": "x"}
+        values: Json = {"restored": True, "generation": 7, "request": asked, "output_fields": known}
+        tx.connection.execute(update(components).values(values))
     agent = world.agent()
     agent.claim()
     sent = agent.sent(to_change(agent.uid("ls-a", "net"), memory))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.control.store import plan_tasks, plans
+from fractal_cloud.control.store import agents, plan_tasks, plans
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.wire import JournalEntry, PlanTask, WorkComponent
@@ -24,7 +24,7 @@ def _planned(world: World, *parts: Json) -> dict[str, WorkComponent]:
     with world.store.write() as tx:
         plans.ask(tx, declaration, identities(declaration, CATALOG))
     with world.store.write() as tx:
-        tasks = [PlanTask.model_validate(task) for task in plan_tasks.hand_out(tx, [("test", "acct")])]
+        tasks = [PlanTask.model_validate(task) for task in plan_tasks.hand_out(tx, agents.get(tx, "a1"))]
     return {part.declaration.id: part for task in tasks for part in task.work.components}
 
 

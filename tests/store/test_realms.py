@@ -177,7 +177,7 @@ def test_the_name_of_the_cluster_may_stand_in_the_commands(world: World) -> None
     commands = CATALOG["Test.Net"].glass.model_copy(update={"break_glass": ["untag --context {cluster} -n {space}"]})
     catalog["Many.Pod"] = CATALOG["Many.Pod"].model_copy(update={"glass": commands})
     with world.store.read() as tx:
-        assert glass.commands(tx, "ls-a", "pod", catalog)["break"] == ["untag --context blue -n default"]
+        assert glass.commands(tx, "ls-a", "pod", catalog, catalog)["break"] == ["untag --context blue -n default"]
 
 
 # --- another realm by the same name (S26)

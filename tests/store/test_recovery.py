@@ -7,16 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from fractal_cloud.control.store import incarnations, recovery, requests, tokens
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, Refused
 from fractal_cloud.control.store.requests import Asked
-from fractal_cloud.control.store.schema import events
+from fractal_cloud.control.store.schema import components, events
+from fractal_cloud.control.store.tokens import NewToken
 from fractal_cloud.model.observed import Intent
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.wire import JournalEntry, LastSeen, RequestKind
-from tests.last_seen import last_seen
+from fractal_cloud.rules.grants import EVERYTHING
+from tests.last_seen import last_seen, proven
 from tests.store.playing import CATALOG, Player, World, net
 
 SAYS: dict[str, Callable[[Player], object]] = {
@@ -109,7 +111,7 @@ def test_what_an_agent_has_seen_and_the_database_has_not_begins_a_recovery(
         "another event of that number": _other(seen, event_id="ab"),
     }[lost]
     with world.store.write() as tx:
-        assert recovery.begin_if_restored(tx, known, "a2", "token of a2")
+        assert recovery.begin_if_restored(tx, proven(world.store, known), "a2", "token of a2")
     found = _status(world)
     assert [one["id"] for one in found["liveSystems"]] == ["ls-a"]
     assert (found["inRecovery"], found["by"]) == (True, "token of a2")
@@ -135,18 +137,55 @@ def test_an_agent_that_has_seen_nothing_more_starts_no_recovery(world: World, ag
     assert not _status(world)["inRecovery"]
 
 
+@pytest.mark.rule("C9", "A3")
+@pytest.mark.parametrize("forged", ["incarnation", "event", "eventId", "at", "proof"])
+def test_what_this_database_never_said_begins_no_recovery(world: World, agent: Player, forged: str) -> None:
+    """A recovery stops all writing: nobody begins one by a lie, nor by another control plane's memory."""
+    seen = last_seen(world.store)
+    known = _other(seen, event=seen.event + 50, event_id="ab")
+    assert _is_restored(world, proven(world.store, known))
+    lies = {
+        "incarnation": _other(known, incarnation="0" * 32),
+        "event": known,
+        "eventId": _other(seen, event_id="ab"),
+        "at": _other(proven(world.store, known), at=world.clock.now - timedelta(days=1)),
+        "proof": _other(known, proof="ÿ" * 64),
+    }
+    assert not _is_restored(world, lies[forged])
+    with world.store.write() as tx:
+        assert not recovery.begin_if_restored(tx, lies[forged], "a2", "token of a2")
+    assert not _status(world)["inRecovery"]
+
+
 @pytest.mark.rule("C9", "C2")
 def test_what_was_deployed_after_the_restore_was_deployed_again(world: World, agent: Player) -> None:
     """An empty database in the place of a lost one has nothing that an agent of before could hold back."""
-    seen = LastSeen(incarnation="0" * 32, event=90, event_id="ab", at=world.clock.now)
+    seen = proven(world.store, LastSeen(incarnation="0" * 32, event=90, event_id="ab", at=world.clock.now))
     world.clock.advance(60)
     world.deploy("ls-b", net("other"))
     with world.store.write() as tx:
-        tokens.create(tx, "new", "agent", [])
+        tokens.create(tx, NewToken("new", "agent", EVERYTHING))
         assert recovery.begin_if_restored(tx, seen, "a2", "token of a2")
     found = _status(world)
     assert [one["id"] for one in found["liveSystems"]] == ["ls-a"]
     assert found["tokens"] == []
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize("remembered", ["before the recovery", "after it"])
+def test_a_recovery_covers_what_agents_saw_before_it_began_and_nothing_later(
+    world: World, agent: Player, remembered: str
+) -> None:
+    """One backup restored twice: agents remember an incarnation that it does not know, and are confirmed once."""
+    del agent
+    if remembered == "after it":
+        _begin(world)
+    lost = proven(world.store, LastSeen(incarnation="0" * 32, event=90, event_id="ab", at=world.clock.now))
+    if remembered == "before the recovery":
+        world.clock.advance(1)
+        _begin(world)
+    world.clock.advance(1)
+    assert _is_restored(world, lost) is (remembered == "after it")
 
 
 # --- in a recovery
@@ -162,6 +201,8 @@ def _held(world: World, agent: Player) -> None:
 @pytest.mark.rule("C9")
 def test_intents_and_endings_are_refused_for_a_live_system_in_recovery(world: World, agent: Player) -> None:
     _held(world, agent)
+    with world.store.write() as tx:
+        tx.connection.execute(update(components).values(deleting=True))
     uid = agent.uid("ls-a", "net")
     entry = JournalEntry(id="w1", uid=uid, generation=1, verb="update", reason="drift")
     refused: list[Callable[[], object]] = [
@@ -227,9 +268,10 @@ def test_what_a_backup_says_was_shown_is_shown_again(world: World, agent: Player
 
 @pytest.mark.rule("C9")
 def test_what_was_handed_back_by_memory_in_a_backup_is_not_handed_back(world: World, agent: Player) -> None:
-    agent.report(
-        agent.says("ls-a", "net", stance=Stance.OVERRIDE, overridden=True, override_by="ann", readopted_by="bob")
-    )
+    agent.report(agent.says("ls-a", "net", stance=Stance.OVERRIDE, overridden=True))
+    with world.store.write() as tx:
+        since = {"since": tx.now.isoformat(), "by": "ann", "reason": None, "until": None, "readoptedBy": "bob"}
+        tx.connection.execute(update(components).values(override=since))
     _held(world, agent)
     override = agent.work[agent.uid("ls-a", "net")].memory.override
     assert override is not None
@@ -327,7 +369,7 @@ def test_what_was_being_deleted_in_the_backup_can_be_deployed_again(world: World
 def test_agents_tokens_wait_until_an_admin_confirmed_the_list(world: World) -> None:
     with world.store.write() as tx:
         for name, role in (("west", "agent"), ("east", "agent"), ("ann", "operator")):
-            tokens.create(tx, name, role, [])
+            tokens.create(tx, NewToken(name, role, EVERYTHING))
     _begin(world)
     waiting = {token["name"]: token["id"] for token in _status(world)["tokens"]}
     assert sorted(waiting) == ["east", "west"], "nobody else's token waits"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.control.store import journal, reports, requests, resources
-from fractal_cloud.control.store.errors import LeaseLost
+from fractal_cloud.control.store.errors import LeaseLost, ReportRefused
 from fractal_cloud.control.store.requests import Asked
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
@@ -70,12 +70,14 @@ def test_reports_of_one_batch_are_applied_as_if_one_by_one(world: World) -> None
     assert first.versions["test/acct/global"] == 2, "what the box of ls-b depends on was published"
 
 
-def test_what_is_reported_of_another_scope_is_ignored(world: World, agent: Player) -> None:
+def test_what_is_reported_under_another_scopes_lease_is_refused_even_by_its_own_holder(
+    world: World, agent: Player
+) -> None:
     sent = agent.sent(agent.says("ls-a", "net"))
     sent.report.scopes[0].changes.append(agent.says("ls-a", "box"))
-    with world.store.write() as tx:
+    with world.store.write() as tx, pytest.raises(ReportRefused, match="was never in it"):
         reports.report(tx, sent.report, sent.token_id)
-    assert world.component("ls-a", "net")["status"] == "Active"
+    assert world.component("ls-a", "net")["status"] == "Instantiating"
     assert world.component("ls-a", "box")["status"] == "Instantiating"
 
 
@@ -131,6 +133,9 @@ def test_an_override_says_since_when_by_whom_and_why(world: World, agent: Player
     agent.report(agent.says("ls-a", "net"))
     since = agent.report(agent.says("ls-a", "net", **OVERRIDE)).at
     world.clock.advance(3)
+    with world.store.write() as tx:
+        requests.ask(tx, "ls-a", "net", Asked(RequestKind.BREAK, "ann", "incident"), CATALOG)
+    agent.claim()
     agent.report(agent.says("ls-a", "net", **OVERRIDE, override_by="ann", override_reason="incident"))
     override = world.component("ls-a", "net")["override"]
     assert override["since"] == since.isoformat().replace("+00:00", "Z")
@@ -184,19 +189,18 @@ def test_a_lost_resource_is_one_event(world: World, agent: Player) -> None:
 
 
 @pytest.mark.rule("C4")
-def test_what_the_agent_reports_itself_is_not_reported_twice(world: World, agent: Player) -> None:
-    agent.report(agent.says("ls-a", "box"))
-    found = AgentEvent(uid=agent.uid("ls-a", "box"), kind=EventKind.RESOURCE_LOST, message="the agent's words")
-    agent.report(agent.says("ls-a", "box", status=Status.MISSING, absent=True), events=[found])
-    lost = [event for event in world.events("ls-a") if event["kind"] == "ResourceLost"]
-    assert [event["message"] for event in lost] == ["the agent's words"]
+def test_what_only_the_agent_can_know_is_an_event_in_its_words(world: World, agent: Player) -> None:
+    found = AgentEvent(uid=agent.uid("ls-a", "box"), kind=EventKind.UNREADABLE, message="the agent's words")
+    agent.report(agent.says("ls-a", "box"), events=[found])
+    (event,) = [event for event in world.events("ls-a") if event["kind"] == "Unreadable"]
+    assert (event["by"], event["componentId"], event["message"]) == ("a1", "box", "the agent's words")
 
 
 @pytest.mark.rule("C4")
 def test_events_are_numbered_without_gaps_in_the_order_of_their_commits(world: World, agent: Player) -> None:
     agent.report(agent.says("ls-a", "net"), agent.says("ls-a", "box"))
     world.deploy("ls-b", net())
-    assert [event["seq"] for event in world.events()] == [1, 2, 3, 4, 5]
+    assert [event["seq"] for event in world.events()] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.rule("G10", "S17")

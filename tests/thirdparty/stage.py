@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 
 import httpx2 as httpx
 
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox, agent_env
 from tests.cli.test_program import free_port
 from tests.offers.kubernetes.person import KubernetesPerson
@@ -70,10 +71,8 @@ class Stage:
             self._processes[name] = subprocess.Popen(command, env=dict(env), stdout=log, stderr=subprocess.STDOUT)
 
     def _start_agent(self, provider: str, credentials: Mapping[str, str]) -> None:
-        asked = {"role": "agent", "name": f"{provider}-agent", "providers": [provider]}
-        answer = self.api.post("/tokens", json=asked)
-        assert answer.status_code == 201, answer.text
-        own = {"FRACTAL_URL": self.url, "FRACTAL_TOKEN": answer.json()["token"], "FRACTAL_CYCLE_SECONDS": CYCLE}
+        token = agent_token(self.api, f"{provider}-agent", providers=[provider])
+        own = {"FRACTAL_URL": self.url, "FRACTAL_TOKEN": token, "FRACTAL_CYCLE_SECONDS": CYCLE}
         self._start(
             f"{provider} agent",
             [*FRACTAL, "agent", "--provider", provider],

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox, agent_env
 from tests.thirdparty.stage import ACME_AGENT, CYCLE, FRACTAL, Stage
 from tests.world import security_group, subnet, vpc
@@ -82,12 +83,9 @@ class HangingStage(Stage):
         self._rule = sandbox.aws.knobs.hang(operation="DescribeSubnets", actor="agent")
 
     def start_agent(self, name: str, *options: str) -> None:
-        asked = {"role": "agent", "name": name, "providers": ["acme", "aws"]}
-        answer = self.api.post("/tokens", json=asked)
-        assert answer.status_code == 201, answer.text
         own = {
             "FRACTAL_URL": self.url,
-            "FRACTAL_TOKEN": answer.json()["token"],
+            "FRACTAL_TOKEN": agent_token(self.api, name, providers=["acme", "aws"]),
             "FRACTAL_CYCLE_SECONDS": CYCLE,
             "FRACTAL_STATE_DIR": str(self._folder / name),
             "ACMEDB_URL": self.acme_url,

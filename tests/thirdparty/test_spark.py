@@ -82,7 +82,7 @@ def test_a_link_taken_away_leaves_no_user_no_key_and_no_setting(clouds: TwoCloud
     deploy(clouds)
     assert spark.SERVICE.secrets == {}
     assert spark.SERVICE.named("nightly").actual["sparkConf"] == {}
-    assert clouds.person.client("iam").list_users()["Users"] == []
+    assert clouds.person.client("iam").list_users(PathPrefix="/fractal-cloud/")["Users"] == []
 
 
 @pytest.mark.rule("L7")

@@ -123,7 +123,11 @@ def test_a_list_that_moves_while_it_is_read_stands_for_nothing(sandbox: Sandbox)
     assert moved
 
 
-def test_the_policy_names_every_collection_that_is_written() -> None:
+@pytest.mark.rule("A7")
+def test_the_policy_names_every_collection_that_is_written_and_no_users_or_keys() -> None:
     granted = policy()["permissions"]
     assert isinstance(granted, list)
+    services = {one["resource"].partition("/")[0] for one in granted}
+    assert services == {"Aruba.Project", "Aruba.Network", "Aruba.Compute", "Aruba.Storage", "Aruba.Container"}
+    assert {"resource": "Aruba.Project", "actions": ["read"]} in granted
     assert {"resource": "Aruba.Container/kaas", "actions": ["read", "write", "delete"]} in granted

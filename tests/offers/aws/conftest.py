@@ -19,6 +19,7 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.aws import PERSON_ACCESS_KEY
+from tests import aws_rights
 from tests.offers.aws.example import REGION, Example
 from tests.offers.aws.examples import EXAMPLES
 
@@ -148,12 +149,19 @@ def person(running: Sandbox) -> Person:
 @pytest.fixture
 def sandbox(running: Sandbox) -> Sandbox:
     running.reset()
+    aws_rights.limit(running)
     return running
 
 
 @pytest.fixture
 def world(sandbox: Sandbox, session: AwsSession, person: Person) -> World:
     return World(session, person)
+
+
+@pytest.fixture
+def with_links(sandbox: Sandbox) -> None:
+    """An agent that may also make what links need."""
+    aws_rights.limit(sandbox, with_links=True)
 
 
 @pytest.fixture

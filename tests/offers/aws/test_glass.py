@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fractal_cloud.model.commands import Filling, shell_text
 from fractal_cloud.model.component import Component
 from fractal_sandbox import Sandbox, sandbox_env
 from tests.offers.aws.conftest import World, under_test
@@ -44,12 +45,12 @@ def test_the_printed_commands_work_and_keep_all_other_tags(
     seen = world.bring(example)
     fields = {**seen.outputs, "resourceId": seen.resource_id}
     for command in offer.glass.break_glass:
-        _run(command.format(**fields), sandbox.url)
+        _run(shell_text(command, Filling(fields)), sandbox.url)
     broken = offer.read(world.cloud_of(offer), seen.resource_id)
     assert broken is not None
     assert broken.tags == {key: value for key, value in seen.tags.items() if key != "managed-by"}
     for command in offer.glass.readopt:
-        _run(command.format(**fields), sandbox.url)
+        _run(shell_text(command, Filling(fields)), sandbox.url)
     again = offer.read(world.cloud_of(offer), seen.resource_id)
     assert again is not None
     assert again.tags == {**seen.tags, "fractal-cloud": "reconcile"}

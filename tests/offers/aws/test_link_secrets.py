@@ -10,6 +10,7 @@ from fractal_cloud.offers.call_context import CallContext, calling_as
 from fractal_sandbox import Sandbox
 from tests.offers.aws.conftest import World
 
+pytestmark = pytest.mark.usefixtures("with_links")
 NAME, MARK = "fractal-cloud/ls-a/db/web", "ls-a/db=ls-a/web"
 
 

@@ -14,8 +14,9 @@ import fractal_cloud.offers.aws
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import is_read
 from fractal_cloud.offers.aws.descriptors import method
-from fractal_cloud.offers.aws.policy import policy
+from fractal_cloud.offers.aws.policy import boundary, documents
 from fractal_cloud.offers.aws.services import services
+from fractal_cloud.offers.policy import PolicyOptions
 from fractal_cloud.offers.registry import installed
 
 CALL = re.compile(rf'"({"|".join(services())})",\s+"([a-z_0-9]+)"')
@@ -24,8 +25,9 @@ LINKED = ("iam", "secretsmanager")
 
 
 def _statements() -> list[dict[str, Any]]:
-    statements: list[dict[str, Any]] = policy()["Statement"]
-    return statements
+    roles = ("arn:aws:iam::123456789012:role/eks",)
+    options = PolicyOptions(with_links=True, with_history=True, pass_roles=roles, assume_roles=roles)
+    return [one for document in documents(options) for one in document["Statement"]]
 
 
 def _called() -> set[tuple[str, str]]:
@@ -94,12 +96,13 @@ def test_buckets_are_tied_to_the_tag_once_they_have_abac() -> None:
         [buckets] = [one for one in document["Statement"] if one["Sid"] == "ChangeBuckets"]
         return buckets.get("Condition")
 
-    assert condition(policy()) is None
-    assert condition(policy(bucket_abac=True)) == {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
+    assert condition(documents()[0]) is None
+    held = {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
+    assert condition(documents(bucket_abac=True)[0]) == held
 
 
-def test_it_is_a_document_iam_accepts() -> None:
-    document = policy()
+@pytest.mark.parametrize("document", [*documents(PolicyOptions(with_links=True)), boundary()])
+def test_each_is_a_document_iam_accepts(document: dict[str, Any]) -> None:
     assert document["Version"] == "2012-10-17"
     names = [one["Sid"] for one in document["Statement"]]
     assert len(names) == len(set(names))

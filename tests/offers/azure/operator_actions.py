@@ -20,7 +20,7 @@ from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
 from tests.offers.azure.examples import EXAMPLES, LOCATION, Example
 from tests.offers.azure.person import AzurePerson
 
-OTHERS = {"Managed-By": "their Managed-By"}
+OTHERS = {"Fractal-Cloud": "their Fractal-Cloud"}
 BACK = {theirs: key for key, theirs in OTHERS.items()}
 
 

@@ -10,14 +10,12 @@ from fractal_cloud.model.errors import Invalid
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.azure.aks import AzureAks
 from fractal_cloud.offers.azure.arm import Azure
-from fractal_cloud.offers.azure.policy import policy
 from fractal_cloud.offers.azure.postgres import AzurePostgresDbms
 from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
 from fractal_cloud.offers.azure.vm import AzureVm
 from fractal_cloud.offers.cluster_versions import next_version
 from fractal_cloud.offers.rest import Answer, Call, RestClient
 from tests.offers.azure.examples import EXAMPLES
-from tests.offers.azure.operator_actions import CASES
 from tests.offers.azure.worlds import AzureWorld
 
 
@@ -183,13 +181,3 @@ def test_a_server_that_vanished_is_not_replaced_by_an_empty_one(world: AzureWorl
     world.azure.call("DELETE", world.component("ls-a", "orders")["resourceId"])
     world.cycle(3)
     assert world.status("ls-a", "orders") == "Missing"
-
-
-def test_the_role_allows_what_is_done_and_no_data_plane() -> None:
-    role = policy()
-    assert role["DataActions"] == []
-    actions = role["Actions"]
-    assert not [one for one in actions if "*" in one or "listKeys" in one or "roleAssignments" in one]
-    for kind in CASES:
-        assert {f"{EXAMPLES[kind].kind}/{verb}" for verb in ("read", "write", "delete")} <= set(actions)
-    assert "Microsoft.Resources/tags/write" in actions

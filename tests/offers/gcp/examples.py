@@ -159,7 +159,7 @@ INNER_SUBNET = _component(GcpSubnet, "inner-subnet", name="inner", region=REGION
 PLACES = [VPC, INNER_VPC, SUBNET, INNER_SUBNET]
 IMAGES = "projects/debian-cloud/global/images"
 ACCOUNT = "runner@fractal-sandbox.iam.gserviceaccount.com"
-OTHER_ACCOUNT = "other@fractal-sandbox.iam.gserviceaccount.com"
+OTHER_ACCOUNT = "another@fractal-sandbox.iam.gserviceaccount.com"
 
 EXAMPLES: dict[type[Component], Example] = {
     GcpVpc: Example(
@@ -316,6 +316,7 @@ EXAMPLES: dict[type[Component], Example] = {
                 autopilot=False,
                 nodeCount=2,
                 nodeMachineType="e2-standard-2",
+                serviceAccount=ACCOUNT,
                 network="net",
                 subnetwork="subnet",
                 privateNodes=True,
@@ -333,6 +334,7 @@ EXAMPLES: dict[type[Component], Example] = {
         immutable_changes={
             "autopilot": True,
             "nodeCount": 3,
+            "serviceAccount": OTHER_ACCOUNT,
             "nodeMachineType": "e2-standard-4",
             "network": "inner-net",
             "subnetwork": "inner-subnet",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from fractal_cloud.model.component import Component
@@ -13,6 +13,7 @@ from fractal_sandbox import Sandbox
 from tests.offers.gcp import operator_actions
 from tests.offers.gcp.examples import EXAMPLES
 from tests.offers.gcp.person import GcpPerson
+from tests.offers.gcp.rights import printed_rights
 from tests.offers.suites import Case, Stage, Suite
 from tests.offers.worlds import ProviderWorld, provider_world
 
@@ -22,6 +23,11 @@ class GcpWorld(ProviderWorld):
 
     providers = ("gcp",)
     cloud_name = "gcp"
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """As they are printed."""
+        return printed_rights(sandbox)
 
 
 class AtomicWorld(GcpWorld):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
-import yaml
 
 from fractal_cloud.model.component import Component, ComponentError
 from fractal_cloud.model.errors import Invalid
@@ -14,7 +12,6 @@ from fractal_cloud.offers.cluster_versions import next_version
 from fractal_cloud.offers.gcp.bucket import GcpGcsBucket
 from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
 from fractal_cloud.offers.gcp.gke import GcpGke
-from fractal_cloud.offers.gcp.policy import policy
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.gcp.vm import GcpVm
 from fractal_sandbox.gcp import PROJECT
@@ -166,18 +163,3 @@ def test_a_name_google_would_refuse_is_refused_at_declaration(kind: type[Compone
     parameters = {**EXAMPLES[kind].components[-1]["parameters"], "name": name}
     with pytest.raises(ComponentError, match=f"{name!r} is no "):
         kind.from_parameters("some", parameters)
-
-
-# --- rights
-
-
-@pytest.mark.rule("S21")
-def test_the_role_holds_no_more_than_verbs_that_are_called() -> None:
-    role = yaml.safe_load(policy())
-    rights = role["includedPermissions"]
-    assert rights == sorted(set(rights))
-    assert all(re.fullmatch(r"[a-z]+\.[A-Za-z]+\.[A-Za-z]+", right) for right in rights)
-    powerful = [right for right in rights if right.endswith(("setIamPolicy", "getAccessToken"))]
-    assert powerful == ["storage.buckets.setIamPolicy"], "it lets links into a bucket, and is the only one of its kind"
-    unlabelled = [right for right in rights if re.match(r"compute\.(networks|subnetworks|firewalls)\.", right)]
-    assert {right.rpartition(".")[2] for right in unlabelled} == {"get", "list", "use", "useExternalIp"}

@@ -263,10 +263,13 @@ def test_what_is_left_is_what_the_last_answer_said_and_what_came_in_since() -> N
 # --- what it needs, and what is loaded for it
 
 
-def test_what_stands_in_for_a_policy_is_a_file_for_a_shell() -> None:
+@pytest.mark.rule("A7")
+def test_what_stands_in_for_a_policy_is_a_file_for_a_shell_that_says_what_a_token_may() -> None:
     lines = policy().splitlines()
     assert all(line.startswith(("#", "export ")) for line in lines)
     assert "Read & Write" in policy()
+    assert "a token is all or nothing" in policy()
+    assert "the project is the only bound" in policy()
 
 
 def test_declaring_needs_no_vendors_client_and_an_agent_only_its_own(project: Sandbox) -> None:

@@ -5,6 +5,9 @@ Where ``KUBECONFIG_REAL`` names a server, every test over the session's sandbox 
 cluster: each call is forwarded as it is and answered by the server itself. What stands before it only delays, fails or
 loses calls as the knobs say, and has the agent's writes checked, by what the server says in a dry run that they would
 do. The server has no controllers: those of the sandbox come after every write. The second cluster is the sandbox's own.
+
+Where the agent is to have the rights that are printed for it, they are applied to the server, and the agent's calls are
+made as its service account (impersonation): the server's own authorizer decides.
 """
 
 from __future__ import annotations
@@ -12,27 +15,30 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from fractal_cloud.offers.kubernetes.admission import HOME
 from fractal_sandbox import Sandbox
 from fractal_sandbox.http_server import Environ, Stream
 from fractal_sandbox.kubernetes import CLUSTERS
 from fractal_sandbox.kubernetes.admission import Admission
-from fractal_sandbox.kubernetes.cloud import Answer, KubernetesCloud
+from fractal_sandbox.kubernetes.cloud import Answer, KubernetesCloud, Refusal, no_refusal
 from fractal_sandbox.kubernetes.controllers import Controllers
 from fractal_sandbox.kubernetes.errors import ApiError, gone, not_found
 from fractal_sandbox.kubernetes.kinds import CRD, DEFINITIONS, NAMESPACE, Object
 from fractal_sandbox.kubernetes.monitoring import Watching
 from fractal_sandbox.kubernetes.networking import Addresses
+from fractal_sandbox.kubernetes.rbac import User
 from fractal_sandbox.kubernetes.reading import Reading
 from fractal_sandbox.kubernetes.request import KubeRequest, Target
 from fractal_sandbox.kubernetes.writing import Plan, Writing
 from fractal_sandbox.monitor import Finding
 from tests.offers.kubernetes.server import Reply, ServedKinds, ServedStore, Server, path_of
 
+RBAC: Final = "rbac.authorization.k8s.io"
 KUBECONFIG: Final = os.environ.get("KUBECONFIG_REAL", "")
 OF_THE_SERVER: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 # Whose objects are taken away before each test; a Deployment before what it leaves behind.
@@ -117,7 +123,54 @@ class RealCluster(KubernetesCloud):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._served: ServedKinds | None = None
+        self._user: User | None = None
+        self._granted: list[Object] = []
         super().__init__()
+
+    @contextmanager
+    def restrict_agent(self, user: User, documents: Iterable[Object], refusal: Refusal = no_refusal) -> Iterator[None]:
+        """Apply roles and bindings to the server; admission policies in this language came with later versions."""
+        del refusal
+        before = self._user, self._granted
+        self._user, self._granted = user, [one for one in documents if one["apiVersion"].startswith(f"{RBAC}/")]
+        self._revoke()
+        self._grant()
+        try:
+            yield
+        finally:
+            self._user, self._granted = before
+            self._revoke()
+            self._grant()
+
+    def _revoke(self) -> None:
+        """Take away whatever binds the agent to a role, whoever left it there."""
+        for kind in ("clusterrolebindings", "rolebindings"):
+            for one in self._server.ask("GET", f"/apis/{RBAC}/v1/{kind}").json()["items"]:
+                if any(subject["name"] == HOME for subject in one.get("subjects") or ()):
+                    place = one["metadata"].get("namespace", "")
+                    where = f"namespaces/{place}/{kind}" if place else kind
+                    gone = self._server.ask("DELETE", f"/apis/{RBAC}/v1/{where}/{one['metadata']['name']}")
+                    assert gone.is_good, gone
+
+    def _grant(self, namespace: str = "") -> None:
+        """Have the server know the roles and bindings, those of namespaces that there are (of one, if it is named)."""
+        for one in self._granted:
+            place = one["metadata"].get("namespace", "")
+            if namespace in ("", place) and (not place or self._store.get(NAMESPACE, "", place) is not None):
+                where = f"/apis/{RBAC}/v1/" + (f"namespaces/{place}/" if place else "") + f"{one['kind'].lower()}s"
+                made = self._server.ask("POST", where, one)
+                if made.status == 409:
+                    made = self._server.ask("PUT", f"{where}/{one['metadata']['name']}", one)
+                assert made.is_good, made
+
+    def _authorize(self, environ: Environ, path: str) -> None:
+        """The server does."""
+
+    def _send(self, request: KubeRequest) -> Reply:
+        return send(self._server, request, self._acting(request))
+
+    def _acting(self, request: KubeRequest) -> str:
+        return self._user.name if self._user is not None and request.call.actor == "agent" else ""
 
     def _empty(self) -> None:
         for where, one in [*((path_of(Target(CRD)), one) for one in DEFINITIONS), (_CLASSES, STANDARD)]:
@@ -154,13 +207,16 @@ class RealCluster(KubernetesCloud):
 
     def _answer(self, request: KubeRequest) -> tuple[Answer, list[Object]]:
         if request.verb == "watch":
-            following = self._server.follow(path_of(request.target), request.query, Accept=request.accept)
+            acting = self._acting(request)
+            following = self._server.follow(
+                path_of(request.target), request.query, Accept=request.accept, Impersonate_User=acting
+            )
             if isinstance(following, Reply):
                 return answer_of(following), []
             return Answer(200, Stream(self._ticking(following))), []
         if request.verb == "list":
             return self._listed(request)
-        reply = send(self._server, request) if request.verb == "get" else self._written(request)
+        reply = self._send(request) if request.verb == "get" else self._written(request)
         content = reply.json()
         item = content if isinstance(content, dict) and "uid" in content.get("metadata", {}) else None
         if item is None or not reply.is_good:
@@ -186,7 +242,7 @@ class RealCluster(KubernetesCloud):
         self._pages.check(token)
         if limit and cap:
             request = replace(request, query={**request.query, "limit": str(min(limit, cap))})
-        reply = send(self._server, request)
+        reply = self._send(request)
         page = reply.json()
         if not reply.is_good or page is None:
             return answer_of(reply), []
@@ -213,7 +269,7 @@ class RealCluster(KubernetesCloud):
             except ApiError as refused:
                 was_refused = refused.message
                 self._watching.check_refused(request)
-        reply = send(self._server, request)
+        reply = self._send(request)
         assert not (was_refused and reply.is_good), f"{request.call}: {was_refused} in a dry run, yet carried out"
         if reply.is_good and is_write:
             self.monitor.confirm(lost_races)
@@ -237,6 +293,8 @@ class RealCluster(KubernetesCloud):
                 self._controllers.removed(target.kind, before)
         elif before is None:
             self._controllers.created(target.kind, after)
+            if target.kind == NAMESPACE:
+                self._grant(name)
         elif request.verb != "delete":
             self._controllers.modified(target.kind, after, before)
 
@@ -244,8 +302,8 @@ class RealCluster(KubernetesCloud):
 _CLASSES: Final = "/apis/storage.k8s.io/v1/storageclasses"
 
 
-def send(server: Server, request: KubeRequest) -> Reply:
-    """Forward a request as it came."""
+def send(server: Server, request: KubeRequest, user: str = "") -> Reply:
+    """Forward a request as it came, in the name of a user."""
     method = {"get": "GET", "list": "GET", "create": "POST", "update": "PUT"}.get(request.verb) or request.verb.upper()
     return server.ask(
         method,
@@ -255,6 +313,7 @@ def send(server: Server, request: KubeRequest) -> Reply:
         Accept=request.accept,
         Content_Type=request.content_type if request.body else "",
         User_Agent=request.call.user_agent,
+        Impersonate_User=user,
     )
 
 

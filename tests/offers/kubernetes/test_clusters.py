@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
-from typer.testing import CliRunner
 
-from fractal_cloud.cli.app import app
-from fractal_cloud.offers.kubernetes.policy import policy as rights
 from tests.offers.kubernetes.declaring import gateway, service, workload
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.rights import AGENT, EVERYTHING
 from tests.offers.kubernetes.worlds import KubernetesWorld
 
 
@@ -98,7 +95,8 @@ def test_a_missing_definition_concerns_only_its_own_type(world: KubernetesWorld)
 @pytest.mark.rule("S21")
 def test_a_namespace_that_is_not_there_is_said(world: KubernetesWorld) -> None:
     world.deploy("ls-a", workload(namespace="nowhere"))
-    world.cycle(2)
+    with world.cloud.restrict_agent(AGENT, EVERYTHING):
+        world.cycle(2)
     web = world.component("ls-a", "web")
     assert web["status"] == "Failed"
     assert "there is no namespace 'nowhere'" in web["message"]
@@ -137,24 +135,3 @@ def test_a_person_who_is_faster_than_the_patch_itself_wins(world: KubernetesWorl
     events = [event["kind"] for event in world.events("ls-a")]
     assert "RaceLost" not in events
     world.assert_safe()
-
-
-def test_the_rights_are_a_cluster_role_in_yaml() -> None:
-    result = CliRunner().invoke(app, ["agent", "policy", "--provider", "kubernetes"])
-    assert result.exit_code == 0, result.output
-    role, binding = yaml.safe_load_all(result.output)
-    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert result.output.strip() == rights().strip()
-
-
-def test_the_rights_are_those_that_are_used(world: KubernetesWorld) -> None:
-    """Everything that the agent asks of a cluster in the life of a LiveSystem is allowed to it, and nothing is PUT."""
-    world.deploy("ls-a", workload(), service(), gateway())
-    world.settle()
-    world.delete("ls-a")
-    world.settle()
-    role, _ = yaml.safe_load_all(rights())
-    allowed = {(r, verb) for rule in role["rules"] for r in rule["resources"] for verb in rule["verbs"]}
-    used = {(one.service.partition(".")[0], one.operation) for one in world.cloud.calls.find(actor="agent")}
-    assert used <= allowed
-    assert not {verb for _, verb in allowed} & {"update", "deletecollection", "*"}

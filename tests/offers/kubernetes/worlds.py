@@ -17,6 +17,7 @@ from fractal_sandbox import Sandbox, agent_env
 from tests.faults.effects import Effects
 from tests.faults.worlds import FaultyWorld
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.rights import printed_rights
 
 W = TypeVar("W", bound="KubernetesWorld")
 _send = Cluster.send
@@ -52,10 +53,10 @@ class KubernetesWorld(FaultyWorld):
 
 @contextmanager
 def kubernetes_world(sandbox: Sandbox, folder: Path, kind: type[W], **settings: Any) -> Iterator[W]:
-    """A world over clusters that were reset, with the agent's credentials in the environment."""
+    """A world over clusters that were reset, with the agent's credentials in the environment and the rights printed."""
     sandbox.kubernetes.reset()
     sandbox.kubernetes_2.reset()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, printed_rights(sandbox):
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(cloud_module.WATCH, "0")

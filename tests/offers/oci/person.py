@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from fractal_sandbox import sandbox_env
+from fractal_sandbox.calls import Actor
 from fractal_sandbox.oci import key_id
 from fractal_sandbox.oci.buckets import NAMESPACE
 from fractal_sandbox.oci.cloud import COMPARTMENTS
@@ -30,12 +31,13 @@ COMPARTMENT = COMPARTMENTS["team"]
 
 
 class OciPerson:
-    """One person in one compartment."""
+    """One person in one compartment; or somebody who has the agent's key."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, actor: Actor = "person") -> None:
         self.env = sandbox_env(url, folder)
         self._url = self.env["OCI_CLI_ENDPOINT"]
-        self._key: Any = load_pem_private_key(private_pem("person").encode(), None)
+        self._actor = actor
+        self._key: Any = load_pem_private_key(private_pem(actor).encode(), None)
 
     def send(
         self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **headers: str
@@ -62,7 +64,7 @@ class OciPerson:
         said = {
             "algorithm": "rsa-sha256",
             "headers": " ".join(signed),
-            "keyId": key_id("person"),
+            "keyId": key_id(self._actor),
             "signature": signature,
             "version": "1",
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fractal_sandbox import Sandbox
 from fractal_sandbox.environment import without_real_clouds
 from tests.faults.effects import Effects
 from tests.offers.oci.person import OciPerson
+from tests.offers.oci.rights import printed_rights
 from tests.offers.worlds import ProviderWorld
 
 
@@ -21,6 +23,11 @@ class OciWorld(ProviderWorld):
     providers = ("oci",)
     cloud_name = "oci"
     is_atomic = True
+
+    @classmethod
+    def rights(cls, sandbox: Sandbox) -> AbstractContextManager[None]:
+        """As they are printed."""
+        return printed_rights(sandbox)
 
     def __init__(self, sandbox: Sandbox, folder: Path, effects: Effects, **settings: Any) -> None:
         self.oci = OciPerson(sandbox.url, folder)

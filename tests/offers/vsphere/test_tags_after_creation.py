@@ -233,7 +233,7 @@ def test_what_was_made_and_not_tagged_is_left_by_a_deletion_and_named(warm: Vsph
     assert warm.find_component(LIVE_SYSTEM, "box") is None
     assert dict(_found(warm, "box").tags) == {}
     assert len(warm.writes()) == before
-    messages = [one["message"] for one in warm.api.get(f"/events?liveSystem={LIVE_SYSTEM}").json()["items"]]
+    messages = [one["message"] for one in warm.api.get(f"/livesystems/{LIVE_SYSTEM}/events").json()["items"]]
     assert any(found.resource_id in message and "left in the cloud" in message for message in messages), messages
     warm.assert_safe()
 

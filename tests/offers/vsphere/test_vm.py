@@ -204,6 +204,32 @@ def test_without_a_vcenter_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) 
         credentials()
 
 
+# Privileges with which vSphere's own guide («Defined Privileges») lets somebody get at more than the objects he has.
+ESCALATING = (
+    *("Authorization.", "Global.", "Host.", "Extension.", "Sessions.", "ScheduledTask.", "Cryptographer.", "Profile."),
+    *(
+        "VirtualMachine.GuestOperations.",
+        "VirtualMachine.Interact.ConsoleInteract",
+        "VirtualMachine.Interact.GuestControl",
+    ),
+    *(
+        "VirtualMachine.Config.AddExistingDisk",
+        "VirtualMachine.Config.RawDevice",
+        "VirtualMachine.Config.HostUSBDevice",
+    ),
+    *("VirtualMachine.Provisioning.", "VirtualMachine.State.", "VApp.", "Datastore.Browse", "Datastore.FileManagement"),
+    *("DVSwitch.", "DVPortgroup.", "Network.Config", "Resource.ColdMigrate", "Resource.HotMigrate", "System."),
+)
+
+
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize("privilege", ESCALATING)
+def test_no_privilege_leads_to_more_rights(privilege: str) -> None:
+    granted = [*policy._GLOBAL, *VsphereVmOffer.rights]
+    assert not [one for one in granted if one.startswith(privilege)]
+    assert privilege not in policy.policy()
+
+
 def test_the_policy_names_every_right_once() -> None:
     text = policy.policy()
     rights: list[Any] = [*policy._GLOBAL, *VsphereVmOffer.rights]

@@ -12,7 +12,10 @@ from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape
 
 from tests.vendors.tables.form import Operation, Schema, operation, ref, table
 
-SERVICES = ("ec2", "rds", "ecs", "eks", "s3", "s3control", "iam", "sts", "secretsmanager", "resourcegroupstaggingapi")
+SERVICES = (
+    *("ec2", "rds", "ecs", "eks", "s3", "s3control", "iam", "kms", "sts", "secretsmanager"),
+    *("cloudtrail", "resourcegroupstaggingapi"),
+)
 SCALARS: dict[str, Schema] = {
     "string": {"type": "string"},
     "character": {"type": "string"},

@@ -1,0 +1,45 @@
+"""The agent of the tests under the policy that `fractal agent policy --provider aws` prints, and under nothing else.
+
+Every world of tests sets the agent's rights so: what the offers call, AWS would allow. A test about what happens
+without the policy lifts it (`sandbox.aws.lift_limits()`).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, Final
+
+import boto3
+
+from fractal_cloud.offers.aws.policy import policy
+from fractal_cloud.offers.policy import PolicyOptions
+from fractal_sandbox import Sandbox
+from fractal_sandbox.aws import PERSON_ACCESS_KEY
+from fractal_sandbox.aws.principals import AGENT
+
+ACCOUNT: Final = "123456789012"
+PASSED_ROLES: Final = tuple(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("eks", "ecs-task"))
+
+
+@cache
+def printed(*, with_links: bool = False) -> tuple[dict[str, Any], ...]:
+    """The documents, one by one."""
+    made = policy(PolicyOptions(with_links=with_links, pass_roles=PASSED_ROLES))
+    return tuple(made) if isinstance(made, list) else (made,)
+
+
+def limit(sandbox: Sandbox, *, with_links: bool = False) -> None:
+    """Attach them to the agent, as an operator would."""
+    sandbox.aws.limit_agent(printed(with_links=with_links))
+
+
+def attach(url: str) -> None:
+    """The same for a sandbox that is another process, with a person's key and the calls of the guide."""
+    iam = boto3.client(
+        "iam", endpoint_url=url, region_name="eu-west-1", aws_access_key_id=PERSON_ACCESS_KEY, aws_secret_access_key="x"
+    )
+    iam.create_user(UserName=AGENT)
+    for number, document in enumerate(printed(), 1):
+        made = iam.create_policy(PolicyName=f"{AGENT}-{number}", PolicyDocument=json.dumps(document))["Policy"]
+        iam.attach_user_policy(UserName=AGENT, PolicyArn=made["Arn"])

@@ -1,0 +1,1 @@
+"""What a hostile agent, a stolen token, a curious reader and a flood get: nothing."""
