@@ -27,6 +27,7 @@ from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store.driver import observe_statements
+from fractal_cloud.testing.tokens import agent_token, bearer
 
 COUNT: Final = 1_000
 CYCLES: Final = 5
@@ -92,8 +93,14 @@ def watched() -> Iterator[Watched]:
             plane.stop()
 
 
+def agents_token(plane: Watched) -> str:
+    """A token for an agent of the control plane."""
+    with httpx.Client(base_url=plane.url, headers=bearer(TOKEN)) as client:
+        return agent_token(client, providers=["aws"])
+
+
 def _deploy(plane: Watched, count: int) -> None:
-    with httpx.Client(base_url=plane.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
+    with httpx.Client(base_url=plane.url, headers=bearer(TOKEN), timeout=60) as client:
         for live_system, components in Declared(VPC, count).declarations().items():
             body = {"id": live_system, "components": [component.to_json() for component in components]}
             response = client.put(f"/livesystems/{live_system}", json=body)
@@ -104,8 +111,9 @@ def measure(stage: Stage, count: int = COUNT, cycles: int = CYCLES) -> Iterator[
     """Deploy, come to rest, and count what some more cycles say and write."""
     stage.canned.stock([])
     with watched() as plane:
-        settings = AgentSettings(url=plane.url, token=TOKEN, providers=("aws",))
-        with ControlPlane(plane.url, TOKEN) as control:
+        token = agents_token(plane)
+        settings = AgentSettings(url=plane.url, token=token, providers=("aws",))
+        with ControlPlane(plane.url, token) as control:
             agent = Agent(settings, control)
             try:
                 agent.run_once()

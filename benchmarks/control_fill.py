@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 
 from fractal_cloud.control.store import Store, agents, claims, incarnations, livesystems, reports, schema, tokens
+from fractal_cloud.control.store.access import Access
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.driver import insert_missing, insert_rows, upsert
@@ -47,6 +48,7 @@ from fractal_cloud.model.wire import (
     ScopeReport,
     WorkComponent,
 )
+from fractal_cloud.rules.grants import EVERYTHING, Grants
 
 CYCLE_SECONDS: Final = 180.0
 PER_LIVE_SYSTEM: Final = 100
@@ -54,7 +56,11 @@ REGIONS: Final = 4
 VPC: Final = "NetworkAndCompute.IaaS.AwsVpc"
 _TEAM, _ACCOUNT = "team-0000000", "900000000000"
 _AGENT: Final = "first"
-_COPIED: Final = (schema.live_systems, schema.mutations, schema.components, schema.refers, schema.resources)
+_EVERYWHERE: Final = Access("admin", "admin", EVERYTHING)
+_COPIED: Final = (
+    *(schema.live_systems, schema.live_system_scopes, schema.live_system_environments, schema.mutations),
+    *(schema.components, schema.refers, schema.resources),
+)
 
 
 def account(number: int) -> str:
@@ -118,7 +124,18 @@ def lease(store: Store, accounts: int) -> list[Held]:
 
 def _token(number: int, secret: str, now: datetime) -> dict[str, Any]:
     known = {"id": f"token-{number}", "hash": tokens.hashed(secret), "name": f"agent-{number}", "created_at": now}
-    return {**known, "role": "agent", "providers": ["aws"]}
+    granted = _granted(number)
+    bound = {
+        "providers": sorted(granted.providers),
+        "environments": sorted(granted.environments),
+        "realms": sorted(granted.realms),
+    }
+    return {**known, **bound, "role": "agent", "created_by": "benchmark"}
+
+
+def _granted(number: int) -> Grants:
+    """What the token of an agent is bound to: its own account."""
+    return Grants.of(["aws"], [environment(number)], [account(number)])
 
 
 def _agent(number: int) -> dict[str, Any]:
@@ -127,6 +144,9 @@ def _agent(number: int) -> dict[str, Any]:
         "id": f"agent-{number}",
         "environment": environment(number),
         "token_id": f"token-{number}",
+        "token_name": f"agent-{number}",
+        "granted": _granted(number).digest,
+        "environments": [environment(number)],
         "reaches": [reach],
     }
 
@@ -173,11 +193,11 @@ def _settle_one(store: Store) -> None:
         wanted = Registration(
             agent_id=_AGENT, environment=environment(0), reaches=[reach], types=types, cycle_seconds=CYCLE_SECONDS
         )
-        agents.register(tx, wanted, "admin")
+        agents.register(tx, wanted, _EVERYWHERE)
         livesystems.deploy(tx, Deploy(declaration, identities, "ann"))
     with store.read() as tx:
         seen = incarnations.newest(tx)
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=_AGENT, last_seen=seen), "admin"))
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=_AGENT, last_seen=seen), _EVERYWHERE))
     for lease in claimed.leases:
         assert lease.work is not None
         sent = ScopeReport(

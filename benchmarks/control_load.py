@@ -96,7 +96,8 @@ def _filling(kind: str, components: int) -> Iterator[Filled]:
         yield Filled(kind, url, components, taken)
 
 
-def _filled(stage: Stage, kind: str, components: int) -> Filled:
+def filled_once(stage: Stage, kind: str, components: int) -> Filled:
+    """A database with so many components, filled once and shared by the jobs."""
     return stage.shared(f"{kind}, {components}", lambda: _filling(kind, components))
 
 
@@ -159,7 +160,7 @@ def reports(stage: Stage) -> Iterator[Result]:
     What a second of a machine is worth changes by half while others use it too: of the three runs the middle one is
     listed, and the p99 of all.
     """
-    filled = _filled(stage, "postgresql", min(_sizes()))
+    filled = filled_once(stage, "postgresql", min(sizes()))
     per_second = CHANGES_PER_SECOND / PER_REPORT
     warming, work = _reporting(per_second, WARMING_SECONDS), _reporting(per_second, SECONDS * 2 / 3)
     runs: dict[int, list[Run]] = {1: [], 2: []}
@@ -185,8 +186,8 @@ def reports(stage: Stage) -> Iterator[Result]:
 def rows(stage: Stage) -> Iterator[Result]:
     """1 % of all components change in every cycle of 180 s: SQLite and PostgreSQL, 100,000 and 1,000,000 components."""
     for kind in ("sqlite", "postgresql"):
-        for components in _sizes():
-            filled = _filled(stage, kind, components)
+        for components in sizes():
+            filled = filled_once(stage, kind, components)
             run = _measured(filled, 1, _leased(filled), _working)
             figures = {**run.figures(REPORT), "filling s": filled.filling_seconds}
             note = f"1 % change in a cycle; {filled.agents:,} agents, each with its polls, claims and heartbeats"
@@ -195,7 +196,7 @@ def rows(stage: Stage) -> Iterator[Result]:
 
 def idle(stage: Stage) -> Iterator[Result]:
     """1,000 agents with 1,000 components each, and nothing happens."""
-    filled = _filled(stage, "postgresql", max(_sizes()))
+    filled = filled_once(stage, "postgresql", max(sizes()))
     held = _leased(filled)
     before = rows_written(filled.url)
     run = _measured(filled, 1, held, lambda agents: live_on(agents, 2 * SECONDS))
@@ -215,7 +216,8 @@ def idle(stage: Stage) -> Iterator[Result]:
     )
 
 
-def _sizes() -> list[int]:
+def sizes() -> list[int]:
+    """How many components the databases have."""
     return [int(size) for size in os.environ.get("FRACTAL_BENCH_ROWS", "100000,1000000").split(",")]
 
 

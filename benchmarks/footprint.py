@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import text
 
 from fractal_cloud.control.store import Store, agents, claims, incarnations, livesystems, open_store, reports
+from fractal_cloud.control.store.access import Access
 from fractal_cloud.control.store.declarations import checked
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.model.status import Stance, Status
@@ -35,11 +36,12 @@ from fractal_cloud.model.wire import (
     ScopeReport,
     WorkComponent,
 )
+from fractal_cloud.rules.grants import EVERYTHING
 
 PER_LIVE_SYSTEM = 100
 SCOPES = 200
 ACCOUNTS = 10
-TOKEN = "admin"
+EVERYWHERE = Access("admin", "admin", EVERYTHING)
 VPC = "NetworkAndCompute.IaaS.AwsVpc"
 
 
@@ -84,14 +86,14 @@ def register(store: Store, name: str, account: int) -> None:
         wanted = Registration(
             agent_id=name, environment=f"account-{account}", reaches=[reach], types=types, cycle_seconds=180
         )
-        agents.register(tx, wanted, TOKEN)
+        agents.register(tx, wanted, EVERYWHERE)
 
 
 def settle(store: Store, name: str) -> int:
     """Claim everything, and report it as created, with its intents journalled first."""
     with store.read() as tx:
         seen = incarnations.newest(tx)
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=name, last_seen=seen), TOKEN))
+    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id=name, last_seen=seen), EVERYWHERE))
     count = 0
     for lease in claimed.leases:
         assert lease.work is not None
@@ -106,7 +108,7 @@ def settle(store: Store, name: str) -> int:
                 journal=[_entry(part, is_done=is_done) for part in parts],
             )
             with store.write() as tx:
-                reports.report(tx, Report(agent_id=name, last_seen=seen, scopes=[sent]), TOKEN)
+                reports.report(tx, Report(agent_id=name, last_seen=seen, scopes=[sent]), EVERYWHERE.token_id)
         count += len(parts)
     return count
 
@@ -181,7 +183,9 @@ def reporting(store: Store, changes: int) -> Callable[[], None]:
     """A report of so many changed components in one scope; each run changes them again."""
     with store.read() as tx:
         seen = incarnations.newest(tx)
-    claimed = Claimed.model_validate(claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen), TOKEN))
+    claimed = Claimed.model_validate(
+        claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen), EVERYWHERE)
+    )
     lease = claimed.leases[0]
     assert lease.work is not None
     parts, number = lease.work.components[:changes], iter(range(1_000_000))
@@ -191,7 +195,7 @@ def reporting(store: Store, changes: int) -> Callable[[], None]:
         changed = [replace(_change(part), output_fields={"address": address}) for part in parts]
         sent = ScopeReport(scope=lease.scope, token=lease.token, version=lease.work.version, changes=changed)  # type: ignore[union-attr]
         with store.write() as tx:
-            reports.report(tx, Report(agent_id="agent-0", last_seen=seen, scopes=[sent]), TOKEN)
+            reports.report(tx, Report(agent_id="agent-0", last_seen=seen, scopes=[sent]), EVERYWHERE.token_id)
 
     return report
 
@@ -256,13 +260,13 @@ def main() -> None:
 
     def beat() -> None:
         with store.write() as tx:
-            agents.heartbeat(tx, Heartbeat(agent_id="agent-0", last_seen=seen), TOKEN)
+            agents.heartbeat(tx, Heartbeat(agent_id="agent-0", last_seen=seen), EVERYWHERE)
 
     with store.read() as tx:
         held = {row.key: row.version for row in tx.connection.execute(text("SELECT key, version FROM scopes"))}
 
     def claim() -> None:
-        claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen, held=held), TOKEN)
+        claims.claim(store.database, Claim(agent_id="agent-0", last_seen=seen, held=held), EVERYWHERE)
 
     print("heartbeat:", TIMES.format(*timed(beat, 300)))
     print("claim without news:", TIMES.format(*timed(claim, 300)))

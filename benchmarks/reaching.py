@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.control import TOKEN, Watched, watched
+from benchmarks.control import TOKEN, Watched, agents_token, watched
 from benchmarks.jobs import Job, Stage
 from benchmarks.result import Bar, Result
 from benchmarks.rig import Canned
@@ -60,8 +60,10 @@ def _deploys(canned: Canned, plane: Watched, folder: Path, count: int, rounds: i
 def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[Result]:
     """The best of a few deploys: wall time shows everything else that runs on the machine."""
     stage.canned.stock([])
-    with watched() as plane, ControlPlane(plane.url, TOKEN) as control, tempfile.TemporaryDirectory() as folder:
-        agent = Agent(AgentSettings(url=plane.url, token=TOKEN, providers=("aws",), cycle_seconds=CYCLE), control)
+    with watched() as plane, tempfile.TemporaryDirectory() as folder:
+        token = agents_token(plane)
+        control = ControlPlane(plane.url, token)
+        agent = Agent(AgentSettings(url=plane.url, token=token, providers=("aws",), cycle_seconds=CYCLE), control)
         running = threading.Thread(target=agent.run, daemon=True)
         running.start()
         try:
@@ -69,6 +71,7 @@ def measure(stage: Stage, count: int = COUNT, rounds: int = ROUNDS) -> Iterator[
         finally:
             agent.stop()
             running.join(30)
+            control.close()
     # The cloud is emptied before every round: an agent that was already making earlier things anew proves nothing.
     idle, first, last, settled = min((one for one in found if one[1] > 0), key=lambda one: one[1])
     figures = {"first call s": first, "last call s": last, "settled s": settled, "command alone s": idle}

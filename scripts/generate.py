@@ -18,6 +18,7 @@ from typing import Any
 import fractal_cloud.offers
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.descriptors import Resource, Service
+from fractal_cloud.offers.aws.policy import boundary
 from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.offers.registry import installed
@@ -25,6 +26,7 @@ from fractal_cloud.offers.short_names import categories, category, names, snake
 
 ROOT = Path(__file__).resolve().parent.parent
 AWS = ROOT / "src" / "fractal_sandbox" / "aws" / "services.json"
+BOUNDARY = ROOT / "src" / "fractal_sandbox" / "aws" / "boundary.json"
 SDK = ROOT / "src" / "fractal_cloud"
 CONTRACTS = ROOT / ".importlinter"
 LAYER = re.compile(r"^    \(fractal_cloud\.\w+\)( : \(fractal_cloud\.\w+\))*\n", re.MULTILINE)
@@ -43,7 +45,7 @@ if not TYPE_CHECKING:
 """
 # What a simulated cloud has no use for: rights, and which errors mean what to the agent.
 _SERVICE = ("cursor", "paging", "tagging", "arn", "lists")
-_NOT_OF_A_RESOURCE = ("service", "reads", "needs", "touches")
+_NOT_OF_A_RESOURCE = ("service", "reads", "needs", "touches", "set_by")
 
 
 def _ours() -> list[AnyOffer]:
@@ -167,7 +169,8 @@ def contracts() -> str:
 
 def files() -> dict[Path, str]:
     """Every file by its path, as it should be."""
-    return {AWS: aws(), **short_names(), CONTRACTS: contracts()}
+    limit = json.dumps(boundary(), indent=1) + "\n"
+    return {AWS: aws(), BOUNDARY: limit, **short_names(), CONTRACTS: contracts()}
 
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:

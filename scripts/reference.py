@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the examples are those of the tests
 
 from fractal_cloud.model.catalog import TypeFacts  # noqa: E402
+from fractal_cloud.model.commands import template_text  # noqa: E402
 from fractal_cloud.model.link import ANY_TYPE, LinkContract  # noqa: E402
 from fractal_cloud.model.wording import FACTS, describe, resolve  # noqa: E402
 from fractal_cloud.offers.link_types import WorkloadSource  # noqa: E402
@@ -42,6 +43,12 @@ RECOGNITION: Mapping[Recognition, str] = {
         "by its name; as the cloud allows several of one name, a creation whose answer was lost is tried again only "
         "after two reads that did not show it, and two cycles or 10 s, whichever is longer"
     ),
+}
+MARKED: Mapping[str, str] = {
+    "secret": "A secret: only a reference may stand here (A8).",
+    "sensitive": "May hold secrets: a reference may stand here, and clear text is hidden from readers (A8).",
+    "holdsSecrets": "Its values may be references to secrets; those that seem to be secrets are hidden (A8).",
+    "writeOnly": "The cloud never returns it: it is compared with what was last written, by a keyed digest (A8).",
 }
 COMPARED: Mapping[str, str] = {
     "unordered": "Compared without regard to order.",
@@ -195,6 +202,7 @@ class Page:
             yield "Its default is enforced as if it were declared."
         if facts.get("swept"):
             yield "The cloud returns it only one by one, so it is read in turns (S23)."
+        yield from (said for mark, said in MARKED.items() if facts.get(mark))
         if "compare" in facts:
             yield COMPARED[facts["compare"]]
         if "growsWhile" in facts:
@@ -269,7 +277,8 @@ class Page:
             "`fractal glass LS COMPONENT` prints these with the values of the resource filled in. "
             "[What happens then](../../glass.md)."
         )
-        yield _code("sh", "\n".join([*glass.break_glass, "# and to hand it back:", *glass.readopt]))
+        break_glass, readopt = map(template_text, glass.break_glass), map(template_text, glass.readopt)
+        yield _code("sh", "\n".join([*break_glass, "# and to hand it back:", *readopt]))
         if glass.caveat:
             yield f"Note: {glass.caveat}."
 

@@ -85,6 +85,7 @@ ALLOWED: Final = (
     ("examples/*", "judg*", "as above"),
     ("src/fractal_cloud/model/wire.py", "lodgers", "a name on the wire"),
     ("src/fractal_cloud/control/store/work.py", "lodgers", "a name on the wire"),
+    ("src/fractal_cloud/control/connections/protocol.py", "pause", "asyncio's name of a callback"),
     ("CHANGELOG.md", "*", "what was released is not reworded"),
     ("docs/reference/*", "*", "generated from the source"),
 )

@@ -8,13 +8,17 @@ from typing import Any, ClassVar
 from acmedb.cloud import Acme
 from acmedb.component import AcmeDb
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.commands import run, value, variable, word
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.offer import Offer, Query, Wanted
 
-# What a person types; `{resourceId}` and every other output field in braces is filled in.
-PATCH = 'curl -s -X PATCH -H "Authorization: Bearer $ACMEDB_TOKEN" "$ACMEDB_URL/databases/{resourceId}"'
+# What a person types. Commands of plain words are one text, `"acmectl untag {resourceId}"`; this one has more in it.
+PATCH = [
+    *("curl", "-s", "-X", "PATCH", "-H", word("Authorization: Bearer ", variable("ACMEDB_TOKEN"))),
+    word(variable("ACMEDB_URL"), "/databases/", value("resourceId", "url")),
+]
 PARAMETERS = ("version", "size", "maxConnections", "deletionProtection")
 
 
@@ -31,8 +35,8 @@ class AcmeDbOffer(Offer[AcmeDb, Acme]):
         "state": "creating or available",
     }
     glass = GlassCommands(
-        break_glass=[PATCH + """ -d '{"labels": {"managed-by": null}}'"""],
-        readopt=[PATCH + """ -d '{"labels": {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}}'"""],
+        break_glass=[[run([*PATCH, "-d", '{"labels": {"managed-by": null}}'])]],
+        readopt=[[run([*PATCH, "-d", '{"labels": {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}}'])]],
     )
     guard = "atomic: every change and the deletion carry the etag of the guard's read; whoever was faster wins, always"
 
