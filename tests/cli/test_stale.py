@@ -61,6 +61,11 @@ def test_a_frozen_agent_is_seen_everywhere_and_its_return_too(up: Up) -> None:
             items.append(client.get("/livesystems/sample", headers=api).json())
             return [one["stale"] for one in items]
 
+        def reads() -> list[str | None]:
+            """When each component, and each scope, was last read."""
+            paths = ("/livesystems/sample/components", "/scopes")
+            return [one["lastRead"] for path in paths for one in client.get(path, headers=api).json()["items"]]
+
         def metric() -> float:
             lines = client.get("/metrics", headers=api).text.splitlines()
             (line,) = [line for line in lines if line.startswith("fractal_components_stale ")]
@@ -71,7 +76,8 @@ def test_a_frozen_agent_is_seen_everywhere_and_its_return_too(up: Up) -> None:
 
         # The sample's link is written after its workload was Active: until then a freeze may leave it Mutating.
         up.wait_for(lambda: "LinkChangeApplied" in kinds())
-        up.wait_for(lambda: not any(answers()))
+        # The first read of a scope is known with the heartbeat that follows it.
+        up.wait_for(lambda: not any(answers()) and all(reads()))
         os.kill(agent, signal.SIGSTOP)
         up.wait_for(lambda: all(answers()))
         assert all(pages())

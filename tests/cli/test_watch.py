@@ -71,7 +71,7 @@ def test_scopes_show_account_place_holder_last_read_and_the_last_cycle(
     shown = fractal("scopes").words
     for words in (
         *("stale: last read 12 min ago aws 1 eu-west-1", "held by a1, which is dead", "3 components"),
-        *("stale: never read aws 1 eu-west-3", "held by nobody", "read 0 s ago aws 1 eu-west-2", "held by a1;"),
+        *("stale: no read reported aws 1 eu-west-3", "held by nobody", "read 0 s ago aws 1 eu-west-2", "held by a1;"),
         *("last cycle 3.0 s, 40 calls, 2 throttles, 1 error", "not read: AwsSubnet"),
     ):
         assert words in shown

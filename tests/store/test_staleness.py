@@ -186,7 +186,7 @@ def test_a_scope_that_was_never_read_is_stale_after_its_first_two_cycles(world: 
     _keep(world)
     assert _stale(world) == {"net": True, "sub": True}
     assert world.component("ls-a", "net")["lastRead"] is None
-    assert "was never read" in _scope_events(world)[0]["message"]
+    assert "has no read reported" in _scope_events(world)[0]["message"]
 
 
 def test_what_no_agent_ever_reached_is_stale_too_until_somebody_reads_it(world: World) -> None:

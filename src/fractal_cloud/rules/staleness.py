@@ -34,8 +34,11 @@ def is_stale(last_read: datetime, now: datetime, cycle: timedelta, holder: Holde
 
 
 def stale_words(last_read: datetime | None, now: datetime) -> str:
-    """What stands beside the status of something stale: «stale: last read 12 min ago»."""
-    return "stale: never read" if last_read is None else f"stale: last read {ago(last_read, now)}"
+    """What stands beside the status of something stale: «stale: last read 12 min ago».
+
+    An agent that died between its first read and the heartbeat that reports it leaves no time: that is not «never».
+    """
+    return "stale: no read reported" if last_read is None else f"stale: last read {ago(last_read, now)}"
 
 
 def ago(at: datetime, now: datetime) -> str:

@@ -176,7 +176,7 @@ def _events_of_unread(tx: Tx, unread: Collection[_Unread]) -> Iterator[PendingEv
 
 def _message(one: _Unread, inside: _Inside) -> str:
     """Cause, and what to do about it."""
-    since = "was never read" if one.last_read is None else f"was last read at {iso(one.last_read)}"
+    since = "has no read reported" if one.last_read is None else f"was last read at {iso(one.last_read)}"
     what = f"scope {one.key!r} {since}: its {inside.components} components show what was known then"
     if one.said is None or one.holder is None:
         return f"{what}; no agent holds it: start one that reaches it, or see `fractal agents` for those that are dead"
