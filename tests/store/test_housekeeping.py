@@ -146,7 +146,8 @@ def test_an_override_whose_date_passed_raises_one_event_and_stays(world: World) 
     world.clock.advance(61)
     _keep(world)
     _keep(world)
-    assert world.kinds("ls-a").count("OverrideOverdue") == 1
+    (overdue,) = [event for event in world.events("ls-a") if event["kind"] == "OverrideOverdue"]
+    assert f"should have ended at {until:%Y-%m-%d %H:%M} UTC" in overdue["message"]
     found = world.component("ls-a", "net")
     assert (found["status"], found["overdue"]) == ("ManualOverride", True)
 

@@ -19,7 +19,12 @@ READ_ONLY: Final = "The agent reads it and changes nothing."
 def clock_time(moment: datetime | str, now: datetime) -> str:
     """A time of today as ``02:14 UTC``; of any other day with its date."""
     found = _moment(moment)
-    return f"{found:%H:%M} UTC" if found.date() == now.astimezone(UTC).date() else f"{found:%Y-%m-%d %H:%M} UTC"
+    return f"{found:%H:%M} UTC" if found.date() == now.astimezone(UTC).date() else dated_time(moment)
+
+
+def dated_time(moment: datetime | str) -> str:
+    """A time with its date, for what is kept and read on another day: ``2026-11-19 02:14 UTC``."""
+    return f"{_moment(moment):%Y-%m-%d %H:%M} UTC"
 
 
 def in_words(component: Component, now: datetime) -> str:

@@ -24,6 +24,7 @@ from fractal_cloud.control.store.sessions import DEFAULT_ENDINGS, Endings
 from fractal_cloud.control.store.unserved_components import report_unserved
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.wire import RequestKind, refused_event
+from fractal_cloud.rules.status_words import dated_time
 
 # The agent itself refuses after two cycles and ten seconds, and has the first word.
 REQUEST_GRACE = timedelta(seconds=15)
@@ -77,7 +78,8 @@ def _mark(tx: Tx) -> None:
             update(components).where(components.c.uid == uid).values(overdue=True, last_updated=tx.now)
         )
         tx.recount.add(live_system_id)
-        message = f"the override should have ended at {override['until']}: re-adopt it, or give it a new date"
+        end = dated_time(override["until"])
+        message = f"the override should have ended at {end}: re-adopt it, or give it a new end"
         tx.record(PendingEvent(live_system_id, EventKind.OVERRIDE_OVERDUE, BY, component_id, message, after=override))
 
 

@@ -18,6 +18,7 @@ from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, Json, iso, update_records
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.wire import RequestKind
+from fractal_cloud.rules.status_words import dated_time
 
 UNKNOWN = "nobody known"
 
@@ -116,9 +117,12 @@ def _write(tx: Tx, record: ComponentRecord, terms: Terms) -> None:
 
 
 def _text(kind: EventKind, before: Json, after: Json, terms: Terms) -> str:
-    until = f"until {after['until']}" if after["until"] is not None else "without an end"
     if kind is EventKind.OVERRIDE_EXTENDED:
-        text = f"{until}; it was {'until ' + before['until'] if before['until'] is not None else 'without an end'}"
+        text = f"{_end(after)}; it was {_end(before)}"
     else:
-        text = f"from {before['by'] or UNKNOWN} to {after['by']}, {until}"
+        text = f"from {before['by'] or UNKNOWN} to {after['by']}, {_end(after)}"
     return f"{text}: {terms.reason}" if terms.reason else text
+
+
+def _end(override: Json) -> str:
+    return f"until {dated_time(override['until'])}" if override["until"] is not None else "without an end"
