@@ -188,6 +188,10 @@ class Evaluator:
         found = self._parent_id(tracked, facts) if facts.parent is not None else None
         return found if isinstance(found, str) else None
 
+    def named_by(self, tracked: Tracked) -> str:
+        """The parameter under which a component's declaration says its name."""
+        return self._offers[tracked.type].compared.named_by
+
     def _parent_id(self, tracked: Tracked, facts: OfferFacts) -> str | View:
         """The parent's id, or the view that follows for its child where there is none."""
         parent_name = str(tracked.parameters.get(facts.parent or "", ""))

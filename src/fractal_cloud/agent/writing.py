@@ -231,7 +231,7 @@ def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str =
         if not tracked.secrets:
             raise
         raise Invalid(f"a secret holds a value that this type does not take: {error}") from None
-    if not tracked.parameters.get("name"):
+    if not tracked.parameters.get(evaluator.named_by(tracked)):
         component.name = tracked.identity.name
     parent_id = evaluator.parent_id(tracked)
     secrets = frozenset(path for path, _ in references(tracked.parameters)) if tracked.secrets else frozenset()

@@ -56,6 +56,12 @@ class TypeFacts(Wire):
     elsewhere, the control plane remembers for this type (G13).
     ``owner_moves``: one call replaces the owner tag, so that an operator's transfer can be carried out (O8).
     ``guard``: what closes the window between the guard's read and the write (S16), in words for the docs.
+    ``family``: the family that this type belongs to, where no class was written for it. ``vendor_type``: what the
+    vendor itself calls a type that a class was written for: declaring one thing by both names is refused.
+    ``name_parameter``: the parameter that is the resource's name; empty where the name is no parameter of the vendor's,
+    and ``name`` says it. ``nested``: its parameters are the vendor's own nested values, compared by path.
+    ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``creates_once``: it
+    carries no tags, and a component may say `createOnce` (S1b).
     """
 
     type: str
@@ -76,6 +82,12 @@ class TypeFacts(Wire):
     glass: GlassCommands = Field(default_factory=GlassCommands)
     entry: Entry = Field(default_factory=Entry)
     links: list[LinkContract] = Field(default_factory=list)
+    family: str = ""
+    vendor_type: str = ""
+    name_parameter: str = "name"
+    nested: bool = False
+    is_part: bool = False
+    creates_once: bool = False
 
     def parameter_facts(self, name: str) -> dict[str, Any]:
         """What the reconciler must know of one parameter (see ``parameter``)."""
@@ -91,6 +103,11 @@ class TypeFacts(Wire):
         """Parameters that may hold secrets: whole, as references, or in the entries of a map (A8)."""
         properties = self.parameter_schema.get("properties", {})
         return [name for name in properties if any(self.parameter_facts(name).get(mark) for mark in HIDING)]
+
+    @property
+    def named_by(self) -> str:
+        """The parameter under which a declaration says the name."""
+        return self.name_parameter or "name"
 
     @property
     def words(self) -> list[str]:

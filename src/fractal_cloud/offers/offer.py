@@ -200,9 +200,9 @@ class Offer(ABC, Generic[C, K]):
     not follow from its class's. ``title`` and ``guard`` go into the reference page, and ``unique_in``, which says
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
     calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
-    provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer`` and ``tags_frozen``: see
-    ``TypeFacts``. ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting
-    has a revision; a race lost there is reported (S16).
+    provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer``, ``tags_frozen``, ``vendor_type``,
+    ``is_part`` and ``creates_once``: see ``TypeFacts``. ``unguarded``: which of ``update``, ``tag`` and ``delete``
+    carry no precondition though a sighting has a revision; a race lost there is reported (S16).
 
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
@@ -233,6 +233,9 @@ class Offer(ABC, Generic[C, K]):
     owner_moves: ClassVar[bool] = True
     wired_by_declarer: ClassVar[bool] = False
     holds_data: ClassVar[bool] = False
+    vendor_type: ClassVar[str] = ""
+    is_part: ClassVar[bool] = False
+    creates_once: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
     outputs: ClassVar[Mapping[str, str]] = {}
@@ -392,6 +395,9 @@ class Offer(ABC, Generic[C, K]):
             owner_moves=self.owner_moves and self.taggable and not self.tags_frozen,
             wired_by_declarer=self.wired_by_declarer,
             holds_data=self.holds_data,
+            vendor_type=self.vendor_type,
+            is_part=self.is_part,
+            creates_once=self.creates_once,
             guard=self.guard,
             glass=self.glass,
             entry=self.entry,

@@ -17,6 +17,7 @@ import fractal_cloud.offers
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.model.link import ANY_TYPE
+from fractal_cloud.offers.family import Family, FamilyOffer
 from fractal_cloud.offers.link import Handler, Handlers
 from fractal_cloud.offers.offer import AnyOffer, Offer, Provider
 
@@ -24,12 +25,18 @@ ENTRY_POINTS = "fractal_cloud.offers"
 
 
 class Registry:
-    """All offers and providers that are installed here, by component type and by name."""
+    """All offers and providers that are installed here, by component type and by name.
+
+    A type that no class was written for is looked for in the families. Only what was written by hand is iterated over
+    and listed in catalogs: a family has thousands of types, and makes an offer when one is used.
+    """
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._offers: dict[str, AnyOffer] = {}
         self._providers: dict[str, Provider] = {}
         self._homes: dict[str, str] = {}
+        self._families: dict[str, Family] = {}
+        self._of_families: dict[str, AnyOffer] = {}
         self.handlers = Handlers()
         for module in modules:
             self._add(module)
@@ -40,6 +47,8 @@ class Registry:
                 self._add_provider(value, module)
             elif isinstance(value, Handler):
                 self.handlers.add(value)
+            elif isinstance(value, Family):
+                self._add_family(value)
             elif _is_offer_of(value, module):
                 self._add_offer(value())
 
@@ -59,18 +68,52 @@ class Registry:
         self._providers[provider.name] = provider
         self._homes.setdefault(provider.name, module.__name__)
 
+    def _add_family(self, family: Family) -> None:
+        other = self._families.get(family.name)
+        if other is not None and other is not family:
+            places = f"by {type(other).__module__} and by {type(family).__module__}"
+            raise RegistrationError(f"family {family.name!r} is registered twice, {places}: remove one of them")
+        self._families[family.name] = family
+
     def __iter__(self) -> Iterator[AnyOffer]:
         return iter(self._offers.values())
 
     def __contains__(self, component_type: str) -> bool:
-        return component_type in self._offers
+        return self.get(component_type) is not None
 
     def __getitem__(self, component_type: str) -> AnyOffer:
-        return self._offers[component_type]
+        offer = self.get(component_type)
+        if offer is None:
+            raise KeyError(component_type)
+        return offer
 
     def get(self, component_type: str) -> AnyOffer | None:
-        """The offer for a type, or None if nobody here has it."""
-        return self._offers.get(component_type)
+        """The offer for a type, or None if nobody here has it. That of a family is made once, and kept."""
+        offer = self._offers.get(component_type) or self._of_families.get(component_type)
+        if offer is not None:
+            return offer
+        family = self.family_of(component_type)
+        made = family.offer(component_type) if family is not None else None
+        return None if made is None else self._of_families.setdefault(component_type, self._kept(made))
+
+    def _kept(self, offer: AnyOffer) -> AnyOffer:
+        """An offer of a family as this registry gives it out."""
+        return offer
+
+    def family_of(self, component_type: str) -> Family | None:
+        """The family whose form a type's name has, or None; one that a class was written for is in none."""
+        if component_type in self._offers:
+            return None
+        return next((family for family in self._families.values() if family.covers(component_type)), None)
+
+    def family(self, name: str) -> Family | None:
+        """The family of that name, or None if nobody here has it."""
+        return self._families.get(name)
+
+    def families(self, *providers: str) -> list[Family]:
+        """All families, by name, or those of these providers alone."""
+        found = [family for _, family in sorted(self._families.items())]
+        return [family for family in found if not providers or family.provider in providers]
 
     def provider(self, name: str) -> Provider:
         """The provider of that name."""
@@ -124,6 +167,7 @@ def _is_offer_of(value: object, module: ModuleType) -> bool:
     return (
         inspect.isclass(value)
         and issubclass(value, Offer)
+        and not issubclass(value, FamilyOffer)
         and not inspect.isabstract(value)
         and value.__module__ == module.__name__
     )

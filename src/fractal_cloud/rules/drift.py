@@ -44,6 +44,7 @@ class ComparedType:
         self.sensitive = frozenset(name for name, found in facts_of.items() if found.get("sensitive"))
         self.holds_secrets = frozenset(name for name, found in facts_of.items() if found.get("holdsSecrets"))
         self.write_only = frozenset(name for name, found in facts_of.items() if found.get("writeOnly"))
+        self.named_by = facts.named_by
         self.place = frozenset(facts.place)
         self.parent = facts.parent
         self.realm = facts.realm
@@ -51,7 +52,7 @@ class ComparedType:
     @cached_property
     def never_compared(self) -> frozenset[str]:
         """Parameters that are the identity itself: a change of them is handled by itself (S18)."""
-        return frozenset({"name", *self.place, *(word for word in (self.parent, self.realm) if word)})
+        return frozenset({"name", self.named_by, *self.place, *(word for word in (self.parent, self.realm) if word)})
 
 
 @dataclass(frozen=True, slots=True)

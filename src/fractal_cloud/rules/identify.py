@@ -82,8 +82,9 @@ def _in_their_hosts(
 
 def name_of(component: ComponentDeclaration, facts: TypeFacts | None) -> str:
     """The name of a component's resource: as declared, else the one that all of its type have, else its id."""
-    of_all = facts.default_word("name") if facts is not None else ""
-    return as_word(component.parameters.get("name")) or of_all or component.id
+    word = facts.named_by if facts is not None else "name"
+    of_all = facts.default_word(word) if facts is not None else ""
+    return as_word(component.parameters.get(word)) or of_all or component.id
 
 
 class _Places:

@@ -91,12 +91,17 @@ class WatchedRegistry(Registry):
 
     def __init__(self, inner: Registry, notes: Notes) -> None:
         super().__init__([])
+        self._notes = notes
         self.handlers = inner.handlers
         self._offers = {offer.type: _watched(offer, notes) for offer in inner}
         self._providers = {
             name: replace(provider, connect=partial(_connect, provider))
             for name, provider in ((name, inner.provider(name)) for name in inner.providers())
         }
+        self._families = {family.name: family for family in inner.families()}
+
+    def _kept(self, offer: AnyOffer) -> AnyOffer:
+        return _watched(offer, self._notes)
 
 
 def _watched(offer: AnyOffer, notes: Notes) -> AnyOffer:

@@ -1,0 +1,230 @@
+"""A vendor whose types have no classes: a family over a few schemas, on a cloud in memory.
+
+``SCHEMAS`` is what the vendor publishes; ``IN_THE_ACCOUNT`` is what only an account of it knows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.generic_component import GenericComponent
+from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.wording import closest
+from fractal_cloud.offers.family import Family, FamilyOffer, TypeSummary
+from fractal_cloud.offers.offer import AnyOffer, Cloud, Provider, Query, Wanted
+from tests.links.clouds import Store, Thing, ToyCloud, ToySession
+
+STORES: dict[str, Store] = {"toys": Store("toys")}
+
+PREFIX = "Toy::"
+QUEUE = "Toy::Box::Queue"
+ALARM = "Toy::Box::Alarm"
+UNTAGGABLE = "Toy::Box::Note"
+PRIVATE = "Toy::Own::Engine"
+
+_WHERE: dict[str, Any] = {"region": {"type": "string", "description": "Where it is.", "x-fractal": {"immutable": True}}}
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    QUEUE: {
+        "description": "A queue of toys.",
+        "name_parameter": "QueueName",
+        "properties": {
+            "QueueName": {"type": "string", "description": "Its name.", "x-fractal": {"immutable": True}},
+            "Delay": {"type": "integer", "minimum": 0, "maximum": 900},
+            "Fifo": {"type": "boolean", "x-fractal": {"immutable": True}},
+            "RedrivePolicy": {"$ref": "#/$defs/RedrivePolicy"},
+            "Entries": {"type": "array", "items": {"$ref": "#/$defs/Entry"}},
+            "Environment": {"type": "object", "additionalProperties": {"type": "string"}},
+            "Password": {"type": "string", "x-fractal": {"writeOnly": True, "sensitive": True}},
+        },
+        "required": ["Delay"],
+        "$defs": {
+            "RedrivePolicy": {
+                "type": "object",
+                "properties": {
+                    "deadLetterTargetArn": {"type": "string", "pattern": "^toy:"},
+                    "maxReceiveCount": {"type": "integer", "minimum": 1},
+                },
+                "required": ["deadLetterTargetArn"],
+                "additionalProperties": False,
+            },
+            "Entry": {
+                "type": "object",
+                "properties": {"Id": {"type": "string"}, "Weight": {"type": "number"}},
+                "required": ["Id"],
+                "additionalProperties": False,
+            },
+        },
+        "outputs": {"Arn": "its address among all toys"},
+    },
+    ALARM: {
+        "description": "Rings when a queue is full.",
+        "name_parameter": "",
+        "properties": {"Threshold": {"type": "number"}, "QueueArn": {"type": "string"}},
+        "required": [],
+        "outputs": {"AlarmId": "what the vendor calls it"},
+    },
+}
+
+IN_THE_ACCOUNT: dict[str, dict[str, Any]] = {
+    PRIVATE: {
+        "description": "An engine that only one account has.",
+        "name_parameter": "",
+        "properties": {"Power": {"type": "integer"}},
+        "required": ["Power"],
+        "outputs": {},
+    },
+}
+
+
+def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
+    """What is known of a type from the vendor's schema."""
+    name = {} if schema["name_parameter"] else {"name": {"type": "string", "description": "Its name."}}
+    return TypeFacts(
+        type=component_type,
+        provider="toys",
+        title=component_type.removeprefix(PREFIX),
+        description=schema["description"],
+        parameter_schema={
+            "type": "object",
+            "properties": {**_WHERE, **name, **copy.deepcopy(schema["properties"])},
+            "required": list(schema["required"]),
+            "additionalProperties": False,
+            **({"$defs": copy.deepcopy(schema["$defs"])} if "$defs" in schema else {}),
+        },
+        outputs={"endpoint": "where it is reached", **schema["outputs"]},
+        place=["region"],
+        family="toy-types",
+        name_parameter=schema["name_parameter"],
+        nested=True,
+    )
+
+
+class ToyTypeOffer(FamilyOffer[ToyCloud]):
+    """How every type of the vendor is read and changed."""
+
+    def sightings(self, cloud: ToyCloud, query: Query) -> Iterator[Sighting]:
+        """All of one type."""
+        cloud.store.call(f"list {self.type}")
+        for thing in list(cloud.store.things.values()):
+            if thing.type == self.type:
+                yield _sighting(thing)
+
+    def read(self, cloud: ToyCloud, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
+        """One by its id."""
+        cloud.store.call(f"read {self.type}")
+        thing = cloud.store.things.get(resource_id)
+        return None if thing is None else _sighting(thing)
+
+    def create(self, cloud: ToyCloud, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Sighting:
+        """Make it, with its tags."""
+        cloud.store.call("create")
+        component = wanted.component
+        values = {key: value for key, value in component.parameters().items() if key not in ("region", "name")}
+        thing = Thing(cloud.store.new_id(), self.type, component.name, tags.to_mapping(), copy.deepcopy(values))
+        cloud.store.things[thing.id] = thing
+        return _sighting(thing)
+
+    def update(
+        self, cloud: ToyCloud, sighting: Sighting, wanted: Wanted[GenericComponent], drift: Collection[str]
+    ) -> None:
+        """Write every top-level parameter in which something differs."""
+        cloud.store.call("update")
+        declared = wanted.component.parameters()
+        names = {path.partition(".")[0].partition("[")[0] for path in drift}
+        thing = cloud.store.things[sighting.resource_id]
+        thing.actual.update({name: copy.deepcopy(declared[name]) for name in names})
+
+    def delete(self, cloud: ToyCloud, sighting: Sighting) -> None:
+        """Delete it."""
+        cloud.store.call("delete")
+        cloud.store.things.pop(sighting.resource_id, None)
+
+    def tag(self, cloud: ToyCloud, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
+        """Change protocol tags."""
+        cloud.store.call("tag")
+        tags = cloud.store.things[sighting.resource_id].tags
+        tags.update(add.to_mapping())
+        for key in remove.to_mapping():
+            tags.pop(key, None)
+
+
+def _sighting(thing: Thing) -> Sighting:
+    return Sighting(
+        type=thing.type,
+        name=thing.name,
+        resource_id=thing.id,
+        protocol=ProtocolTags.from_mapping(thing.tags),
+        tags=dict(thing.tags),
+        actual=copy.deepcopy(thing.actual),
+        outputs={"endpoint": f"{thing.name}.toy", "Arn": f"toy:{thing.id}"},
+    )
+
+
+class ToyTypes(Family):
+    """All types of the vendor."""
+
+    name = "toy-types"
+    provider = "toys"
+    title = "Every type of the toy vendor"
+
+    def __init__(self) -> None:
+        self.learned: dict[str, TypeFacts] = {}
+
+    def covers(self, component_type: str) -> bool:
+        """``Toy::…``."""
+        return component_type.startswith(PREFIX)
+
+    def offer(self, component_type: str) -> AnyOffer | None:
+        """The offer of a type that the vendor published, or that an account told of."""
+        if component_type in SCHEMAS:
+            return ToyTypeOffer.of(facts_of(component_type, SCHEMAS[component_type]))
+        learned = self.learned.get(component_type)
+        return None if learned is None else ToyTypeOffer.of(learned)
+
+    def refusal(self, component_type: str) -> str:
+        """What is there instead."""
+        if component_type == UNTAGGABLE:
+            return "carries no tags and is no part of anything: declare what it belongs to"
+        meant = closest(component_type, SCHEMAS)
+        return "is no type of the toy vendor" + (f": did you mean {meant!r}?" if meant else "")
+
+    def types(self) -> Iterator[TypeSummary]:
+        """What the vendor published."""
+        for name, schema in sorted(SCHEMAS.items()):
+            yield TypeSummary(name, self.provider, name.removeprefix(PREFIX), schema["description"])
+
+    def as_of(self) -> str:
+        """When."""
+        return "2026-11-01"
+
+    def learn(self, cloud: Cloud, component_type: str) -> TypeFacts | None:
+        """Ask the account."""
+        assert isinstance(cloud, ToyCloud)
+        cloud.store.call(f"describe {component_type}")
+        schema = IN_THE_ACCOUNT.get(component_type)
+        if schema is None:
+            return None
+        self.learned[component_type] = facts_of(component_type, schema)
+        return self.learned[component_type]
+
+
+class _Session(ToySession):
+    """A connection to whatever store there is now."""
+
+    def __init__(self) -> None:
+        super().__init__(STORES["toys"])
+
+
+provider = Provider("toys", "Toys", _Session)
+family = ToyTypes()
+
+
+def empty() -> None:
+    """Begin anew."""
+    STORES["toys"] = Store("toys")
+    family.learned.clear()
