@@ -4,6 +4,8 @@ agent that has one. The control plane validates, scopes and explains components 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -14,12 +16,31 @@ from fractal_cloud.model.link import LinkContract
 from fractal_cloud.model.wording import FACTS, HIDING
 
 GLOBAL_PLACE = "global"
+KEY_SEPARATOR = "|"
+ONLY_PART = "-"
 
 
 def as_word(value: object) -> str:
     """A value as a word of a place or a name: a text, or a number such as a port; empty where it is neither."""
     is_word = isinstance(value, (str, int)) and not isinstance(value, bool)
     return str(value) if is_word else ""
+
+
+def part_name(values: Iterable[object]) -> str:
+    """The name of a part that no single parameter names: the values of its key, in the order of the key (S25).
+
+    The only part of its parent has no key, and is called `-`. References stand in it as text, nested values as JSON.
+    """
+    return KEY_SEPARATOR.join(_as_key(value) for value in values) or ONLY_PART
+
+
+def _as_key(value: object) -> str:
+    if isinstance(value, Mapping) and set(value) == {"$output"}:
+        value = f"${{{value['$output']}}}"
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return text.replace("\\", "\\\\").replace(KEY_SEPARATOR, "\\" + KEY_SEPARATOR)
 
 
 class GlassCommands(Wire):
@@ -60,8 +81,10 @@ class TypeFacts(Wire):
     vendor itself calls a type that a class was written for: declaring one thing by both names is refused.
     ``name_parameter``: the parameter that is the resource's name; empty where the name is no parameter of the vendor's,
     and ``name`` says it. ``nested``: its parameters are the vendor's own nested values, compared by path.
-    ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``creates_once``: it
-    carries no tags, and a component may say `createOnce` (S1b).
+    ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``key``: where no single
+    parameter names a part, those whose values together tell apart the parts of one parent; a part with neither is the
+    only one of its parent (see ``part_name``). ``creates_once``: it carries no tags, and a component may say
+    `createOnce` (S1b).
     """
 
     type: str
@@ -87,6 +110,7 @@ class TypeFacts(Wire):
     name_parameter: str = "name"
     nested: bool = False
     is_part: bool = False
+    key: list[str] = Field(default_factory=list)
     creates_once: bool = False
 
     def parameter_facts(self, name: str) -> dict[str, Any]:

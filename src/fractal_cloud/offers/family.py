@@ -99,6 +99,7 @@ class FamilyOffer(Offer[GenericComponent, K]):
             "holds_data": facts.holds_data,
             "vendor_type": facts.vendor_type,
             "is_part": facts.is_part,
+            "key": tuple(facts.key),
             "creates_once": facts.creates_once,
             "outputs": facts.outputs,
             "guard": facts.guard,

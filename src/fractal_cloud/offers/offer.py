@@ -201,7 +201,8 @@ class Offer(ABC, Generic[C, K]):
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
     calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
     provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer``, ``tags_frozen``, ``vendor_type``,
-    ``is_part`` and ``creates_once``: see ``TypeFacts``. ``unguarded``: which of ``update``, ``tag`` and ``delete``
+    ``is_part``, ``key`` and ``creates_once``: see ``TypeFacts``. ``blocks_parent_deletion``: the cloud does not
+    delete the parent of such a part while the part is there. ``unguarded``: which of ``update``, ``tag`` and ``delete``
     carry no precondition though a sighting has a revision; a race lost there is reported (S16).
 
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
@@ -235,6 +236,8 @@ class Offer(ABC, Generic[C, K]):
     holds_data: ClassVar[bool] = False
     vendor_type: ClassVar[str] = ""
     is_part: ClassVar[bool] = False
+    key: ClassVar[tuple[str, ...]] = ()
+    blocks_parent_deletion: ClassVar[bool] = False
     creates_once: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
@@ -397,6 +400,7 @@ class Offer(ABC, Generic[C, K]):
             holds_data=self.holds_data,
             vendor_type=self.vendor_type,
             is_part=self.is_part,
+            key=list(self.key),
             creates_once=self.creates_once,
             guard=self.guard,
             glass=self.glass,
