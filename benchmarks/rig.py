@@ -16,11 +16,11 @@ from typing import Any
 from benchmarks.stock import REGION, Declared, Lot
 from fractal_cloud.agent.cycle import Cycle, CycleResult
 from fractal_cloud.agent.cycle_state import CycleContext
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.realms import confirmation
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.identity import Scope
@@ -148,12 +148,7 @@ def _cycle_context(control: Counting, pool: ThreadPoolExecutor) -> CycleContext:
     settings, registry = AgentSettings(providers=("aws",)), installed("aws")
     watchdog = Watchdog(settings.call_seconds)
     offers = {offer.type: OfferFacts(offer, watchdog) for offer in registry.of_provider("aws")}
-    reader = Reader(
-        {name: facts.offer for name, facts in offers.items()},
-        {name: facts.compared for name, facts in offers.items()},
-        pool,
-        settings.sweep_budget,
-    )
+    reader = Reader(offers, pool, settings.sweep_budget)
     return CycleContext(
         settings=settings,
         watchdog=watchdog,

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.component import Component, parameter

@@ -55,7 +55,7 @@ class Stage(ShelfScope):
         self.context = CycleContext(
             settings=SETTINGS,
             offers=offers,
-            reader=Reader({KIND: self.offer}, {KIND: self.facts.compared}, self.pool, 100),
+            reader=Reader(offers, self.pool, 100),
             pool=self.pool,
             publisher=self,
             watchdog=self.watchdog,

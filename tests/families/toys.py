@@ -180,7 +180,7 @@ class ToyTypes(Family):
         return component_type.startswith(PREFIX)
 
     def offer(self, component_type: str) -> AnyOffer | None:
-        """The offer of a type that the vendor published, or that an account told of."""
+        """The offer of a type that the vendor published, or that an account reported."""
         if component_type in SCHEMAS:
             return ToyTypeOffer.of(facts_of(component_type, SCHEMAS[component_type]))
         learned = self.learned.get(component_type)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules.identify import referenced

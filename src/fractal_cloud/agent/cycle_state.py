@@ -6,20 +6,21 @@ read, decided or written here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
 
 from fractal_cloud.agent.deadline import steady
 from fractal_cloud.agent.errors import WriteErrors
-from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.link_handlers import LinkHandlers
 from fractal_cloud.agent.link_reconciler import LinkReconciler
 from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.report_builder import Publisher, ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.secrets import CycleSecrets, Secrets
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.tracked import Tracked
@@ -36,7 +37,7 @@ class CycleContext:
 
     settings: AgentSettings
     watchdog: Watchdog
-    offers: dict[str, OfferFacts]
+    offers: Mapping[str, OfferFacts]
     reader: Reader
     pool: Executor
     publisher: Publisher

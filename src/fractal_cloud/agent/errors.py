@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fractal_cloud.agent.backoff import PERMANENT, clock_time, is_due, next_try
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.report_builder import ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import (
     CloudError,

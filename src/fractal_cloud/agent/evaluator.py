@@ -14,47 +14,26 @@ from typing import Any
 
 import structlog
 
-from fractal_cloud.agent.isolation import isolated
 from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.secrets import CycleSecrets
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
-from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import AnyOffer, LinkFields, Recognition
+from fractal_cloud.offers.offer import LinkFields, Recognition
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules import words
-from fractal_cloud.rules.drift import ComparedType
 from fractal_cloud.rules.judge import Circumstances, Judgement, judge
-from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, TypeTraits, View, found_elsewhere, pick
+from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, View, found_elsewhere, pick
 
 log = structlog.get_logger()
 
 _USABLE_OUTSIDE = frozenset({Status.ACTIVE, Status.MANUAL_OVERRIDE, Status.EXTERNALLY_MANAGED, Status.MUTATING})
-
-
-class OfferFacts:
-    """What an evaluator must know of one offer, found out once.
-
-    ``offer``: the offer, whose verbs always end, and raise nothing but ``CloudError``.
-    ``own``: the offer itself, for the session of its provider.
-    """
-
-    def __init__(self, offer: AnyOffer, watchdog: Watchdog) -> None:
-        facts = offer.facts()
-        self.own = offer
-        self.offer = isolated(offer, watchdog)
-        self.compared = ComparedType(facts)
-        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen, offer.owner_moves)
-        self.references = facts.references()
-        self.is_wired = bool(facts.linked())
-        self.parent = offer.parent
-        self.parent_output = self.references[offer.parent][1] if offer.parent else ""
 
 
 class Evaluator:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import CloudError, GivenUp, Transient
 from fractal_cloud.model.sighting import Sighting

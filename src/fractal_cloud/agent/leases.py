@@ -14,8 +14,8 @@ import structlog
 
 from fractal_cloud.agent.cycle import CycleResult
 from fractal_cloud.agent.deadline import Deadline, Moment
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.watching import Watch, Watcher
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Heartbeat, LastSeen, Lease

@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeVar
 
 import structlog
 
-from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.link_sealing import repeats_what_was_revoked
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.watchdog import NoReturn, StillOut, Watchdog
 from fractal_cloud.model.declaration import Scalar
 from fractal_cloud.model.errors import CloudError, GivenUp, LinkError, LinkNotReady, Unreadable

@@ -24,7 +24,6 @@ from fractal_cloud.agent.clock import Clock
 from fractal_cloud.agent.cycle import Cycle, CycleResult
 from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.deadline import moment
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.agent.leases import LeasedScope, Leases
@@ -33,16 +32,15 @@ from fractal_cloud.agent.reaching import Reachability
 from fractal_cloud.agent.reading import Reader
 from fractal_cloud.agent.sealing_key_file import SealingKeyFile
 from fractal_cloud.agent.secrets import DigestKey, Secrets
+from fractal_cloud.agent.served_types import ServedTypes
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import DaemonPool, Watchdog
 from fractal_cloud.agent.watching import Watcher
-from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import Claim, LastSeen, PlanTask, Registration, Report, ScopeReport, Wait, Woken
 from fractal_cloud.offers.call_context import CallCount, counting
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret_stores import SecretSource
-from fractal_cloud.offers.type_validation import template_errors, type_errors
 
 log = structlog.get_logger()
 
@@ -91,31 +89,19 @@ class Agent:
         self._calls = DaemonPool(settings.concurrency, "cloud")
         self._cycles = DaemonPool(SCOPES_AT_ONCE, "scope")
         self._plans = DaemonPool(PLANS_AT_ONCE, "plan")
+        self._types = ServedTypes(self._registry, settings.providers, self._watchdog)
         self._context = self._cycle_context()
         self._reachable = Reachability(settings, self._registry, self._watchdog, self._calls, self._stopping)
-        offers = self._context.offers
-        watcher = Watcher(self._reachable.session_of, offers, self._watchdog, self._alarm.set)
-        self._leases = Leases(self._reachable.hold, watcher, offers)
+        watcher = Watcher(self._reachable.session_of, self._types, self._watchdog, self._alarm.set)
+        self._leases = Leases(self._reachable.hold, watcher, self._types)
         self._heap = heap
 
     def _cycle_context(self) -> CycleContext:
-        found = [offer for name in self.settings.providers for offer in self._registry.of_provider(name)]
-        facts = [offer.facts() for offer in found]
-        errors = [*type_errors(facts, {}), *template_errors(facts)]
-        if errors:
-            raise RegistrationError("; ".join(map(str, errors)))
-        offers = {offer.type: OfferFacts(offer, self._watchdog) for offer in found}
-        reader = Reader(
-            {name: facts.offer for name, facts in offers.items()},
-            {name: facts.compared for name, facts in offers.items()},
-            self._calls,
-            self.settings.sweep_budget,
-        )
         return CycleContext(
             settings=self.settings,
             watchdog=self._watchdog,
-            offers=offers,
-            reader=reader,
+            offers=self._types,
+            reader=Reader(self._types, self._calls, self.settings.sweep_budget),
             pool=self._calls,
             publisher=self,
             handlers=self._registry.handlers,
@@ -233,7 +219,8 @@ class Agent:
                 agent_id=self.settings.agent_id,
                 environment=self.settings.environment,
                 reaches=reaches,
-                types=[catalog[name] for name in self._context.offers],
+                types=[catalog[name] for name in self._types],
+                families=[family.name for family in self._types.families],
                 cycle_seconds=self.settings.cycle_seconds,
                 version=__version__,
                 public_key=self._sealing.key.public,

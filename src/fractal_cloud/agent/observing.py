@@ -82,8 +82,8 @@ class Observer:
 
     def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
         """The components that declare something to sweep, with what was seen of them."""
-        swept = {name: facts.compared.swept for name, facts in self._context.offers.items()}
-        chosen = (tracked for tracked in components if not swept[tracked.type].isdisjoint(tracked.parameters))
+        offers = self._context.offers
+        chosen = (t for t in components if not offers[t.type].compared.swept.isdisjoint(t.parameters))
         views = ((tracked, self._evaluator.view(tracked)) for tracked in chosen)
         return [(tracked, view.sighting) for tracked, view in views if view.sighting is not None]
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from fractal_cloud.agent.scope import HeldScope, Swept
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.errors import CloudError, Throttled
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.status import Stance
@@ -20,7 +21,6 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, Query
 from fractal_cloud.offers.seen_pages import SeenPages
 from fractal_cloud.rules import words
-from fractal_cloud.rules.drift import ComparedType
 
 Key = tuple[str, str | None, str]
 
@@ -96,13 +96,11 @@ class Reader:
 
     def __init__(
         self,
-        offers: Mapping[str, AnyOffer],
-        compared: Mapping[str, ComparedType],
+        offers: Mapping[str, OfferFacts],
         pool: Executor,
         sweep_budget: int,
     ) -> None:
         self._offers = offers
-        self._compared = compared
         self._pool = pool
         self._sweep_budget = sweep_budget
 
@@ -110,7 +108,7 @@ class Reader:
         """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
         snapshot = Snapshot()
         types = {tracked.type for tracked in held.work.tracked.values()}
-        offers = [self._offers[component_type] for component_type in sorted(types)]
+        offers = [self._offers[component_type].offer for component_type in sorted(types)]
         self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
         self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
         return snapshot
@@ -119,7 +117,9 @@ class Reader:
         self, held: HeldScope, snapshot: Snapshot, types: Iterable[str], parent_ids: ParentIds, now: datetime
     ) -> None:
         """Read some types once more, in bulk, into a snapshot that exists already."""
-        self._read(held, snapshot, [self._offers[component_type] for component_type in sorted(types)], parent_ids, now)
+        self._read(
+            held, snapshot, [self._offers[component_type].offer for component_type in sorted(types)], parent_ids, now
+        )
 
     def _read(
         self, held: HeldScope, snapshot: Snapshot, offers: list[AnyOffer], parent_ids: ParentIds, now: datetime
@@ -206,7 +206,7 @@ class Reader:
 
     def swept_names(self, tracked: Tracked) -> frozenset[str]:
         """The declared parameters of a component that must be read one by one."""
-        swept = self._compared[tracked.type].swept
+        swept = self._offers[tracked.type].compared.swept
         if not swept:
             return swept
         return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignored)
@@ -219,7 +219,7 @@ class Reader:
         budgets: dict[str, int],
     ) -> list[tuple[Tracked, Sighting]]:
         """Who is swept now; ``budgets`` holds what is left per service, which several types may share."""
-        offer = self._offers[component_type]
+        offer = self._offers[component_type].offer
         service = offer.service or component_type
         first = [pair for pair in candidates if _comes_first(held, *pair)]
         rest = [pair for pair in candidates if not _comes_first(held, *pair)]
@@ -238,7 +238,7 @@ class Reader:
         return first + turn
 
     def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | CloudError:
-        offer = self._offers[tracked.type]
+        offer = self._offers[tracked.type].offer
         try:
             return dict(offer.sweep(held.cloud, sighting, self.swept_names(tracked)))
         except CloudError as error:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.journal import Journal
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.observed import STAMPED, Observed
 from fractal_cloud.model.situation import Presence

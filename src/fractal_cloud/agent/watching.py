@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fractal_cloud.agent.evaluator import OfferFacts
 from fractal_cloud.agent.isolation import try_session
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.offers.offer import Session
 

@@ -12,8 +12,9 @@ from typing import Final
 
 import structlog
 
-from fractal_cloud.agent.evaluator import Evaluator, OfferFacts
+from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.component import Component
 from fractal_cloud.model.errors import CloudError, DeclarationError, GivenUp, Invalid, Transient, Unexpected, Unreadable
 from fractal_cloud.model.reference import references

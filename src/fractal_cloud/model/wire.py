@@ -245,6 +245,7 @@ class LastSeen(Wire):
 class Registration(Wire):
     """An agent introduces itself. ``public_key``: what is sealed to it, only this agent can open (L9).
 
+    ``families``: the families of types that it serves, by name; it makes an offer of theirs when one is used.
     ``last_seen``: what it remembers of this control plane; None for one that was never here.
     """
 
@@ -252,6 +253,7 @@ class Registration(Wire):
     environment: str
     reaches: list[Reach]
     types: list[TypeFacts] = Field(default_factory=list)
+    families: list[str] = Field(default_factory=list)
     cycle_seconds: float
     version: str = ""
     public_key: str = ""
