@@ -74,11 +74,14 @@ def test_a_clear_value_where_a_secret_must_stand_is_refused_with_what_to_write_a
 @pytest.mark.parametrize(
     ("parameters", "path", "words"),
     [
-        ({"note": {"$find": {"type": "x"}}}, "note", "'$find', which is no reference: there is $secret"),
+        (
+            {"note": {"$seek": {"type": "x"}}},
+            "note",
+            "'$seek', which is no reference: there is $secret, $output, $find",
+        ),
         ({"note": {"$secret": "a", "more": 1}}, "note", "a reference has this one alone"),
         ({"note": {"$secret": "Not A Name"}}, "note", "does not name a secret"),
         ({"note": {"$secret": {"generate": 32}}}, "note", "does not name a secret"),
-        ({"env": {"A": {"$output": "b.c"}}}, "env.A", "'$output', which is no reference"),
         ({"title": {"$secret": "a"}}, "title", "cannot stand here: it may stand in password, note, env"),
         ({"size": {"$secret": "a"}}, "size", "cannot stand here"),
         ({"note": "longer than twenty characters"}, "note", "must be text of at most 20 characters"),

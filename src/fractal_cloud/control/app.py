@@ -48,6 +48,7 @@ from fractal_cloud.control.settings import ControlSettings
 from fractal_cloud.control.store import Store, open_store
 from fractal_cloud.control.store.signals import TOKENS
 from fractal_cloud.control.store.tokens import new_secret
+from fractal_cloud.offers.registry import Registry
 
 REVOCATIONS_SECONDS = 60.0
 """How long, at most, is waited in one go for a revocation."""
@@ -59,13 +60,15 @@ ROUTED = (
 )
 
 
-def create_app(settings: ControlSettings, store: Store | None = None) -> FastAPI:
+def create_app(settings: ControlSettings, store: Store | None = None, registry: Registry | None = None) -> FastAPI:
     """The control plane as an ASGI app; the store may be given, else the settings' database is opened.
+
+    ``registry``: the types it knows, instead of those that are installed.
 
     ``app.state`` holds ``store``, ``admin_token``, ``settings``, ``authenticator``, ``reports``, ``metrics``,
     ``event_feed``, ``streams`` and ``sender``.
     """
-    store = store or open_store(settings.resolved_database_url(), limits=settings.limits)
+    store = store or open_store(settings.resolved_database_url(), limits=settings.limits, registry=registry)
     app = FastAPI(
         title="Fractal Cloud",
         version=fractal_cloud.__version__,

@@ -22,7 +22,7 @@ from fractal_cloud.control.api.routing import (
 )
 from fractal_cloud.control.auth.principal import Principal
 from fractal_cloud.control.auth.sensitive_texts import SensitiveTexts
-from fractal_cloud.control.store import Store, ended_deletions, livesystems, previews, visibility
+from fractal_cloud.control.store import Store, ended_deletions, livesystems, offers, previews, visibility
 from fractal_cloud.control.store.declarations import checked, refuse
 from fractal_cloud.control.store.deploy_warnings import surprises
 from fractal_cloud.control.store.listing import Order, Place
@@ -87,6 +87,7 @@ def _deploy(
         visibility.refuse_environment(who.sees, declaration.environment)
         with store.write() as tx:
             visibility.refuse_foreign(tx, who.sees, declaration.id)
+            offers.keep_used(tx, (one.type for one in declaration.components), store.installed_types)
             wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
             mutation_id = livesystems.deploy(tx, wanted)
             warnings = [

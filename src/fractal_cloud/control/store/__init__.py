@@ -14,7 +14,8 @@ from fractal_cloud.control.store.limits import DEFAULT_LIMITS, Limits
 from fractal_cloud.control.store.refusals import Refusals
 from fractal_cloud.control.store.signals import Signals
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.installed_types import Catalog, InstalledTypes
+from fractal_cloud.offers.registry import Registry, installed
 
 __all__ = ["Store", "open_store"]
 
@@ -22,7 +23,7 @@ __all__ = ["Store", "open_store"]
 class Store:
     """One database, and the component types that are installed beside it."""
 
-    def __init__(self, database: Database, installed_types: Mapping[str, TypeFacts]) -> None:
+    def __init__(self, database: Database, installed_types: InstalledTypes) -> None:
         self.database = database
         self.installed_types = installed_types
         self.refusals = Refusals()
@@ -40,8 +41,8 @@ class Store:
         """A transaction that writes."""
         return self.database.write()
 
-    def catalog(self, tx: Tx) -> dict[str, TypeFacts]:
-        """Every component type that can be declared."""
+    def catalog(self, tx: Tx) -> Catalog:
+        """Every component type that can be declared; those of families are found by name, and not listed."""
         return offers.catalog(tx, self.installed_types)
 
     def close(self) -> None:
@@ -53,8 +54,12 @@ def open_store(
     url: str,
     *,
     types_here: Mapping[str, TypeFacts] | None = None,
+    registry: Registry | None = None,
     clock: Clock | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Store:
     """Open a database, bring its schema up to date, and know the installed types (or those given)."""
-    return Store(Database(url, clock=clock, limits=limits), installed().catalog() if types_here is None else types_here)
+    known = InstalledTypes.of(registry or installed())
+    if types_here is not None:
+        known = InstalledTypes(types_here, registry or Registry([]))
+    return Store(Database(url, clock=clock, limits=limits), known)

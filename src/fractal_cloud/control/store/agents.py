@@ -144,9 +144,22 @@ def agent_of(row: Any, reached: Iterable[Mapping[str, str]], environments: Itera
     )
 
 
-def types_known(tx: Tx) -> dict[str, frozenset[str]]:
+@dataclass(frozen=True, slots=True)
+class KnownTypes:
+    """The component types that one agent knows: those it named, and every one of its families (by their names)."""
+
+    named: frozenset[str]
+    families: frozenset[str] = frozenset()
+
+    def has(self, component_type: str, family: str) -> bool:
+        """Whether it serves a type, which is of a family of that name (empty: of none)."""
+        return component_type in self.named or (bool(family) and family in self.families)
+
+
+def types_known(tx: Tx) -> dict[str, KnownTypes]:
     """The component types that each agent knows."""
-    return {row.id: frozenset(row.types) for row in tx.connection.execute(select(agents.c.id, agents.c.types))}
+    rows = tx.connection.execute(select(agents.c.id, agents.c.types, agents.c.families))
+    return {row.id: KnownTypes(frozenset(row.types), frozenset(row.families)) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +304,7 @@ def register(
                 "others": [reach.to_json() for reach in allowed.others],
                 "has_news": False,
                 "types": sorted(facts.type for facts in registration.types),
+                "families": sorted(set(registration.families)),
                 "cycle_seconds": registration.cycle_seconds,
                 "version": registration.version,
                 "public_key": registration.public_key,

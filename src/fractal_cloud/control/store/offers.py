@@ -18,6 +18,7 @@ from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.schema import tokens, types
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.event import EventKind
+from fractal_cloud.offers.installed_types import Catalog, InstalledTypes
 from fractal_cloud.rules.hiding import Marks
 
 PACKAGE: Final = ""
@@ -91,11 +92,32 @@ def owners(tx: Tx) -> dict[str, str]:
     return {row.type: row.owner for row in tx.connection.execute(query)}
 
 
-def catalog(tx: Tx, installed: Mapping[str, TypeFacts]) -> dict[str, TypeFacts]:
+def keep_used(tx: Tx, declared: Iterable[str], installed: InstalledTypes) -> None:
+    """Remember the types of families that are declared: reports are read and hidden by what stands here."""
+    used = {name: facts for name in set(declared) if installed.family_of(name) and (facts := installed.get(name))}
+    query = select(types).where(types.c.type.in_(list(used)))
+    known = {row.type: row for row in tx.connection.execute(query)} if used else {}
+    rows = [_row(facts, PACKAGE) for facts in used.values()]
+    changed = [row for row in rows if any(row[key] != getattr(known.get(row["type"]), key, None) for key in row)]
+    upsert(tx.connection, types, changed)
+
+
+def families(tx: Tx, names: Collection[str]) -> dict[str, str]:
+    """The family of each of these types that is of one."""
+    query = select(types.c.type, types.c.facts).where(types.c.type.in_(sorted(names)))
+    found = {row.type: str(row.facts.get("family", "")) for row in tx.connection.execute(query)} if names else {}
+    return {name: family for name, family in found.items() if family}
+
+
+def catalog(tx: Tx, installed: InstalledTypes) -> Catalog:
     """Every type that can be declared; what is installed here counts before what an agent said."""
-    query = select(types.c.type, types.c.facts).where(types.c.type.not_in(list(installed)))
-    brought = {row.type: TypeFacts.model_validate(row.facts) for row in tx.connection.execute(query)}
-    return {**brought, **installed}
+    query = select(types.c.type, types.c.owner).where(types.c.type.not_in(list(installed)))
+    others = [
+        row.type for row in tx.connection.execute(query) if row.owner != PACKAGE or not installed.family_of(row.type)
+    ]
+    facts = select(types.c.type, types.c.facts).where(types.c.type.in_(others))
+    brought = {row.type: TypeFacts.model_validate(row.facts) for row in tx.connection.execute(facts)} if others else {}
+    return Catalog(brought, installed)
 
 
 def frozen(tx: Tx, names: Collection[str]) -> set[str]:

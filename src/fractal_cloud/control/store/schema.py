@@ -285,6 +285,7 @@ agents: Final = Table(
     Column("others", JSON(none_as_null=True), nullable=False, default=[]),
     _flag("has_news"),
     _json("types"),
+    Column("families", JSON(none_as_null=True), nullable=False, default=[]),
     Column("cycle_seconds", Float, nullable=False),
     _text("version"),
     Column("public_key", Text, nullable=False, default=""),

@@ -14,8 +14,8 @@ from typing import Final
 from sqlalchemy import or_, select, true
 
 from fractal_cloud.control.store import agents as agent_store
-from fractal_cloud.control.store import hosts, livesystems, realm_bindings, scopes
-from fractal_cloud.control.store.agents import Agent, Unapproved
+from fractal_cloud.control.store import hosts, livesystems, offers, realm_bindings, scopes
+from fractal_cloud.control.store.agents import Agent, KnownTypes, Unapproved
 from fractal_cloud.control.store.database import Database, Tx
 from fractal_cloud.control.store.events import status_changed
 from fractal_cloud.control.store.hosted_components import BY, was_never_reconciled
@@ -103,13 +103,14 @@ class _Living:
 class _Known:
     """What is known of agents and realms, by which it is decided who serves a group.
 
-    ``types``: those each agent knows. ``registered``: when each did. ``realms``: what names are bound to; ``others``:
-    the other realms that are reached by names (S26). ``environments``: those in which an agent ever registered.
-    ``waiting``: what agents reach that nobody approved (A2).
+    ``types``: those each agent knows; ``families``: those of declared types that no agent named. ``registered``: when
+    each did. ``realms``: what names are bound to; ``others``: the other realms that are reached by names (S26).
+    ``environments``: those in which an agent ever registered. ``waiting``: what agents reach that nobody approved (A2).
     """
 
     living: _Living
-    types: Mapping[str, Collection[str]]
+    types: Mapping[str, KnownTypes]
+    families: Mapping[str, str]
     registered: Mapping[str, datetime | None]
     realms: Mapping[tuple[str, str, str], str]
     others: Mapping[tuple[str, str, str], str]
@@ -117,12 +118,15 @@ class _Known:
     waiting: Sequence[Unapproved]
 
 
-def _known(tx: Tx, groups: Iterable[_Group]) -> _Known:
+def _known(tx: Tx, groups: Collection[_Group]) -> _Known:
     every = agent_store.all_agents(tx)
     bound = agent_store.realms(tx)
+    types = agent_store.types_known(tx)
+    named = frozenset().union(*(known.named for known in types.values()))
     return _Known(
         living=_Living.of(agent for agent in every if agent.deadline > tx.now),
-        types=agent_store.types_known(tx),
+        types=types,
+        families=offers.families(tx, {group.type for group in groups} - named),
         registered=agent_store.registrations(tx),
         realms=agent_store.realms(tx, also={(group.environment, group.provider, group.name) for group in groups}),
         others=realm_bindings.others(tx),
@@ -168,7 +172,8 @@ def _explained(tx: Tx, group: _Group, known: _Known, cycle: timedelta) -> _Group
     other = known.others.get(name) or known.realms.get(name)
     if not reaching and group.realm is not None and other not in (None, group.realm):
         return replace(group, other=other)
-    knowing = [agent for agent in reaching if group.type in known.types.get(agent.id, ())]
+    family = known.families.get(group.type, "")
+    knowing = [agent for agent in reaching if agent.id in known.types and known.types[agent.id].has(group.type, family)]
     if any(not agent.lacks([group.environment]) for agent in knowing):
         return None
     words = _words(tx, group, reaching, knowing, known)

@@ -1,0 +1,82 @@
+"""The types that are installed here, as plain data: what was written by hand in full, families' types as they are used.
+
+A family has thousands of types, each with a schema of its own: one is found by its name, and none of them is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.offers.family import Family
+from fractal_cloud.offers.registry import Registry
+
+
+class InstalledTypes(Mapping[str, TypeFacts]):
+    """Types by name. Iterating and counting leave out those of families; ``in`` and ``get`` find them."""
+
+    def __init__(self, written: Mapping[str, TypeFacts], registry: Registry) -> None:
+        self._written = written
+        self._registry = registry
+        self._used: dict[str, TypeFacts] = {}
+
+    @classmethod
+    def of(cls, registry: Registry) -> Self:
+        """All types of a registry."""
+        return cls(registry.catalog(), registry)
+
+    def __getitem__(self, component_type: str) -> TypeFacts:
+        facts = self._written.get(component_type) or self._used.get(component_type) or self._made(component_type)
+        if facts is None:
+            raise KeyError(component_type)
+        return facts
+
+    def _made(self, component_type: object) -> TypeFacts | None:
+        family = self.family_of(component_type)
+        offer = self._registry.get(component_type) if family is not None and isinstance(component_type, str) else None
+        return None if offer is None else self._used.setdefault(offer.type, offer.facts())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._written)
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def family_of(self, component_type: object) -> Family | None:
+        """The family whose form a type's name has; none of what was written by hand has one."""
+        if not isinstance(component_type, str) or component_type in self._written:
+            return None
+        return self._registry.family_of(component_type)
+
+    def families(self) -> list[Family]:
+        """All families that are installed here, by name."""
+        return self._registry.families()
+
+
+class Catalog(Mapping[str, TypeFacts]):
+    """Every type that can be declared: what is installed here, and before it nothing; after it what agents brought.
+
+    ``brought``: without those that are installed here.
+    """
+
+    def __init__(self, brought: Mapping[str, TypeFacts], installed: InstalledTypes) -> None:
+        self._brought = brought
+        self.installed = installed
+
+    def __getitem__(self, component_type: str) -> TypeFacts:
+        facts = self.installed.get(component_type) or self._brought.get(component_type)
+        if facts is None:
+            raise KeyError(component_type)
+        return facts
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (name for name in self._brought if name not in self.installed)
+        yield from self.installed
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def family_of(self, component_type: object) -> Family | None:
+        """The family whose form a type's name has, where neither a class nor an agent's package says what it is."""
+        return self.installed.family_of(component_type)
