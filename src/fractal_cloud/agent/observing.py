@@ -11,18 +11,24 @@ from typing import Final
 
 from fractal_cloud.agent.change_detection import changed_sightings
 from fractal_cloud.agent.cycle_state import CycleState
-from fractal_cloud.agent.reading import Snapshot
+from fractal_cloud.agent.evaluator import Evaluator
+from fractal_cloud.agent.reading import Resolved, Snapshot
 from fractal_cloud.agent.scope import AbsentReads
 from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence, Trace
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.offers.offer import AnyOffer, DeclaredResource
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.situate import View, found_elsewhere
 
 _DEEPEST: Final = 8
 """Deeper than any resource lies in others."""
+
+
+def _declared(evaluator: Evaluator, tracked: Tracked, parent_id: str | None) -> DeclaredResource:
+    known_id = evaluator.id_to_confirm(tracked)
+    return DeclaredResource(tracked.identity.name, known_id, parent_id, evaluator.declared(tracked))
 
 
 class Observer:
@@ -55,7 +61,7 @@ class Observer:
 
     def _read_all(self) -> Snapshot:
         evaluator = self._evaluator
-        evaluator.snapshot = self._context.reader.read_all(self._held, self._parent_ids, evaluator.now)
+        evaluator.snapshot = self._context.reader.read_all(self._held, self._resolve, evaluator.now)
         return evaluator.snapshot
 
     def _sweep(self, snapshot: Snapshot) -> bool:
@@ -68,17 +74,19 @@ class Observer:
         evaluator, reader = self._evaluator, self._context.reader
         snapshot = evaluator.snapshot
         self._state.refresh()
-        reader.reread(self._held, snapshot, {tracked.type for tracked in created}, self._parent_ids, evaluator.now)
+        reader.reread(self._held, snapshot, {tracked.type for tracked in created}, self._resolve, evaluator.now)
         self._state.refresh()
         reader.sweep(self._held, self._sighted(created), snapshot, evaluator.now)
         reader.recall(self._held, self._sighted(self._work.tracked.values()), snapshot)
         self._state.refresh()
 
-    def _parent_ids(self, offer: AnyOffer, snapshot: Snapshot) -> frozenset[str]:
-        self._evaluator.snapshot = snapshot
+    def _resolve(self, offer: AnyOffer, snapshot: Snapshot) -> Resolved:
+        evaluator = self._evaluator
+        evaluator.snapshot = snapshot
         self._state.refresh()
-        found = (self._evaluator.parent_id(tracked) for tracked in self._work.of_type(offer.type))
-        return frozenset(parent_id for parent_id in found if parent_id is not None)
+        found = [(tracked, evaluator.parent_id(tracked)) for tracked in self._work.of_type(offer.type)]
+        declared = (_declared(evaluator, *one) for one in found) if offer.reads_what_is_declared else ()
+        return Resolved(frozenset(parent for _, parent in found if parent is not None), tuple(declared))
 
     def _sighted(self, components: Iterable[Tracked]) -> list[tuple[Tracked, Sighting]]:
         """The components that declare something to sweep, with what was seen of them."""

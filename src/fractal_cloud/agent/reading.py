@@ -18,7 +18,7 @@ from fractal_cloud.model.errors import CloudError, Throttled
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import AnyOffer, Query
+from fractal_cloud.offers.offer import AnyOffer, DeclaredResource, Query
 from fractal_cloud.offers.seen_pages import SeenPages
 from fractal_cloud.rules import words
 
@@ -88,7 +88,18 @@ class _Listed:
     unread: list[UnreadItem] = field(default_factory=list)
 
 
-ParentIds = Callable[[AnyOffer, Snapshot], frozenset[str]]
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What is known, from what was read so far, of the components of a type: their parents' ids, and themselves.
+
+    Each only where its offer asks for it.
+    """
+
+    parent_ids: frozenset[str] = frozenset()
+    declared: tuple[DeclaredResource, ...] = ()
+
+
+Resolve = Callable[[AnyOffer, Snapshot], Resolved]
 
 
 class Reader:
@@ -104,27 +115,27 @@ class Reader:
         self._pool = pool
         self._sweep_budget = sweep_budget
 
-    def read_all(self, held: HeldScope, parent_ids: ParentIds, now: datetime) -> Snapshot:
+    def read_all(self, held: HeldScope, resolve: Resolve, now: datetime) -> Snapshot:
         """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
         snapshot = Snapshot()
         types = {tracked.type for tracked in held.work.tracked.values()}
         offers = [self._offers[component_type].offer for component_type in sorted(types)]
-        self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], parent_ids, now)
-        self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], parent_ids, now)
+        self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], resolve, now)
+        self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], resolve, now)
         return snapshot
 
     def reread(
-        self, held: HeldScope, snapshot: Snapshot, types: Iterable[str], parent_ids: ParentIds, now: datetime
+        self, held: HeldScope, snapshot: Snapshot, types: Iterable[str], resolve: Resolve, now: datetime
     ) -> None:
         """Read some types once more, in bulk, into a snapshot that exists already."""
         self._read(
-            held, snapshot, [self._offers[component_type].offer for component_type in sorted(types)], parent_ids, now
+            held, snapshot, [self._offers[component_type].offer for component_type in sorted(types)], resolve, now
         )
 
     def _read(
-        self, held: HeldScope, snapshot: Snapshot, offers: list[AnyOffer], parent_ids: ParentIds, now: datetime
+        self, held: HeldScope, snapshot: Snapshot, offers: list[AnyOffer], resolve: Resolve, now: datetime
     ) -> None:
-        queries = {offer.type: self._query_for(held, offer, snapshot, parent_ids) for offer in offers}
+        queries = {offer.type: self._query_for(held, offer, snapshot, resolve) for offer in offers}
         if len(offers) == 1:
             results: Iterable[_Listed | CloudError] = [self._list(held, offers[0], queries[offers[0].type], now)]
         else:
@@ -140,12 +151,13 @@ class Reader:
                 snapshot.unread[offer.type] = result.unread
         snapshot.forget_index()
 
-    def _query_for(self, held: HeldScope, offer: AnyOffer, snapshot: Snapshot, parent_ids: ParentIds) -> Query:
+    def _query_for(self, held: HeldScope, offer: AnyOffer, snapshot: Snapshot, resolve: Resolve) -> Query:
         names = frozenset(tracked.identity.name for tracked in held.work.of_type(offer.type))
-        parents = parent_ids(offer, snapshot) if offer.reads_by_parent else frozenset()
+        asks = offer.reads_by_parent or offer.reads_what_is_declared
+        known = resolve(offer, snapshot) if asks else Resolved()
         recall = SeenPages(held.observed.seen.get(offer.type, {}), held.observed.pages.get(offer.type, {}))
         live_systems = frozenset(tracked.live_system_id for tracked in held.work.tracked.values())
-        return Query(names, parents, recall, live_systems)
+        return Query(names, known.parent_ids, recall, live_systems, known.declared)
 
     def _list(self, held: HeldScope, offer: AnyOffer, query: Query, now: datetime) -> _Listed | CloudError:
         until = held.backoff.throttled(offer.type, now)

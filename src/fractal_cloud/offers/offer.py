@@ -143,18 +143,34 @@ def _is_installed(package: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredResource:
+    """One declared component of the type that is read: what is known of its resource before the cloud is asked.
+
+    ``name``: of a part, the values of its key as far as they are known. ``resource_id``: the last one published.
+    ``parameters``: as declared, what references stand for in their places; those that are not known yet are left out.
+    """
+
+    name: str
+    resource_id: str | None
+    parent_id: str | None
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What to list: the names declared in the scope, and the cloud ids of their parents.
 
     An offer that can list everything at once ignores them; one that can only ask by name or by parent uses them.
     ``seen_pages``: the pages of the last read, for a session that detects unchanged pages. ``live_systems``: those that
-    declare in the scope, for a provider that can store an owner only as a hash.
+    declare in the scope, for a provider that can store an owner only as a hash. ``declared``: the components, for an
+    offer that ``reads_what_is_declared``.
     """
 
     names: frozenset[str] = frozenset()
     parent_ids: frozenset[str] = frozenset()
     seen_pages: SeenPages = field(default_factory=SeenPages, compare=False)
     live_systems: frozenset[str] = frozenset()
+    declared: tuple[DeclaredResource, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +221,10 @@ class Offer(ABC, Generic[C, K]):
     delete the parent of such a part while the part is there. ``unguarded``: which of ``update``, ``tag`` and ``delete``
     carry no precondition though a sighting has a revision; a race lost there is reported (S16).
 
+    ``reads_by_parent``: it can list only what lies in given parents, so it is read after all others.
+    ``reads_what_is_declared``: nothing lists all of this type with all there is to say of it: what is declared is read
+    one by one, by what is known of it (``Query.declared``).
+
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
     ``ids_return``: a later resource may bear the same id, and nothing the cloud reports distinguishes the two. Where
@@ -241,6 +261,7 @@ class Offer(ABC, Generic[C, K]):
     creates_once: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
+    reads_what_is_declared: ClassVar[bool] = False
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
     entry: ClassVar[Entry] = Entry()
