@@ -20,6 +20,7 @@ from fractal_sandbox.fault_settings import (
     Hang,
     Latency,
     PageFailure,
+    RequestRefusal,
     Settings,
     Substitute,
     Throttle,
@@ -84,7 +85,9 @@ class RewriteRule:
     times: int | None
 
 
-Rule: TypeAlias = Latency | Throttle | Failure | PageFailure | Substitute | Hang | Delay | HookRule | RewriteRule
+Rule: TypeAlias = (
+    Latency | Throttle | Failure | PageFailure | Substitute | Hang | Delay | HookRule | RewriteRule | RequestRefusal
+)
 
 
 class Knobs:
@@ -181,6 +184,13 @@ class Knobs:
         """Show what is deleted from now on in its deleting state for a while; only then does it go."""
         return self._add("slow_deletion", Delay(seconds=seconds, reads=reads, kind=kind))
 
+    def refuse_request(self, **rule: Any) -> RequestRefusal:
+        """Let requests of AWS's Cloud Control fail in their handler: `knobs.refuse_request(hook="Org::Guard::Hook")`.
+
+        See `RequestRefusal`.
+        """
+        return self._add("refuse_request", RequestRefusal(**rule))
+
     def before_call(self, run: Hook, *, times: int | None = None, **where: Any) -> HookRule:
         """Run a function right before fitting calls are carried out, outside every lock.
 
@@ -237,6 +247,24 @@ class Knobs:
     @history_delay.setter
     def history_delay(self, seconds: float) -> None:
         self._settings.history_delay = seconds
+
+    @property
+    def reshape(self) -> int | None:
+        """The seed by which AWS's Cloud Control returns properties in other shapes; None: as they were written."""
+        return self._settings.reshape
+
+    @reshape.setter
+    def reshape(self, seed: int | None) -> None:
+        self._settings.reshape = seed
+
+    @property
+    def checks_references(self) -> bool:
+        """Whether what properties of AWS's Cloud Control refer to must exist."""
+        return self._settings.checks_references
+
+    @checks_references.setter
+    def checks_references(self, is_on: bool) -> None:
+        self._settings.checks_references = is_on
 
     @property
     def settings(self) -> Settings:
@@ -321,6 +349,16 @@ class Knobs:
                 return Interference(
                     "answer", status=rule.status, body=rule.body.encode(), content_type=rule.content_type
                 )
+        return None
+
+    def refused_request(self, type_name: str, operation: str) -> RequestRefusal | None:
+        """Say whether the handler of a request refuses it, counting the request."""
+        with self._lock:
+            for rule in self._settings.refuse_request:
+                if rule.fits_request(type_name, operation):
+                    count = self._count(rule)
+                    if count >= rule.nth and (rule.times is None or count < rule.nth + rule.times):
+                        return rule
         return None
 
     def countdown(self, delaying: Delaying, kind: str) -> Countdown | None:

@@ -6,6 +6,7 @@ state.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -13,7 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from fractal_sandbox.calls import Actor, Call, Filter
 
-__all__ = ["Delay", "Failure", "Hang", "Latency", "PageFailure", "Settings", "Substitute", "Throttle"]
+__all__ = ["Delay", "Failure", "Hang", "Latency", "PageFailure", "RequestRefusal", "Settings", "Substitute", "Throttle"]
 
 
 class _Model(BaseModel):
@@ -130,6 +131,25 @@ class Delay(_Model):
         return self
 
 
+class RequestRefusal(_Model):
+    """Let requests of AWS's Cloud Control fail in their handler, from the `nth` on, `times` of them (`None`: all).
+
+    `operation`: CREATE, UPDATE or DELETE. With `hook` a hook of that name denies them; else it is the service's refusal
+    with one of Cloud Control's error codes.
+    """
+
+    type_name: str = "*"
+    operation: str = "*"
+    code: str = "GeneralServiceException"
+    message: str = "The sandbox fails this request, as its settings say."
+    hook: str = ""
+    nth: int = Field(default=1, ge=1)
+    times: int | None = Field(default=1, ge=1)
+
+    def fits_request(self, type_name: str, operation: str) -> bool:
+        return fnmatchcase(type_name, self.type_name) and fnmatchcase(operation, self.operation)
+
+
 class Settings(_Model):
     """All knobs. The default is a cloud that answers at once and never fails."""
 
@@ -145,5 +165,10 @@ class Settings(_Model):
     slow_modification: list[Delay] = []
     slow_deletion: list[Delay] = []
     bucket_abac: bool = False
+    refuse_request: list[RequestRefusal] = []
+    reshape: int | None = None
+    """A seed: AWS's Cloud Control returns properties in other shapes than they were written in, the same for each."""
+    checks_references: bool = True
+    """Whether what properties of AWS's Cloud Control refer to must exist."""
     history_delay: float = Field(default=0.0, ge=0)
     """How many seconds after a call CloudTrail shows it; some minutes on the real one."""

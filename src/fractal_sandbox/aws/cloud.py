@@ -20,6 +20,8 @@ from fractal_sandbox.aws import accounts, effects, principals
 from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer, AwsError
 from fractal_sandbox.aws.authorization import denial
+from fractal_sandbox.aws.cloudcontrol import api as cloudcontrol
+from fractal_sandbox.aws.cloudcontrol.store import STORE
 from fractal_sandbox.aws.lifecycle import Lifecycle
 from fractal_sandbox.aws.moto_fixes import FixContext
 from fractal_sandbox.aws.paging import Pages
@@ -58,7 +60,7 @@ class AwsCloud:
         self._pages = Pages()
         self._lifecycle = Lifecycle(self.knobs, self._dispatch)
         self.trail = Trail()
-        self._fix_context = FixContext(self._dispatch, self._lifecycle, trail=self.trail)
+        self._fix_context = FixContext(self._dispatch, self._lifecycle, trail=self.trail, knobs=self.knobs)
         self._watching = Watching(self.monitor, self._fix_context)
         self._writing = Writing(self._fix_context, self._lifecycle)
         self._showing = Showing(self._fix_context, self._lifecycle, self._pages)
@@ -74,6 +76,7 @@ class AwsCloud:
             self._lifecycle.reset()
             self._accounts.reset()
             self._fix_context.memory.clear()
+            STORE.reset()
             self.trail.reset()
             principals.prepare_account()
 
@@ -138,6 +141,7 @@ class AwsCloud:
         """
         with self._lock:
             self._lifecycle.settle()
+            cloudcontrol.settle(self._fix_context)
             made: list[Ref] = []
             try:
                 if call.is_write:

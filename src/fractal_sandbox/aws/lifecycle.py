@@ -74,10 +74,14 @@ class Lifecycle:
 
     # What happens to resources
 
-    def created(self, ref: Ref) -> None:
+    def hide(self, ref: Ref) -> None:
+        """Keep what was just created out of answers for as long as the knobs say."""
         hidden = self._knobs.countdown("late_visibility", ref.kind)
         if hidden is not None:
             self._hidden[ref] = hidden
+
+    def created(self, ref: Ref) -> None:
+        self.hide(ref)
         self._enter(ref, "creating", self._knobs.countdown("slow_creation", ref.kind))
 
     def modified(self, ref: Ref, call: Call, running_before: int = 0) -> None:

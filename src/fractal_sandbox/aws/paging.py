@@ -54,6 +54,21 @@ def _paged() -> Iterator[tuple[tuple[str, str], _Paging]]:
             yield (service.name, operation), _Paging(**names, **{**facts, "default": size or facts["default"]})
 
 
+def _of_cloudcontrol(items: str, key: str, default: int) -> _Paging:
+    return _Paging(
+        items=items,
+        key=key,
+        limit="MaxResults",
+        token_in="NextToken",
+        token_out="NextToken",
+        default=default,
+        smallest=1,
+        largest=100,
+        bad_size="ValidationException",
+        bad_token="InvalidRequestException",
+    )
+
+
 PAGED: Final[dict[tuple[str, str], _Paging]] = {
     **dict(_paged()),
     (TAGGING_API, "GetResources"): _Paging(
@@ -68,6 +83,8 @@ PAGED: Final[dict[tuple[str, str], _Paging]] = {
         bad_size="InvalidParameterValue",
         bad_token="PaginationTokenExpiredException",
     ),
+    ("cloudcontrol", "ListResources"): _of_cloudcontrol("ResourceDescriptions", "Identifier", 100),
+    ("cloudcontrol", "ListResourceRequests"): _of_cloudcontrol("ResourceRequestStatusSummaries", "RequestToken", 20),
 }
 
 

@@ -30,7 +30,11 @@ __all__ = ["AwsRequest", "parse", "with_parameters"]
 
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/[^/]+/([^/]+)/([^/]+)/")
 # Signing names that differ from the names of the vendor's models.
-_SIGNING_NAMES = {"tagging": "resourcegroupstaggingapi", "s3express": "s3"}
+_SIGNING_NAMES = {
+    "cloudcontrolapi": "cloudcontrol",
+    "s3express": "s3",
+    "tagging": "resourcegroupstaggingapi",
+}
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,22 @@ from fractal_sandbox.aws.lifecycle import Lifecycle
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
 from fractal_sandbox.aws.trail import Trail
 from fractal_sandbox.calls import Call
+from fractal_sandbox.fault_injection import Knobs
 
 __all__ = ["Fix", "FixContext", "find_fix", "fix"]
 
 
 @dataclass
 class FixContext:
-    """What a fix works with: moto, the phases of resources, and two memories that last until the next reset: one of
-    its own, and CloudTrail's.
+    """What a fix works with: moto, the phases of resources, two memories that last until the next reset (one of its
+    own, and CloudTrail's), and the knobs.
     """
 
     dispatch: Callable[[AwsRequest], Answer]
     lifecycle: Lifecycle
     memory: dict[Any, Any] = field(default_factory=dict)
     trail: Trail = field(default_factory=Trail)
+    knobs: Knobs = field(default_factory=Knobs)
 
     def is_repeat(self, call: Call) -> bool:
         """Return whether a call only repeats an earlier one by its client token, and so will create nothing."""

@@ -1,0 +1,137 @@
+"""The resources that Cloud Control knows, with their properties, of all accounts and regions.
+
+What another service of the sandbox has too is kept there as well (`twins`): whether it exists, its tags and the
+properties that both know are then the other's, and here is only the rest. One per process, as moto's own memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from fractal_sandbox.aws import accounts
+from fractal_sandbox.aws.cloudcontrol.paths import found, pruned
+from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
+from fractal_sandbox.aws.cloudcontrol.twins import find_twin
+from fractal_sandbox.aws.cloudcontrol.values import identifier_of, is_global
+
+__all__ = ["STORE", "Model", "Store", "tags_in", "with_tags"]
+
+Model: TypeAlias = dict[str, Any]
+
+
+def tags_in(schema: TypeSchema, model: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tags among the properties of a resource."""
+    held = model.get(schema.tag_property) if schema.tag_property else None
+    names = schema.tag_names
+    if names is None:
+        return {str(key): str(value) for key, value in held.items()} if isinstance(held, Mapping) else {}
+    pairs = held if isinstance(held, list) else []
+    return {str(one[names[0]]): str(one.get(names[1]) or "") for one in pairs if isinstance(one, Mapping)}
+
+
+def with_tags(schema: TypeSchema, model: Mapping[str, Any], tags: Mapping[str, str]) -> Model:
+    """Return properties with other tags; what else an entry of the list says stays as it is."""
+    names = schema.tag_names
+    if names is None:
+        return {**model, schema.tag_property: dict(tags)}
+    held = {one[names[0]]: one for one in model.get(schema.tag_property) or [] if isinstance(one, Mapping)}
+    more = _required_beside(schema, names)
+    entries = [{**more, **held.get(key, {}), names[0]: key, names[1]: value} for key, value in tags.items()]
+    return {**model, schema.tag_property: entries}
+
+
+def _required_beside(schema: TypeSchema, names: tuple[str, str]) -> dict[str, Any]:
+    """What an entry must say beside key and value, such as whether an instance gets the tag too."""
+    entry = schema.resolved(schema.resolved(schema.properties[schema.tag_property]).get("items") or {})
+    return {name: True for name in entry.get("required") or () if name not in names}
+
+
+class Store:
+    """Properties by type and identifier; reads and writes those of the account of the call under way."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, str], dict[str, Model]] = {}
+
+    def reset(self) -> None:
+        self._kept.clear()
+        catalog().reset()
+
+    def find(self, schema: TypeSchema, identifier: str, region: str) -> Model | None:
+        """Return all properties of a resource, those that are never read too; None where there is none."""
+        twin = find_twin(schema.name)
+        kept = self._group(schema.name, region).get(identifier)
+        if twin is None:
+            return None if kept is None else copy.deepcopy(kept)
+        shown = twin.read(identifier, region)
+        if shown is None:
+            self._group(schema.name, region).pop(identifier, None)
+            return None
+        return {**copy.deepcopy(kept or {}), **shown}
+
+    def all(self, schema: TypeSchema, region: str) -> Iterator[tuple[str, Model]]:
+        """Return every resource of a type with its properties."""
+        for identifier in self.identifiers(schema, region):
+            model = self.find(schema, identifier, region)
+            if model is not None:
+                yield identifier, model
+
+    def identifiers(self, schema: TypeSchema, region: str) -> list[str]:
+        twin = find_twin(schema.name)
+        return list(self._group(schema.name, region)) if twin is None else twin.identifiers(region)
+
+    def tags(self, schema: TypeSchema, identifier: str, region: str) -> dict[str, str] | None:
+        """Return the tags of a resource at this instant; None where it does not exist."""
+        twin = find_twin(schema.name)
+        if twin is not None:
+            return twin.tags(identifier, region)
+        kept = self._group(schema.name, region).get(identifier)
+        return None if kept is None else tags_in(schema, kept)
+
+    def keep(self, schema: TypeSchema, identifier: str, region: str, model: Model) -> None:
+        self._group(schema.name, region)[identifier] = copy.deepcopy(model)
+
+    def drop(self, schema: TypeSchema, identifier: str, region: str) -> None:
+        self._group(schema.name, region).pop(identifier, None)
+
+    def plain(self) -> Iterator[tuple[TypeSchema, str, str, Model]]:
+        """Return every resource of this account that no other service has: type, identifier, region, properties."""
+        for (account, region, type_name), group in list(self._kept.items()):
+            schema = catalog().find(type_name)
+            if account == accounts.current() and schema is not None and find_twin(type_name) is None:
+                yield from ((schema, identifier, region, model) for identifier, model in list(group.items()))
+
+    def primary(self, schema: TypeSchema, identifier: str, region: str) -> str:
+        """Return the primary identifier that an identifier of a call means: itself, as JSON, or a secondary one."""
+        if identifier.startswith("{"):
+            try:
+                values: Any = json.loads(identifier)
+            except ValueError:
+                return identifier
+            return identifier_of(schema, values) or identifier
+        secondary = schema.document.get("additionalIdentifiers") or ()
+        if not secondary or identifier in self._group(schema.name, region):
+            return identifier
+        for one, model in self.all(schema, region):
+            for paths in secondary:
+                names = [path.removeprefix("/properties/").split("/") for path in paths]
+                if "|".join(str(next(found(model, tuple(name)), "")) for name in names) == identifier:
+                    return one
+        return identifier
+
+    @staticmethod
+    def shown(schema: TypeSchema, model: Mapping[str, Any]) -> Model:
+        """Return what a read shows of the properties: all but the write-only ones."""
+        shown: Any = dict(model)
+        for path in schema.write_only:
+            shown = pruned(shown, path)
+        return dict(shown)
+
+    def _group(self, type_name: str, region: str) -> dict[str, Model]:
+        key = (accounts.current(), "" if is_global(type_name) else region, type_name)
+        return self._kept.setdefault(key, {})
+
+
+STORE: Final = Store()

@@ -1,0 +1,7 @@
+"""Resources that another service of the sandbox has too: one world, whichever API somebody uses."""
+
+from __future__ import annotations
+
+from fractal_sandbox.aws.cloudcontrol.twins.registry import Refused, Twin, find_twin
+
+__all__ = ["Refused", "Twin", "find_twin"]

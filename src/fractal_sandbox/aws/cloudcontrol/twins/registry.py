@@ -1,0 +1,54 @@
+"""What a twin must offer, and how it is found by its type. What each does is in the module of its service."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, Protocol
+
+__all__ = ["Refused", "Twin", "find_twin"]
+
+
+class Refused(Exception):
+    """A handler could not do it: one of Cloud Control's error codes, and the service's own message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class Twin(Protocol):
+    """A type whose resources another service has too, by the identifiers that Cloud Control uses."""
+
+    def create(self, model: Mapping[str, Any], region: str) -> dict[str, Any]:
+        """Make it there; return the properties with those that the service chose. Raises `Refused`."""
+        ...
+
+    def read(self, identifier: str, region: str) -> dict[str, Any] | None:
+        """Return the properties that the service knows, tags included; None where there is no such resource."""
+        ...
+
+    def update(self, identifier: str, before: Mapping[str, Any], after: Mapping[str, Any], region: str) -> None:
+        """Bring what the service knows from one state to another."""
+        ...
+
+    def delete(self, identifier: str, region: str) -> None: ...
+
+    def identifiers(self, region: str) -> list[str]: ...
+
+    def tags(self, identifier: str, region: str) -> dict[str, str] | None: ...
+
+
+_MODULES: Final[Mapping[str, str]] = {}
+
+
+@cache
+def find_twin(type_name: str) -> Twin | None:
+    """Return the twin of a type; None for one that Cloud Control alone knows."""
+    module = _MODULES.get(type_name)
+    if module is None:
+        return None
+    found: dict[str, Twin] = importlib.import_module(f"{__package__}.{module}").TWINS
+    return found[type_name]
