@@ -12,7 +12,8 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.component import Component, parameter
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.offer import parameter_schema
-from fractal_cloud.rules.drift import ComparedType, find_drift, immutable, mutable, quantity
+from fractal_cloud.rules.drift import ComparedType, find_drift, immutable, mutable
+from fractal_cloud.rules.nested.amounts import quantity
 
 
 class Thing(Component):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.rules.drift import ComparedType, Difference, find_drift, immutable, mutable, quantity
+from fractal_cloud.rules.drift import ComparedType, Difference, find_drift, immutable, mutable
+from fractal_cloud.rules.nested.amounts import quantity
 
 
 def facts(properties: dict[str, Any] | None = None, **more: Any) -> TypeFacts:

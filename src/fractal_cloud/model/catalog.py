@@ -82,7 +82,7 @@ class TypeFacts(Wire):
     ``name_parameter``: the parameter that is the resource's name; empty where the name is no parameter of the vendor's,
     and ``name`` says it. ``nested``: its parameters are the vendor's own nested values, compared by path.
     ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``key``: where no single
-    parameter names a part, those whose values together tell apart the parts of one parent; a part with neither is the
+    parameter names a part, those whose values together distinguish the parts of one parent; a part with neither is the
     only one of its parent (see ``part_name``). ``creates_once``: it carries no tags, and a component may say
     `createOnce` (S1b).
     """

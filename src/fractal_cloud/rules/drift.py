@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from ipaddress import ip_network
-from typing import Any, Final
+from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
-
-_UNITS: Final[Mapping[str, Decimal]] = {
-    **{
-        unit: Decimal(10) ** (3 * power)
-        for power, unit in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
-    },
-    **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)},
-}
+from fractal_cloud.rules.nested.amounts import network, quantity
+from fractal_cloud.rules.nested.compare import Comparison
+from fractal_cloud.rules.nested.path import Path, is_covered, of_name, root, written
+from fractal_cloud.rules.nested.shape import Shape, along, marked, shape_of
+from fractal_cloud.rules.nested.write_only import write_only_values
 
 
 class ComparedType:
-    """What comparing must know of one component type, drawn once from its facts."""
+    """What comparing must know of one component type, drawn once from its facts.
+
+    Of a nested type ``secret``, ``sensitive``, ``holds_secrets`` and ``write_only`` are paths, in which ``*`` stands
+    for every element and entry; ``shape`` is its schema. What a drift names is asked with the methods.
+    """
 
     def __init__(self, facts: TypeFacts) -> None:
         properties: Mapping[str, Any] = facts.parameter_schema.get("properties", {})
@@ -40,11 +39,13 @@ class ComparedType:
             name: found["setByCloud"] for name, found in facts_of.items() if "setByCloud" in found
         }
         self.linked = frozenset(facts.linked())
-        self.secret = frozenset(name for name, found in facts_of.items() if found.get("secret"))
-        self.sensitive = frozenset(name for name, found in facts_of.items() if found.get("sensitive"))
-        self.holds_secrets = frozenset(name for name, found in facts_of.items() if found.get("holdsSecrets"))
-        self.write_only = frozenset(name for name, found in facts_of.items() if found.get("writeOnly"))
+        self.shape: Shape | None = shape_of(facts.parameter_schema) if facts.nested else None
+        self.secret = places_marked(facts, "secret")
+        self.sensitive = places_marked(facts, "sensitive")
+        self.holds_secrets = places_marked(facts, "holdsSecrets")
+        self.write_only = places_marked(facts, "writeOnly")
         self.named_by = facts.named_by
+        self.key = tuple(facts.key)
         self.place = frozenset(facts.place)
         self.parent = facts.parent
         self.realm = facts.realm
@@ -52,7 +53,49 @@ class ComparedType:
     @cached_property
     def never_compared(self) -> frozenset[str]:
         """Parameters that are the identity itself: a change of them is handled by itself (S18)."""
-        return frozenset({"name", self.named_by, *self.place, *(word for word in (self.parent, self.realm) if word)})
+        words = {self.named_by, *self.place, *self.key, *(word for word in (self.parent, self.realm) if word)}
+        return frozenset(words if self.shape is not None else {"name", *words})
+
+    @cached_property
+    def _write_only_places(self) -> tuple[Path, ...]:
+        return tuple(of_name(name) for name in sorted(self.write_only))
+
+    def is_immutable(self, name: str) -> bool:
+        """Whether the cloud cannot change in place what a drift names."""
+        if self.shape is None:
+            return name in self.immutable
+        return any(shape.marks.get("immutable") for shape in along(self.shape, of_name(name)))
+
+    def is_write_only(self, name: str) -> bool:
+        """Whether the cloud never returns what a drift names."""
+        if self.shape is None:
+            return name in self.write_only
+        return bool(self.write_only) and is_covered(of_name(name), self._write_only_places)
+
+    def is_linked(self, name: str) -> bool:
+        """Whether only links set what a drift names."""
+        return name in self.linked or (self.shape is not None and root(name) in self.linked)
+
+    def write_only_values(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Every value among these parameters that the cloud never returns, by the name that its drift has.
+
+        What stands for the value last written is given to ``find_drift`` among the actual values, under that name.
+        """
+        if not self.write_only:
+            return {}
+        if self.shape is None:
+            return {name: parameters[name] for name in self.write_only & parameters.keys()}
+        return write_only_values(self.shape, self._write_only_places, parameters)
+
+
+def places_marked(facts: TypeFacts, mark: str) -> frozenset[str]:
+    """The parameters of a type that bear a mark; of a nested type the paths of all places that do."""
+    if facts.nested:
+        return frozenset(
+            map(written, marked(shape_of(facts.parameter_schema), lambda shape: bool(shape.marks.get(mark))))
+        )
+    properties = facts.parameter_schema.get("properties", {})
+    return frozenset(name for name in properties if facts.parameter_facts(name).get(mark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +116,14 @@ Drift = dict[str, Difference]
 def find_drift(
     compared: ComparedType, declared: Mapping[str, Any], actual: Mapping[str, Any], ignored: Collection[str] = ()
 ) -> Drift:
-    """Every declared parameter whose actual value is known and differs, but for those ignored (G15)."""
-    drift: Drift = {}
+    """Every declared parameter whose actual value is known and differs, but for those ignored (G15).
+
+    Of a nested type every path at which it differs; ignored are also paths, with all that is below.
+    """
     wanted = {**compared.enforced, **declared} if compared.enforced else declared
+    if compared.shape is not None:
+        return _nested_drift(compared, compared.shape, wanted, actual, ignored)
+    drift: Drift = {}
     for name, value in wanted.items():
         if name not in actual or name in ignored or name in compared.never_compared:
             continue
@@ -91,6 +139,29 @@ def find_drift(
         ours, theirs = (value, seen) if fields is None else (_without(fields, value), _without(fields, seen))
         if _normal(how, ours) != _normal(how, theirs):
             drift[name] = Difference(value, seen)
+    return drift
+
+
+def _nested_drift(
+    compared: ComparedType,
+    shape: Shape,
+    declared: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    ignored: Collection[str],
+) -> Drift:
+    drift: Drift = {}
+    ignored_paths = tuple(map(of_name, ignored))
+    comparison = Comparison(ignored_paths)
+    for name, value in declared.items():
+        if name not in actual or name in compared.never_compared:
+            continue
+        if name in compared.grows and _has_grown(value, actual[name], actual.get(compared.grows[name])):
+            continue
+        for one in comparison.differences((name,), shape.property(name), value, actual[name]):
+            drift[written(one.path)] = Difference(one.declared, one.actual)
+    for name, value in compared.write_only_values(declared).items():
+        if name in actual and actual[name] != value and not is_covered(of_name(name), ignored_paths):
+            drift[name] = Difference(value, actual[name])
     return drift
 
 
@@ -134,36 +205,18 @@ def _normal(how: str, value: Any) -> Any:
     return (isinstance(value, bool), value)  # True is not 1, though Python calls them equal
 
 
-def network(value: Any) -> Any:
-    """A block of addresses in its one spelling; anything else as it is."""
-    try:
-        return str(ip_network(value, strict=False))
-    except (ValueError, TypeError):
-        return value
-
-
-def quantity(value: Any) -> Any:
-    """An amount as Kubernetes writes it, as a number: ``500m`` is ``0.5``, ``1Gi`` is ``1024Mi``; else as it is."""
-    text = str(value)
-    number = text.rstrip("".join({letter for unit in _UNITS for letter in unit}))
-    try:
-        return Decimal(number) * _UNITS[text[len(number) :]]
-    except (InvalidOperation, KeyError):
-        return value
-
-
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
 def mutable(compared: ComparedType, drift: Drift) -> Drift:
     """The part of a drift that the cloud can change in place."""
-    return {name: difference for name, difference in drift.items() if name not in compared.immutable}
+    return {name: difference for name, difference in drift.items() if not compared.is_immutable(name)}
 
 
 def immutable(compared: ComparedType, drift: Drift) -> Drift:
     """The part of a drift that would need another resource (S18)."""
-    return {name: difference for name, difference in drift.items() if name in compared.immutable}
+    return {name: difference for name, difference in drift.items() if compared.is_immutable(name)}
 
 
 def in_turn(compared: ComparedType, drift: Drift) -> Drift:
@@ -171,8 +224,8 @@ def in_turn(compared: ComparedType, drift: Drift) -> Drift:
 
     So it is certain which value a call that succeeded has written (A8).
     """
-    blind = sorted(compared.write_only & drift.keys())
+    blind = sorted(name for name in drift if compared.is_write_only(name)) if compared.write_only else []
     if not blind:
         return drift
-    others = {name: difference for name, difference in drift.items() if name not in compared.write_only}
+    others = {name: difference for name, difference in drift.items() if name not in blind}
     return others or {blind[0]: drift[blind[0]]}

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
-from fractal_cloud.rules.drift import network
+from fractal_cloud.rules.nested.amounts import network
 
 
 class _Absent(Enum):

@@ -17,7 +17,7 @@ from fractal_cloud.offers.kubernetes.kinds import POD, STORAGE_CLASS, VOLUME, Ob
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State, readable
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.offer import Wanted
-from fractal_cloud.rules.drift import quantity
+from fractal_cloud.rules.nested.amounts import quantity
 
 CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 

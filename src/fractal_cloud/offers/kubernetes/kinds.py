@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from fractal_cloud.model.component import Component
-from fractal_cloud.rules.drift import quantity
+from fractal_cloud.rules.nested.amounts import quantity
 
 Object = dict[str, Any]
 

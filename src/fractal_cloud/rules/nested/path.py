@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -157,6 +157,33 @@ def _fits(pattern: Step, step: Step) -> bool:
     if isinstance(pattern, Element) and isinstance(step, Element):
         return set(pattern.keys) <= set(step.keys)  # some of the keys say enough
     return False
+
+
+def value_at(values: Mapping[str, Any], name: str) -> Any:
+    """The value that a drift's name leads to; None where there is none.
+
+    A value that stands under the whole name comes first: so stands what the cloud never returns.
+    """
+    if name in values:
+        return values[name]
+    found: Any = values
+    for step in of_name(name):
+        if isinstance(step, Element) and isinstance(found, list | tuple):
+            found = next((one for one in found if _has_keys(one, step)), None)
+        elif isinstance(step, str) and isinstance(found, Mapping):
+            found = found.get(step)
+        else:
+            return None
+    return found
+
+
+def is_known(values: Mapping[str, Any], name: str) -> bool:
+    """Whether these values say what stands at a drift's name, be it nothing."""
+    return name in values or root(name) in values
+
+
+def _has_keys(value: Any, element: Element) -> bool:
+    return isinstance(value, Mapping) and all(key_text(value.get(name)) == text for name, text in element.keys)
 
 
 def key_text(value: Any) -> str | None:

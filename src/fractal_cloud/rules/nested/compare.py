@@ -1,0 +1,288 @@
+"""Nested values, declared beside actual: every place at which they differ, each compared as its schema says. Pure.
+
+Of objects only what is declared is compared, at every depth. An empty list or map that is declared is the same as none.
+What the cloud never returns is compared by digests, elsewhere; how a difference is corrected is the matter of
+``correct``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from fractal_cloud.rules.nested.comparers import KEYS, OF_TYPES, SAME, Key, plain_key
+from fractal_cloud.rules.nested.matching import by_key, matched
+from fractal_cloud.rules.nested.path import ANY, Element, Path, is_covered, key_text
+from fractal_cloud.rules.nested.shape import DEEPEST, Shape
+
+_MOST_SIGNATURES: Final = 50
+_MOST_PAIRS: Final = 100_000
+"""How many pairs of elements one comparison holds side by side, however deep: the values come from clouds."""
+_OF_LISTS: Final = frozenset({"", "exact", "unordered", "cidrs", "entries"})
+
+
+class Difference(NamedTuple):
+    """One place at which values differ; None stands for nothing, on either side."""
+
+    path: Path
+    declared: Any
+    actual: Any
+
+
+class Match(NamedTuple):
+    """Which elements of two lists are the same, by their places, and which have no partner."""
+
+    pairs: Mapping[int, int]
+    only_declared: Sequence[int]
+    only_actual: Sequence[int]
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a value says as much as none: an empty list or map, or null."""
+    return value is None or (isinstance(value, Mapping | list | tuple) and not value)
+
+
+def single_key(shape: Shape) -> Key:
+    """How the single value at one place is compared."""
+    return KEYS.get(shape.compare) or KEYS.get(OF_TYPES.get(shape.type, ""), plain_key)
+
+
+def is_same(shape: Shape, declared: Any, actual: Any) -> bool:
+    """Whether two values, each compared as a whole, are the same thing."""
+    if is_nothing(declared) and is_nothing(actual):
+        return True
+    if actual is None and "default" in shape.marks:
+        actual = shape.marks["default"]
+    try:
+        key = single_key(shape)
+        return key(declared) == key(actual) and SAME.get(shape.compare, _always)(declared, actual)
+    except (RecursionError, ValueError, TypeError):
+        return False
+
+
+def _always(declared: Any, actual: Any) -> bool:
+    del declared, actual
+    return True
+
+
+def element_of(shape: Shape, value: Any) -> Element | None:
+    """What distinguishes an element of a keyed list; None where it lacks one of its keys."""
+    if not isinstance(value, Mapping):
+        return None
+    keys = []
+    for name in shape.keys:
+        of_key = shape.items.property(name)
+        text = key_text(value.get(name, of_key.marks.get("default")))
+        if text is None:
+            return None
+        keys.append((name, text))
+    return Element(tuple(keys))
+
+
+def keyed(shape: Shape, values: Sequence[Any]) -> dict[Element, Any] | None:
+    """The elements of a list by their keys; None where one lacks a key, or two have the same."""
+    found: dict[Element, Any] = {}
+    for value in values:
+        element = element_of(shape, value)
+        if element is None or element in found:
+            return None
+        found[element] = value
+    return found
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A list without what is null in it; None where it is no list."""
+    if value is None:
+        return []
+    return [one for one in value if one is not None] if isinstance(value, list | tuple) else None
+
+
+def is_skipped(shape: Shape) -> bool:
+    """Whether a place is never compared with what the cloud returns."""
+    return bool(shape.marks.get("readOnly") or shape.marks.get("writeOnly"))
+
+
+class Comparison:
+    """Compares values of one type. ``ignored``: paths of what is not compared (G15)."""
+
+    def __init__(self, ignored: Collection[Path] = ()) -> None:
+        self._ignored = ignored
+        self._pairs_left = _MOST_PAIRS
+
+    def differences(self, path: Path, shape: Shape, declared: Any, actual: Any) -> Iterator[Difference]:
+        """Every place below a path at which what is declared is not what is actual."""
+        if declared is None or self.is_ignored(path) or is_skipped(shape):
+            return
+        if self.is_entered(path, shape):
+            below = self._below(path, shape, declared, actual)
+            if below is not None:
+                yield from below
+                return
+        if not is_same(shape, declared, actual):
+            yield Difference(path, declared, actual)
+
+    @staticmethod
+    def is_entered(path: Path, shape: Shape) -> bool:
+        """Whether a list or an object is compared by what is in it, and not as one value."""
+        return shape.compare in _OF_LISTS and len(path) < DEEPEST
+
+    def is_ignored(self, path: Path) -> bool:
+        """Whether a path is not compared."""
+        return bool(self._ignored) and is_covered(path, self._ignored)
+
+    def differs(self, path: Path, shape: Shape, declared: Any, actual: Any) -> bool:
+        """Whether there is any difference."""
+        return next(self.differences(path, shape, declared, actual), None) is not None
+
+    def _below(self, path: Path, shape: Shape, declared: Any, actual: Any) -> Iterable[Difference] | None:
+        """The differences inside a value; None where it is to be compared as a whole."""
+        if isinstance(declared, Mapping) and (actual is None or isinstance(actual, Mapping)):
+            if shape.kind == "object":
+                return self._in_object(path, shape, declared, actual or {})
+            return self._in_map(path, shape, declared, actual or {}) if shape.kind == "map" else None
+        if shape.kind == "list" and isinstance(declared, list | tuple):
+            ours, theirs = as_list(declared), as_list(actual)
+            if ours is not None and theirs is not None:
+                return self._in_list(path, shape, ours, theirs, Difference(path, declared, actual))
+        return None
+
+    def _in_object(
+        self, path: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]
+    ) -> Iterator[Difference]:
+        for name, value in declared.items():
+            yield from self.differences((*path, str(name)), shape.property(str(name)), value, actual.get(name))
+
+    def _in_map(
+        self, path: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]
+    ) -> Iterator[Difference]:
+        yield from self._in_object(path, shape, declared, actual)
+        if shape.has_others:
+            return
+        for name, value in actual.items():
+            if declared.get(name) is None and value is not None and not self.is_ignored((*path, str(name))):
+                yield Difference((*path, str(name)), None, value)
+
+    def _in_list(
+        self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any], whole: Difference
+    ) -> Iterator[Difference]:
+        by_keys = (keyed(shape, ours), keyed(shape, theirs)) if shape.order == "keyed" else (None, None)
+        if by_keys[0] is not None and by_keys[1] is not None:
+            yield from self._in_keyed(path, shape, by_keys[0], by_keys[1])
+        elif self._is_list_different(path, shape, ours, theirs):
+            yield whole
+
+    def _in_keyed(
+        self, path: Path, shape: Shape, ours: Mapping[Element, Any], theirs: Mapping[Element, Any]
+    ) -> Iterator[Difference]:
+        for element, value in ours.items():
+            place = (*path, element)
+            if element in theirs:
+                rest = {name: one for name, one in value.items() if name not in shape.keys}
+                yield from self.differences(place, shape.items, rest, theirs[element])
+            elif not self.is_ignored(place):
+                yield Difference(place, value, None)
+        if shape.has_others:
+            return
+        for element, value in theirs.items():
+            if element not in ours and not self.is_ignored((*path, element)):
+                yield Difference((*path, element), None, value)
+
+    def _is_list_different(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> bool:
+        if shape.order == "ordered":
+            if not ours and not theirs:
+                return False
+            if not theirs and "default" in shape.marks:
+                return not is_same(shape, ours, None)
+            below = (*path, ANY)
+            return len(ours) != len(theirs) or any(
+                self.differs(below, shape.items, one, other) for one, other in zip(ours, theirs, strict=True)
+            )
+        found = self.match(path, shape, ours, theirs)
+        return bool(found.only_declared) or (bool(found.only_actual) and not shape.has_others)
+
+    # --- elements of lists in which the order says nothing
+
+    def match(self, path: Path, shape: Shape, ours: Sequence[Any], theirs: Sequence[Any]) -> Match:
+        """Which elements of two lists are the same. What one list has twice counts once."""
+        mine, others = self._once(shape.items, ours), self._once(shape.items, theirs)
+        below = (*path, ANY)
+        candidates = _Candidates(self, below, shape.items, ([ours[at] for at in mine], [theirs[at] for at in others]))
+        same = partial(self._is_same_element, below, shape.items, candidates)
+        found = matched(len(mine), len(others), candidates.of, same)
+        pairs = {mine[one]: others[other] for one, other in found.items()}
+        taken = set(found.values())
+        return Match(
+            pairs,
+            [place for at, place in enumerate(mine) if at not in found],
+            [place for at, place in enumerate(others) if at not in taken],
+        )
+
+    def _is_same_element(self, path: Path, shape: Shape, candidates: _Candidates, one: int, other: int) -> bool:
+        self._pairs_left -= 1
+        return self._pairs_left >= 0 and not self.differs(path, shape, candidates.ours[one], candidates.theirs[other])
+
+    @staticmethod
+    def _once(shape: Shape, values: Sequence[Any]) -> list[int]:
+        """The places of a list's elements, each of those that are equal once."""
+        is_whole = shape.kind == "value" and shape.compare not in SAME
+        key = single_key(shape) if is_whole else plain_key
+        return [places[0] for places in by_key([safe_key(key, value) for value in values]).values()]
+
+
+def safe_key(key: Key, value: Any) -> str:
+    """A value's key, whatever the value is."""
+    try:
+        return key(value)
+    except (RecursionError, ValueError, TypeError):
+        return f"!{type(value).__name__}"
+
+
+class _Candidates:
+    """Which actual elements a declared one may be the same as, found by the single values that it declares."""
+
+    def __init__(
+        self, comparison: Comparison, path: Path, shape: Shape, sides: tuple[Sequence[Any], Sequence[Any]]
+    ) -> None:
+        self.ours, self.theirs = sides
+        self._comparison = comparison
+        self._path = path
+        self._shape = shape
+        self._places: dict[tuple[Path, ...], dict[str, list[int]]] = {}
+
+    def of(self, place: int) -> Sequence[int]:
+        """The places of those that may be the same."""
+        value = self.ours[place]
+        singles = (path for path, _ in _singles((), self._shape, value))
+        signature = tuple(path for path in singles if not self._comparison.is_ignored((*self._path, *path)))
+        places = self._places.get(signature)
+        if places is None:
+            if len(self._places) >= _MOST_SIGNATURES:
+                return range(len(self.theirs))
+            places = by_key([self._key(signature, other) for other in self.theirs])
+            self._places[signature] = places
+        return places.get(self._key(signature, value), ())
+
+    def _key(self, signature: tuple[Path, ...], value: Any) -> str:
+        return "|".join(self._single(path, value) for path in signature)
+
+    def _single(self, path: Path, value: Any) -> str:
+        shape = self._shape
+        for step in path:
+            assert isinstance(step, str), "only objects are entered"
+            shape = shape.property(step)
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if value is None and "default" in shape.marks:
+            value = shape.marks["default"]
+        return "" if is_nothing(value) else safe_key(single_key(shape), value)
+
+
+def _singles(path: Path, shape: Shape, value: Any) -> Iterator[tuple[Path, Any]]:
+    """Every declared single value of an element, by its path through objects; what is in lists and maps is left out."""
+    if value is None or is_skipped(shape) or len(path) >= DEEPEST:
+        return
+    if isinstance(value, Mapping) and shape.kind == "object" and shape.compare in _OF_LISTS:
+        for name, one in sorted(value.items(), key=lambda item: str(item[0])):
+            yield from _singles((*path, str(name)), shape.property(str(name)), one)
+    elif shape.kind not in ("list", "map") or shape.compare not in _OF_LISTS:
+        yield path, value
