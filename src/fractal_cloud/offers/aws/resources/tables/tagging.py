@@ -60,3 +60,50 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {
 
 # Not served by the Resource Groups Tagging API: their tags change through Cloud Control or their own service.
 WITHOUT_TAGGING_API: Final = frozenset({"IAM", "AutoScaling", "Organizations", "SSO", "Budgets", "CE"})
+
+# What a person types where the tagging API does not serve a type: how tags are taken off and put on, over the outputs
+# of the resource. Sources: the AWS CLI's reference of each service, https://docs.aws.amazon.com/cli/latest/reference/
+_BOTH_PAIRS: Final = "Key=managed-by,Value=fractal-cloud Key=fractal-cloud,Value=reconcile"
+
+
+def _iam(noun: str, option: str, output: str) -> tuple[str, str]:
+    at = f"--{option}={{{output}}}"
+    return f"aws iam untag-{noun} {at} --tag-keys managed-by", f"aws iam tag-{noun} {at} --tags {_BOTH_PAIRS}"
+
+
+def _by_arn(service: str, options: str, keys: str = "tag-keys", tags: str = "tags") -> tuple[str, str]:
+    at = f"aws {service}"
+    return f"{at} untag-resource {options} --{keys} managed-by", f"{at} tag-resource {options} --{tags} {_BOTH_PAIRS}"
+
+
+_GROUP: Final = "ResourceId={resourceId},ResourceType=auto-scaling-group"
+_GROUP_TAGS: Final = (
+    f"aws autoscaling delete-tags --region={{region}} --tags {_GROUP},Key=managed-by,Value=fractal-cloud",
+    (
+        "aws autoscaling create-or-update-tags --region={region} --tags "
+        f"{_GROUP},Key=managed-by,Value=fractal-cloud,PropagateAtLaunch=false "
+        f"{_GROUP},Key=fractal-cloud,Value=reconcile,PropagateAtLaunch=false"
+    ),
+)
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "AWS::IAM::Role": _iam("role", "role-name", "RoleName"),
+    "AWS::IAM::User": _iam("user", "user-name", "UserName"),
+    "AWS::IAM::ManagedPolicy": _iam("policy", "policy-arn", "PolicyArn"),
+    "AWS::IAM::InstanceProfile": _iam("instance-profile", "instance-profile-name", "InstanceProfileName"),
+    "AWS::IAM::OIDCProvider": _iam("open-id-connect-provider", "open-id-connect-provider-arn", "Arn"),
+    "AWS::IAM::SAMLProvider": _iam("saml-provider", "saml-provider-arn", "Arn"),
+    "AWS::IAM::ServerCertificate": _iam("server-certificate", "server-certificate-name", "ServerCertificateName"),
+    "AWS::IAM::VirtualMFADevice": _iam("mfa-device", "serial-number", "SerialNumber"),
+    "AWS::AutoScaling::AutoScalingGroup": _GROUP_TAGS,
+    "AWS::Budgets::BudgetsAction": _by_arn("budgets", "--resource-arn={Arn}", "resource-tag-keys", "resource-tags"),
+    "AWS::CE::AnomalyMonitor": _by_arn("ce", "--resource-arn={MonitorArn}", "resource-tag-keys", "resource-tags"),
+    "AWS::CE::AnomalySubscription": _by_arn(
+        "ce", "--resource-arn={SubscriptionArn}", "resource-tag-keys", "resource-tags"
+    ),
+    "AWS::CE::CostCategory": _by_arn("ce", "--resource-arn={Arn}", "resource-tag-keys", "resource-tags"),
+    "AWS::Organizations::Account": _by_arn("organizations", "--resource-id={resourceId}"),
+    "AWS::Organizations::OrganizationalUnit": _by_arn("organizations", "--resource-id={resourceId}"),
+    "AWS::Organizations::Policy": _by_arn("organizations", "--resource-id={resourceId}"),
+    "AWS::SSO::PermissionSet": _by_arn("sso-admin", "--instance-arn={InstanceArn} --resource-arn={PermissionSetArn}"),
+}
