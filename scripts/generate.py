@@ -19,6 +19,7 @@ import fractal_cloud.offers
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.descriptors import Resource, Service
 from fractal_cloud.offers.aws.policy import boundary
+from fractal_cloud.offers.aws.resources.tables.parts import PARTS
 from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.offers.registry import installed
@@ -26,6 +27,7 @@ from fractal_cloud.offers.short_names import categories, category, names, snake
 
 ROOT = Path(__file__).resolve().parent.parent
 AWS = ROOT / "src" / "fractal_sandbox" / "aws" / "services.json"
+AWS_PARTS = ROOT / "src" / "fractal_sandbox" / "aws" / "cloudcontrol" / "parts.json"
 BOUNDARY = ROOT / "src" / "fractal_sandbox" / "aws" / "boundary.json"
 SDK = ROOT / "src" / "fractal_cloud"
 CONTRACTS = ROOT / ".importlinter"
@@ -60,6 +62,15 @@ def aws() -> str:
     known = [one for one in services().values() if one.tagging is not None or _of(one, resources)]
     found = {one.name: _described(one, _of(one, resources)) for one in sorted(known, key=lambda one: one.name)}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def aws_parts() -> str:
+    """The types of AWS that are parts of others, and the property that names the other: facts for the sandbox."""
+    found = {
+        name: {"parent": one.parent_type, "property": one.property, "holds": [one.output, *one.also]}
+        for name, one in sorted(PARTS.items())
+    }
+    return json.dumps(found, indent=1) + "\n"
 
 
 def _of(service: Service, resources: Sequence[Resource]) -> list[Resource]:
@@ -170,7 +181,7 @@ def contracts() -> str:
 def files() -> dict[Path, str]:
     """Every file by its path, as it should be."""
     limit = json.dumps(boundary(), indent=1) + "\n"
-    return {AWS: aws(), BOUNDARY: limit, **short_names(), CONTRACTS: contracts()}
+    return {AWS: aws(), AWS_PARTS: aws_parts(), BOUNDARY: limit, **short_names(), CONTRACTS: contracts()}
 
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:

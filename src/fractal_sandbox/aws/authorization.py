@@ -15,6 +15,8 @@ from typing import Any, Final
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE
 
 from fractal_sandbox.aws import accounts
+from fractal_sandbox.aws.cloudcontrol import refs
+from fractal_sandbox.aws.cloudcontrol.rights import HandlerAct, handler_asks, read_asks
 from fractal_sandbox.aws.descriptors import RESOURCES, SERVICES, Ref
 from fractal_sandbox.aws.effects import TAGGING_API, changes, creation, named
 from fractal_sandbox.aws.iam_evaluation import AuthorizationRequest, PolicyError, decide
@@ -24,7 +26,7 @@ from fractal_sandbox.aws.resources import backend, exists, find, tags_of
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor_rules import Change
 
-__all__ = ["Asked", "asked_for", "denial"]
+__all__ = ["Asked", "asked_for", "denial", "handler_denial"]
 
 _PREFIXES: Final = {"s3control": "s3", TAGGING_API: "tag"}
 # S3's actions that are not named as the operations that need them.
@@ -78,12 +80,23 @@ def denial(call: Call, *, bucket_abac: bool) -> str | None:
 
     `bucket_abac`: conditions on the tags of buckets hold, because they have them switched on.
     """
+    if (call.service, call.operation) in _FREE:
+        return None
+    return _first_refused(call, lambda: asked_for(call, bucket_abac=bucket_abac))
+
+
+def handler_denial(call: Call, act: HandlerAct) -> str | None:
+    """Say why a handler of Cloud Control, which acts as the caller, is refused what it needs; None where it is not."""
+    return _first_refused(call, lambda: (Asked(*one) for one in handler_asks(act)))
+
+
+def _first_refused(call: Call, all_asked: Callable[[], Iterable[Asked]]) -> str | None:
     principal = find_principal(call.access_key)
-    if principal is None or (call.service, call.operation) in _FREE:
+    if principal is None:
         return None
     who = f"User: {principal.arn} is not authorized"
     try:
-        for asked in asked_for(call, bucket_abac=bucket_abac):
+        for asked in all_asked():
             decision = decide(asked.by(principal), principal.policies, principal.boundary)
             if not decision.is_allowed:
                 return f"{who} to perform: {asked.action} on resource: {asked.resource}: {decision.reason}"
@@ -111,6 +124,8 @@ def _action(call: Call) -> str:
 
 
 def _arn(ref: Ref) -> str:
+    if refs.is_generic(ref):
+        return refs.arn(ref)
     return RESOURCES[ref.kind].arn(ref.id, ref.region, accounts.current())
 
 
@@ -306,11 +321,18 @@ def _of_sts(call: Call, _: bool) -> Iterator[Asked]:
     yield Asked(_action(call), str(call.parameters.get("RoleArn") or "*"), {})
 
 
+def _of_cloudcontrol(call: Call, _: bool) -> Iterator[Asked]:
+    """Its own actions are CloudFormation's; what a read's handler needs is asked of the caller in the same breath."""
+    yield Asked(f"cloudformation:{call.operation}", "*", {})
+    yield from (Asked(*one) for one in read_asks(call))
+
+
 def _texts(value: Any) -> list[str]:
     return [str(one) for one in value if one] if isinstance(value, list) else [str(value)] if value else []
 
 
 _TABLES: Final[Mapping[str, Callable[[Call, bool], Iterator[Asked]]]] = {
+    "cloudcontrol": _of_cloudcontrol,
     "ec2": _of_ec2,
     "rds": _of_rds,
     "secretsmanager": _of_secrets,

@@ -21,6 +21,7 @@ from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer, AwsError
 from fractal_sandbox.aws.authorization import denial
 from fractal_sandbox.aws.cloudcontrol import api as cloudcontrol
+from fractal_sandbox.aws.cloudcontrol import tagging
 from fractal_sandbox.aws.cloudcontrol.store import STORE
 from fractal_sandbox.aws.lifecycle import Lifecycle
 from fractal_sandbox.aws.moto_fixes import FixContext
@@ -38,7 +39,7 @@ from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse
 from fractal_sandbox.monitor import Monitor
 from fractal_sandbox.owned_resources import Owned, owned
 
-__all__ = ["AwsCloud"]
+__all__ = ["AwsCloud", "tagging"]  # the calls of the tagging API register themselves
 
 
 class AwsCloud:

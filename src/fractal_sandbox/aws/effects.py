@@ -1,7 +1,8 @@
 """What an AWS call is about: the resources it names, those it would create, change, tag or delete, and those it shows.
 
-Everything here follows from a parsed call, or from an answer read into a dictionary, by the descriptors; nothing is
-looked up in the cloud's state and nothing is changed. Whether an effect is allowed is not decided here.
+Everything here follows from a parsed call, or from an answer read into a dictionary, by the descriptors. Only what they
+do not know is looked up among the resources of Cloud Control, whose calls are judged in `cloudcontrol/judging.py`.
+Nothing is changed, and whether an effect is allowed is not decided here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_sandbox.aws.answer import walk
+from fractal_sandbox.aws.cloudcontrol import refs
 from fractal_sandbox.aws.descriptors import RESOURCES, SERVICES, Ref, Resource, ref_from_arn, ref_from_id
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor_rules import Change
@@ -50,15 +52,27 @@ _REPLACES_TAGS: Final = _kinds("replaces_tags")
 _DELETES: Final = _kinds("deletes")
 _CHANGES: Final = {**_MODIFIES, **_REPLACES_TAGS, **_DELETES}
 _CREATES: Final = _kinds("creates")
+# The calls of IAM that write the tags of types whose schema says they have none: which parameter names one of which.
+_IAM_TAGS: Final[Mapping[str, tuple[str, str]]] = {
+    "TagPolicy": ("AWS::IAM::ManagedPolicy", "PolicyArn"),
+    "UntagPolicy": ("AWS::IAM::ManagedPolicy", "PolicyArn"),
+    "ListPolicyTags": ("AWS::IAM::ManagedPolicy", "PolicyArn"),
+    "TagInstanceProfile": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
+    "UntagInstanceProfile": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
+    "ListInstanceProfileTags": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
+}
 _TAGGING: Final[set[_Operation]] = {
+    *(("iam", name) for name in _IAM_TAGS if name.startswith("Tag")),
     *((name, service.tagging["add"]) for name, service in SERVICES.items() if service.tagging),
     (TAGGING_API, "TagResources"),
 }
 _UNTAGGING: Final[set[_Operation]] = {
+    *(("iam", name) for name in _IAM_TAGS if name.startswith("Untag")),
     *((name, service.tagging["remove"]) for name, service in SERVICES.items() if service.tagging),
     (TAGGING_API, "UntagResources"),
 }
 _TAGS_READ: Final[set[_Operation]] = {
+    *(("iam", name) for name in _IAM_TAGS if name.startswith("List")),
     *((name, service.tagging["read"]) for name, service in SERVICES.items() if service.tagging),
     ("s3", "GetBucketTagging"),
 }
@@ -140,8 +154,8 @@ def created(call: Call, data: Mapping[str, Any]) -> list[Ref]:
     path = resource.facts["creates"][call.operation]
     if not path:  # the request itself names it
         return [ref for ref in named(call) if ref.kind == resource.kind]
-    refs = [_shown(resource, call, str(found)) for found in walk(data, path)]
-    return [ref for ref in refs if ref is not None]
+    shown = [_shown(resource, call, str(found)) for found in walk(data, path)]
+    return [ref for ref in shown if ref is not None]
 
 
 def shows_tags_of_named(call: Call) -> bool:
@@ -194,23 +208,35 @@ def _tag_map(tags: Any) -> dict[str, str]:
 def _names(call: Call) -> list[Ref | None]:
     """Return what the parameters of a call name; None for what no offer is about."""
     if call.service == TAGGING_API:
-        return [ref_from_arn(arn) for arn in call.parameters.get("ResourceARNList") or []]
+        return [_by_arn(arn) for arn in call.parameters.get("ResourceARNList") or []]
+    if call.service == refs.SERVICE:
+        return [*refs.named(call)]
+    if call.service == "iam" and call.operation in _IAM_TAGS:
+        kind, parameter = _IAM_TAGS[call.operation]
+        return [Ref(kind, str(call.parameters.get(parameter) or ""), call.region)]
     if call.service not in SERVICES:
         return []
     service = SERVICES[call.service]
     targets = _each(call.parameters.get(service.tagging.get("target", "")))
-    refs = [_target(call, one) for one in targets]
+    found = [_target(call, one) for one in targets]
     if service.name == "ecs":
-        return refs or _ecs_names(call)
+        return found or _ecs_names(call)
     for resource in service.resources:
         for name in resource.facts["named_by"]:
-            refs += [resource.named(value, call.region) for value in _each(call.parameters.get(name))]
-    return refs
+            found += [resource.named(value, call.region) for value in _each(call.parameters.get(name))]
+    return found
 
 
 def _target(call: Call, value: str) -> Ref | None:
     """Return what a tagging call names, by its ARN or by an id that says what it is."""
-    return ref_from_arn(value) if value.startswith("arn:") else ref_from_id(call.service, value, call.region)
+    if value.startswith("arn:"):
+        return _by_arn(value)
+    found = ref_from_id(call.service, value, call.region)
+    return refs.ref_from_id(value, call.region) if found is None and call.service == "ec2" else found
+
+
+def _by_arn(arn: str) -> Ref | None:
+    return ref_from_arn(arn) or refs.ref_from_arn(arn)
 
 
 def _each(value: Any) -> list[str]:
@@ -225,10 +251,10 @@ def _ecs_names(call: Call) -> list[Ref | None]:
         return []
     clusters = parameters.get("clusters") or [parameters.get("cluster") or "default"]
     names = [one.rsplit("/", 1)[-1] for one in clusters]
-    refs: list[Ref | None] = [Ref("ecs-cluster", name, call.region) for name in names]
+    found: list[Ref | None] = [Ref("ecs-cluster", name, call.region) for name in names]
     services = parameters.get("services") or ([parameters["service"]] if parameters.get("service") else [])
-    refs += [Ref("ecs-service", f"{names[0]}/{one.rsplit('/', 1)[-1]}", call.region) for one in services]
-    return refs
+    found += [Ref("ecs-service", f"{names[0]}/{one.rsplit('/', 1)[-1]}", call.region) for one in services]
+    return found
 
 
 # Listings
@@ -272,10 +298,10 @@ def _written() -> Iterator[tuple[_Operation, Listing]]:
 LISTINGS: Final[dict[_Operation, Listing]] = {
     **dict(_listings()),
     (TAGGING_API, "GetResources"): Listing(
-        "*", "ResourceTagMappingList", lambda _, item: ref_from_arn(item["ResourceARN"]), _shows_tags("always")
+        "*", "ResourceTagMappingList", lambda _, item: _by_arn(item["ResourceARN"]), _shows_tags("always")
     ),
     ("ec2", "DescribeTags"): Listing(
-        "*", "Tags", lambda call, item: ref_from_id("ec2", item["ResourceId"], call.region), _shows_tags("always")
+        "*", "Tags", lambda call, item: _target(call, item["ResourceId"]), _shows_tags("always")
     ),
 }
 

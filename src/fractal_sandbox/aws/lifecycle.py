@@ -64,6 +64,11 @@ class Lifecycle:
         phase = self._phases.get(ref)
         return None if phase is None or phase.countdown.is_over else phase.name
 
+    @property
+    def hidden(self) -> list[Ref]:
+        """What no answer shows yet."""
+        return [ref for ref, countdown in self._hidden.items() if not countdown.is_over]
+
     def is_hidden(self, ref: Ref) -> bool:
         countdown = self._hidden.get(ref)
         return countdown is not None and not countdown.is_over

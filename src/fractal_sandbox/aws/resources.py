@@ -12,6 +12,7 @@ from typing import Any, Final
 from moto import backends as moto_backends
 
 from fractal_sandbox.aws import accounts, moto_api
+from fractal_sandbox.aws.cloudcontrol import refs
 from fractal_sandbox.aws.descriptors import RESOURCES, Ref, ref_from_arn, ref_from_id
 
 __all__ = [
@@ -46,6 +47,9 @@ _KEPT: Final = frozenset(
 
 def not_found(ref: Ref) -> tuple[str, int, str]:
     """Return code, HTTP status and message with which AWS says that there is no such resource."""
+    if refs.is_generic(ref):
+        text = f"Resource of type '{ref.kind}' with identifier '{ref.id}' was not found."
+        return "ResourceNotFoundException", 400, text
     code, status, message = RESOURCES[ref.kind].facts["not_found"]
     return str(code), int(status), str(message).format(id=ref.id)
 
@@ -67,6 +71,8 @@ def find(ref: Ref) -> Any | None:
 
 def exists(ref: Ref) -> bool:
     """Return whether a resource is there and not merely a dead remain (terminated, INACTIVE)."""
+    if refs.is_generic(ref):
+        return refs.tags_of(ref) is not None
     found = find(ref)
     return found is not None and not _is_dead(ref.kind, found)
 
@@ -84,6 +90,7 @@ def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
     for resource in RESOURCES.values():
         for region in _regions(resource.service) if resource.is_regional else [""]:
             yield from ((ref, tags_shown(ref)) for ref in live(resource.kind, region))
+    yield from refs.all_tagged()
     for region in _regions("ec2"):
         for resource_id, tags in list(backend("ec2", region).tags.items()):
             if tags and ref_from_id("ec2", resource_id, region) is None:
@@ -98,12 +105,16 @@ def _regions(service: str) -> list[str]:
 
 def tags_of(ref: Ref) -> dict[str, str] | None:
     """Return the tags a resource carries at this instant; None if it does not exist."""
+    if refs.is_generic(ref):
+        return refs.tags_of(ref)
     found = find(ref)
     return None if found is None else _tags(ref, found)
 
 
 def tags_shown(ref: Ref) -> dict[str, str]:
     """Return the tags of a resource that an answer shows: as `tags_of`, but quick for the thousands of a listing."""
+    if refs.is_generic(ref):
+        return refs.tags_of(ref) or {}
     return _tags(ref, None if _is_of_ec2(ref.kind) else find(ref))
 
 

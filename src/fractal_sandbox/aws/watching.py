@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer
+from fractal_sandbox.aws.cloudcontrol import judging, refs
 from fractal_sandbox.aws.descriptors import RESOURCES
 from fractal_sandbox.aws.effects import (
     LISTINGS,
@@ -45,12 +46,20 @@ class Watching:
         made_by_links = link_effect(call)
         if made_by_links is not None:
             return self._check_link_resource(call, made_by_links)
+        if call.service == refs.SERVICE:
+            return self._check_cloudcontrol(call)
         why = unclassified(call)
         if why is not None:
             self._monitor.unclassified(call, why)
             return self._monitor.check(call, [])
         touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
         return self._monitor.check(call, touches, self._creation(call))
+
+    def _check_cloudcontrol(self, call: Call) -> list[Finding]:
+        effect = judging.judged(self._fix_context, call)
+        if effect.why_not:
+            self._monitor.unclassified(call, effect.why_not)
+        return self._monitor.check(call, effect.touches, effect.creation)
 
     def _check_link_resource(self, call: Call, effect: LinkEffect) -> list[Finding]:
         if effect.change is None:
@@ -66,16 +75,22 @@ class Watching:
         """Remember the tags that an answer shows the agent, and what it could have found in a listing."""
         if call.actor != "agent":
             return
+        if call.service == refs.SERVICE:
+            made = judging.made(self._fix_context, call, answer)
         self._note_tags(call, made)
         if not answer.is_success:
             if call.operation == "GetBucketTagging" and answers.error_code(request, answer) == "NoSuchTagSet":
                 self._note_tags(call, named(call))  # S3's way of saying that there are none
             return
-        if shows_tags_of_named(call):
+        if shows_tags_of_named(call) or (call.service, call.operation) == (refs.SERVICE, "GetResource"):
             self._note_tags(call, named(call))
         listing = LISTINGS.get((call.service, call.operation))
         if listing is None:
             return
+        if listing.kind == "*":
+            hidden = {str(ref) for ref in self._lifecycle.hidden}
+            shown = {ref: name for ref, name in refs.names(call.region).items() if ref not in hidden}
+            self._monitor.listed(call, judging.LISTED, shown)
         if listing.shows_tags(call):
             self._note_tags(call, listing.refs(call, answers.read(request, answer)))
         if listing.kind in _NAMED_BY_TAG and not any(ref.kind == listing.kind for ref in named(call)):

@@ -12,9 +12,12 @@ from typing import Any, Final
 
 from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.answer import Answer, AwsError, written
+from fractal_sandbox.aws.authorization import handler_denial
 from fractal_sandbox.aws.cloudcontrol import handling
+from fractal_sandbox.aws.cloudcontrol.refs import SERVICE
 from fractal_sandbox.aws.cloudcontrol.requests import Request, Requests
-from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
+from fractal_sandbox.aws.cloudcontrol.rights import HandlerAct
+from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, Verb, catalog
 from fractal_sandbox.aws.cloudcontrol.shapes import reshaped
 from fractal_sandbox.aws.cloudcontrol.store import STORE, Model
 from fractal_sandbox.aws.cloudcontrol.twins import Refused
@@ -24,9 +27,8 @@ from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.calls import Call
 
-__all__ = ["SERVICE", "model_shown", "requests_of", "settle"]
+__all__ = ["model_shown", "requests_of", "settle"]
 
-SERVICE: Final = "cloudcontrol"
 _MEMORY: Final = "cloudcontrol requests"
 _HANDLERS: Final = {"CREATE": "slow_creation", "UPDATE": "slow_modification", "DELETE": "slow_deletion"}
 
@@ -65,7 +67,7 @@ def create_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
         made.identifier = handling.create(schema, model, call.region)
         made.is_identifier_known = bool(known)
 
-    _run(context, made, make)
+    _run(context, made, make, _denial(call, schema, "create", known, model))
     return _answered(request, made)
 
 
@@ -82,7 +84,8 @@ def update_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
     handling.supported(schema.name, "update")
     after = handling.updated(schema, shown, call.parameters["PatchDocument"])
     made = _request(context, call, "UPDATE", identifier)
-    _run(context, made, lambda: handling.update(schema, identifier, shown, after, call.region))
+    denied = _denial(call, schema, "update", identifier, after)
+    _run(context, made, lambda: handling.update(schema, identifier, shown, after, call.region), denied)
     return _answered(request, made)
 
 
@@ -98,8 +101,9 @@ def delete_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
     def remove() -> None:
         handling.delete(schema, identifier, call.region)
 
-    if made.countdown is None:
-        _run(context, made, remove)
+    denied = _denial(call, schema, "delete", identifier, {})
+    if made.countdown is None or denied:
+        _run(context, made, remove, denied)
     elif STORE.find(schema, identifier, call.region) is None:
         made.fail("NotFound", handling.not_found(schema, identifier).message)
     else:
@@ -244,8 +248,17 @@ def _body(call: Call) -> str:
     return f"{call.operation} {json.dumps(content, sort_keys=True, default=str)}"
 
 
-def _run(context: FixContext, made: Request, act: Callable[[], None]) -> None:
+def _denial(call: Call, schema: TypeSchema, verb: Verb, identifier: str, after: Model) -> str:
+    """Say why a handler may not do it as the caller; empty where it may."""
+    before = (STORE.find(schema, identifier, call.region) if identifier and verb != "create" else None) or {}
+    return handler_denial(call, HandlerAct(schema, verb, identifier, call.region, before, after)) or ""
+
+
+def _run(context: FixContext, made: Request, act: Callable[[], None], denied: str) -> None:
     """Let a handler act at once; what it refuses is the failure of its request."""
+    if denied:
+        made.fail("AccessDenied", denied)
+        return
     refusal = context.knobs.refused_request(made.type_name, made.operation)
     if refusal is not None:
         made.hook = refusal.hook

@@ -15,11 +15,11 @@ from fractal_sandbox.aws.answer import AwsError
 from fractal_sandbox.aws.cloudcontrol.patching import PatchError, patched, read_patch
 from fractal_sandbox.aws.cloudcontrol.paths import Path, found, pruned, text_of
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, Verb, catalog
-from fractal_sandbox.aws.cloudcontrol.store import STORE, Model
+from fractal_sandbox.aws.cloudcontrol.store import STORE, Model, with_tags
 from fractal_sandbox.aws.cloudcontrol.twins import Refused, find_twin
 from fractal_sandbox.aws.cloudcontrol.values import completed, identifier_of
 
-__all__ = ["already_exists", "create", "delete", "desired", "not_found", "supported", "update", "updated"]
+__all__ = ["already_exists", "create", "delete", "desired", "not_found", "retag", "supported", "update", "updated"]
 
 
 def supported(type_name: str, verb: Verb) -> TypeSchema:
@@ -95,6 +95,18 @@ def update(schema: TypeSchema, identifier: str, shown: Model, after: Model, regi
     if twin is not None:
         twin.update(identifier, before, changed, region)
     STORE.keep(schema, identifier, region, completed(schema, changed, region))
+
+
+def retag(schema: TypeSchema, identifier: str, tags: Mapping[str, str], region: str) -> None:
+    """Give a resource these tags, and no others."""
+    before = STORE.find(schema, identifier, region)
+    if before is None:
+        raise Refused("NotFound", not_found(schema, identifier).message)
+    after = with_tags(schema, before, tags)
+    twin = find_twin(schema.name)
+    if twin is not None:
+        twin.update(identifier, before, after, region)
+    STORE.keep(schema, identifier, region, after)
 
 
 def delete(schema: TypeSchema, identifier: str, region: str) -> None:

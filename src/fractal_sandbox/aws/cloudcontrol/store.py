@@ -15,7 +15,7 @@ from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.cloudcontrol.paths import found, pruned
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.twins import find_twin
-from fractal_sandbox.aws.cloudcontrol.values import identifier_of, is_global
+from fractal_sandbox.aws.cloudcontrol.values import arn_of, identifier_of, is_global
 
 __all__ = ["STORE", "Model", "Store", "tags_in", "with_tags"]
 
@@ -54,9 +54,11 @@ class Store:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str, str], dict[str, Model]] = {}
+        self._arns: dict[tuple[str, str], tuple[str, str, str]] = {}
 
     def reset(self) -> None:
         self._kept.clear()
+        self._arns.clear()
         catalog().reset()
 
     def find(self, schema: TypeSchema, identifier: str, region: str) -> Model | None:
@@ -67,7 +69,7 @@ class Store:
             return None if kept is None else copy.deepcopy(kept)
         shown = twin.read(identifier, region)
         if shown is None:
-            self._group(schema.name, region).pop(identifier, None)
+            self.drop(schema, identifier, region)
             return None
         return {**copy.deepcopy(kept or {}), **shown}
 
@@ -92,9 +94,24 @@ class Store:
 
     def keep(self, schema: TypeSchema, identifier: str, region: str, model: Model) -> None:
         self._group(schema.name, region)[identifier] = copy.deepcopy(model)
+        arn = arn_of(schema, identifier, model, region)
+        self._arns[(accounts.current(), arn)] = (schema.name, identifier, "" if is_global(schema.name) else region)
 
     def drop(self, schema: TypeSchema, identifier: str, region: str) -> None:
-        self._group(schema.name, region).pop(identifier, None)
+        model = self._group(schema.name, region).pop(identifier, None)
+        if model is not None:
+            self._arns.pop((accounts.current(), arn_of(schema, identifier, model, region)), None)
+
+    def by_arn(self, arn: str) -> tuple[str, str, str] | None:
+        """Return type, identifier and region of the resource with an ARN; None where nothing of it is kept."""
+        return self._arns.get((accounts.current(), arn))
+
+    def of_service(self, service: str, region: str) -> Iterator[tuple[TypeSchema, str]]:
+        """Return what is kept of a service in a region: type and identifier."""
+        for (account, where, type_name), group in list(self._kept.items()):
+            schema = catalog().find(type_name) if type_name.split("::")[1] == service else None
+            if schema is not None and (account, where) == (accounts.current(), region):
+                yield from ((schema, identifier) for identifier in list(group))
 
     def plain(self) -> Iterator[tuple[TypeSchema, str, str, Model]]:
         """Return every resource of this account that no other service has: type, identifier, region, properties."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
 
-__all__ = ["Refused", "Twin", "find_twin"]
+__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn"]
 
 
 class Refused(Exception):
@@ -40,8 +40,14 @@ class Twin(Protocol):
 
     def tags(self, identifier: str, region: str) -> dict[str, str] | None: ...
 
+    def identifier_in(self, arn: str) -> str | None:
+        """Return the identifier of the resource that an ARN of the service names; None for those of other types."""
+        ...
 
+
+# The module of each type's twin, and the types that the ARNs of a service may name.
 _MODULES: Final[Mapping[str, str]] = {}
+_BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
 @cache
@@ -52,3 +58,14 @@ def find_twin(type_name: str) -> Twin | None:
         return None
     found: dict[str, Twin] = importlib.import_module(f"{__package__}.{module}").TWINS
     return found[type_name]
+
+
+def identifier_in_arn(arn: str) -> tuple[str, str] | None:
+    """Return type and identifier of the resource that an ARN names; None where it is no twin's."""
+    service = arn.split(":")[2] if arn.count(":") >= 5 else ""
+    for type_name in _BY_SERVICE.get(service, ()):
+        twin = find_twin(type_name)
+        identifier = None if twin is None else twin.identifier_in(arn)
+        if identifier is not None:
+            return type_name, identifier
+    return None

@@ -1,0 +1,154 @@
+"""The monitor judges every write by Cloud Control and the tagging API, and what it cannot classify is a violation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fractal_sandbox import Sandbox
+from tests.sandbox.cloudcontrol.making import GATEWAY, STREAM, create, delete, pairs, patch, read
+from tests.sandbox.conftest import Tools, agent_tools
+from tests.sandbox.making import tags_for
+
+OURS = tags_for()
+
+
+def rules(sandbox: Sandbox) -> list[str]:
+    return [finding.rule for finding in sandbox.aws.monitor.violations]
+
+
+def stream(tools: Tools, tags: dict[str, str], name: str = "jobs") -> str:
+    return create(tools, STREAM, {"Name": name, "ShardCount": 1, "Tags": pairs(tags)})
+
+
+def seen(agent: Tools, type_name: str, identifier: str) -> dict[str, Any]:
+    return read(agent, type_name, identifier)
+
+
+@pytest.mark.rule("T2")
+def test_a_creation_with_its_tags_in_the_call_is_no_violation(sandbox: Sandbox, agent: Tools) -> None:
+    stream(agent, OURS)
+    assert rules(sandbox) == []
+
+
+@pytest.mark.rule("T2")
+def test_a_creation_without_tags_is_a_violation(sandbox: Sandbox, agent: Tools) -> None:
+    create(agent, STREAM, {"Name": "jobs", "ShardCount": 1})
+    assert rules(sandbox) == ["T2"]
+
+
+@pytest.mark.rule("S7", "S6", "T7")
+@pytest.mark.parametrize(
+    ("tags", "rule"),
+    [
+        ({}, "S7"),
+        ({"fractal-cloud-owner": "ls-b", "managed-by": "fractal-cloud"}, "S6"),
+        ({"fractal-cloud-owner": "ls-a", "managed-by": "terraform"}, "T7"),
+    ],
+)
+def test_what_is_not_ours_is_neither_changed_nor_deleted(
+    sandbox: Sandbox, person: Tools, agent: Tools, tags: dict[str, str], rule: str
+) -> None:
+    identifier = stream(person, tags)
+    seen(agent, STREAM, identifier)
+    patch(agent, STREAM, identifier, {"op": "add", "path": "/RetentionPeriodHours", "value": 48})
+    delete(agent, STREAM, identifier)
+    assert rules(sandbox) == [rule, rule]
+
+
+def test_what_is_ours_may_be_changed_and_deleted(sandbox: Sandbox, agent: Tools) -> None:
+    identifier = stream(agent, OURS)
+    patch(agent, STREAM, identifier, {"op": "add", "path": "/RetentionPeriodHours", "value": 48})
+    delete(agent, STREAM, identifier)
+    assert rules(sandbox) == []
+
+
+@pytest.mark.rule("S16")
+def test_a_test_of_the_tags_lets_a_person_win(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    identifier = stream(agent, OURS)
+    tags = seen(agent, STREAM, identifier)["Tags"]
+    patch(person, STREAM, identifier, {"op": "replace", "path": "/Tags", "value": tags[1:]})
+    test = {"op": "test", "path": "/Tags", "value": tags}
+    with pytest.raises(ClientError, match="value differs"):
+        patch(agent, STREAM, identifier, test, {"op": "add", "path": "/RetentionPeriodHours", "value": 48})
+    assert rules(sandbox) == []
+    assert sandbox.aws.monitor.lost_races == []
+
+
+@pytest.mark.rule("S16")
+def test_without_a_test_the_same_write_loses_a_race(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    identifier = stream(agent, OURS)
+    tags = seen(agent, STREAM, identifier)["Tags"]
+    patch(person, STREAM, identifier, {"op": "replace", "path": "/Tags", "value": tags[1:]})
+    patch(agent, STREAM, identifier, {"op": "add", "path": "/RetentionPeriodHours", "value": 48})
+    assert rules(sandbox) == []
+    assert [race.rule for race in sandbox.aws.monitor.lost_races] == ["S7"]
+
+
+@pytest.mark.rule("T10")
+def test_all_tags_written_blindly_are_a_violation(sandbox: Sandbox, agent: Tools) -> None:
+    identifier = stream(agent, OURS)
+    patch(agent, STREAM, identifier, {"op": "replace", "path": "/Tags", "value": pairs({**OURS, "a": "b"})})
+    assert rules(sandbox) == ["T10"]
+
+
+@pytest.mark.rule("T3", "T4")
+def test_tags_of_the_protocol_are_judged_one_by_one(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    identifier = stream(person, {"team": "a"})
+    tags = seen(agent, STREAM, identifier)["Tags"]
+    test = {"op": "test", "path": "/Tags", "value": tags}
+    add = {"op": "add", "path": "/Tags/-", "value": {"Key": "managed-by", "Value": "fractal-cloud"}}
+    patch(agent, STREAM, identifier, test, add)
+    assert rules(sandbox) == ["T3"]
+
+
+def test_the_tagging_api_is_judged_too(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    stream(person, {"managed-by": "fractal-cloud", "fractal-cloud-owner": "ls-b"})
+    arn = "arn:aws:kinesis:eu-central-1:123456789012:stream/jobs"
+    assert [one["ResourceARN"] for one in agent.tagging.get_resources()["ResourceTagMappingList"]] == [arn]
+    agent.tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+    assert rules(sandbox) == ["S6"]
+
+
+@pytest.mark.rule("S25")
+def test_a_part_is_judged_by_its_parent(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    api = "AWS::ApiGatewayV2::Api"
+    ours = create(agent, api, {"Name": "a", "ProtocolType": "HTTP", "Tags": OURS})
+    create(agent, "AWS::ApiGatewayV2::Route", {"ApiId": ours, "RouteKey": "GET /"})
+    assert rules(sandbox) == []
+    theirs = create(person, api, {"Name": "b", "ProtocolType": "HTTP"})
+    seen(agent, api, theirs)
+    part = create(agent, "AWS::ApiGatewayV2::Route", {"ApiId": theirs, "RouteKey": "GET /"})
+    delete(agent, "AWS::ApiGatewayV2::Route", part)
+    assert rules(sandbox) == ["S7", "S7"]
+
+
+@pytest.mark.rule("S15")
+def test_a_second_resource_of_one_name_is_a_violation(sandbox: Sandbox, agent: Tools) -> None:
+    create(agent, GATEWAY, {"Tags": pairs({**OURS, "Name": "hub"})})
+    agent.tagging.get_resources()
+    create(agent, GATEWAY, {"Tags": pairs({**OURS, "Name": "hub"})})
+    assert rules(sandbox) == ["S15"]
+
+
+def test_a_write_nobody_can_classify_is_a_violation(sandbox: Sandbox, agent: Tools) -> None:
+    with pytest.raises(ClientError, match="TypeNotFound"):
+        create(agent, "AWS::Nobody::Knows", {})
+    assert rules(sandbox) == ["unclassified"]
+
+
+def test_reads_are_no_writes(sandbox: Sandbox, agent: Tools) -> None:
+    agent.cloudcontrol.list_resource_requests()
+    agent.cloudcontrol.list_resources(TypeName=STREAM)
+    agent.cloudformation.describe_type(Type="RESOURCE", TypeName=STREAM)
+    assert rules(sandbox) == []
+    assert sandbox.aws.calls.count(writes_only=True) == 0
+
+
+@pytest.mark.rule("S16")
+def test_what_was_never_read_is_not_written(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    identifier = stream(person, OURS)
+    delete(agent_tools(sandbox), STREAM, identifier)
+    assert rules(sandbox) == ["S16"]
