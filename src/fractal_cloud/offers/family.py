@@ -7,7 +7,7 @@ offer when its type is first used; until then, nothing but the form of the type'
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import new_class
 from typing import Any, ClassVar, Self, TypeVar
@@ -27,6 +27,15 @@ class TypeSummary:
     provider: str
     title: str
     description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One component as it is declared in a LiveSystem: nothing is checked, nothing is resolved."""
+
+    id: str
+    type: str
+    parameters: Mapping[str, Any]
 
 
 class Family(ABC):
@@ -66,6 +75,16 @@ class Family(ABC):
         """
         del cloud, component_type
         return None
+
+    def declared(self, component_type: str, others: Sequence[Declared]) -> TypeFacts | None:
+        """A type that other components of the same LiveSystem bring along; asked where ``offer`` knows none."""
+        del component_type, others
+        return None
+
+    def dependencies(self, component: Declared, others: Sequence[Declared]) -> list[str]:
+        """The ids of the components that must exist before this one, beside those that it refers to itself."""
+        del component, others
+        return []
 
 
 class FamilyOffer(Offer[GenericComponent, K]):

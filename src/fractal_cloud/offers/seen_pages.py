@@ -60,6 +60,10 @@ class SeenPages:
         """Whether this very object is a sighting of the last observation."""
         return isinstance(item, Sighting) and self._seen.get(item.resource_id) is item
 
+    def last(self, resource_id: str) -> Sighting | None:
+        """What the last observation saw under an id, for lists that say which items changed since then."""
+        return self._seen.get(resource_id)
+
     def intern(self, sighting: Sighting) -> Sighting:
         """Return the last observation's sighting in place of an equal one."""
         known = self._seen.get(sighting.resource_id)

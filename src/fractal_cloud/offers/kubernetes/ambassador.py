@@ -55,6 +55,7 @@ class AmbassadorOffer(ObjectOffer[Ambassador]):
     component = Ambassador
     title = "Gateway (Emissary, once Ambassador)"
     object_kind = HOST
+    vendor_type = "getambassador.io/v3alpha1/Host"
     listed_everywhere = (SERVICE,)  # through which the world comes in, wherever Emissary is
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,

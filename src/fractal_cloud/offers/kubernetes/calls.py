@@ -5,9 +5,11 @@ How a request is sent is cloud.py's business; what an object must look like is t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
 
 from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.identity import Scope
@@ -21,12 +23,15 @@ LIST_ATTEMPTS: Final = 3
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+HEADS: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""What a list is asked for that shows nothing but metadata."""
 Objects = list[Object]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. ``seconds``: other time limits than usual, to connect and to answer."""
+    """One request. ``seconds``: other time limits than usual, to connect and to answer; ``accept``: another form."""
 
     method: str
     path: str
@@ -34,6 +39,7 @@ class Call:
     body: Any = None
     content_type: str = JSON
     seconds: tuple[float, float] | None = None
+    accept: str = JSON
 
     @property
     def is_read(self) -> bool:
@@ -91,19 +97,23 @@ class Kubernetes(Cloud):
         """Everything of a kind that has these labels, in all namespaces. Raises rather than end early."""
         return self._list(kind, replace(kind, is_namespaced=False).path(""), {"labelSelector": labels})
 
-    def _list(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Objects:
+    def heads(self, kind: ObjectKind, namespace: str | None = None) -> Objects:
+        """The metadata of everything of a kind in a namespace, and nothing else of it; raises rather than end early."""
+        return self._list(kind, kind.path(self.namespace if namespace is None else namespace), {}, HEADS)
+
+    def _list(self, kind: ObjectKind, path: str, query: Mapping[str, str], accept: str = JSON) -> Objects:
         for _ in range(LIST_ATTEMPTS):
             try:
-                return [item for page in self._pages(kind, path, query) for item in page]
+                return [item for page in self._pages(kind, path, query, accept) for item in page]
             except Expired:
                 continue
         raise Unreadable(f"{kind.plural} change faster than they can be listed: they are read again")
 
-    def _pages(self, kind: ObjectKind, path: str, query: Mapping[str, str]) -> Iterator[Sequence[Object]]:
+    def _pages(self, kind: ObjectKind, path: str, query: Mapping[str, str], accept: str) -> Iterator[Sequence[Object]]:
         cursor = ""
         while True:
             here = {**query, "limit": str(PAGE), **({"continue": cursor} if cursor else {})}
-            answer = self._send(Call("GET", path, here), kind)
+            answer = self._send(Call("GET", path, here, accept=accept), kind)
             if answer.status == GONE:
                 raise Expired("the list expired")
             body = self._good(answer, kind).body()
@@ -129,11 +139,33 @@ class Kubernetes(Cloud):
         except NotFound:
             return None
 
+    def document(self, path: str, accept: str = JSON, seconds: tuple[float, float] | None = None) -> Object | None:
+        """What the server says of itself at a path; None where it has nothing there, or not in this form."""
+        path, _, query = path.partition("?")
+        answer = self.server.send(Call("GET", path, dict(parse_qsl(query)), accept=accept, seconds=seconds))
+        if answer.status in (404, 406):
+            return None
+        if not answer.is_good:
+            raise error_of(answer)
+        return answer.body()
+
     # --- writing: each is one request, sent once
 
-    def create(self, kind: ObjectKind, body: Object) -> Object:
-        """Make an object; raises ``Conflict`` where the name is taken."""
-        return self._good(self._send(Call("POST", kind.path(self.namespace), body=body), kind), kind).body()
+    def create(self, kind: ObjectKind, body: Object, manager: str = "", *, is_rehearsal: bool = False) -> Object:
+        """Make an object; raises ``Conflict`` where the name is taken. ``manager``: who is to own its fields."""
+        query = _by(manager, is_rehearsal=is_rehearsal)
+        return self._good(self._send(Call("POST", kind.path(self.namespace), query, body=body), kind), kind).body()
+
+    def apply(self, kind: ObjectKind, name: str, body: Object, manager: str, *, is_rehearsal: bool = False) -> Object:
+        """Change an object by server-side apply: what a manager no longer names goes, what it names becomes its own.
+
+        The body must carry the uid and the resourceVersion it rests on: nothing is made anew, nothing is overwritten.
+        """
+        if not {"uid", "resourceVersion"} <= body["metadata"].keys():
+            raise AssertionError("an apply without uid and resourceVersion would change what nobody has seen")
+        query = {**_by(manager, is_rehearsal=is_rehearsal), "force": "true"}
+        call = Call("PATCH", kind.path(self.namespace, name), query, json.dumps(body), APPLY)
+        return self._good(self._send(call, kind), kind).body()
 
     def patch(self, kind: ObjectKind, name: str, operations: Sequence[Object]) -> None:
         """Change an object by a JSON Patch: all of it or nothing, and nothing unless its tests hold.
@@ -192,3 +224,9 @@ class Kubernetes(Cloud):
         if answer.status == 404 and answer.call.startswith("POST "):
             raise made(Invalid, f"there is no namespace {self.namespace!r} for {kind.plural}: make it first", answer)
         raise error_of(answer)
+
+
+def _by(manager: str, *, is_rehearsal: bool) -> dict[str, str]:
+    """Who writes, under a name that the server records; whether it only says what would come of it."""
+    strict = {"fieldManager": manager, "fieldValidation": "Strict"} if manager else {}
+    return {**strict, **({"dryRun": "All"} if is_rehearsal else {})}

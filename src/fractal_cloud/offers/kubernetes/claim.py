@@ -54,6 +54,7 @@ class KubernetesPersistentVolumeClaimOffer(ObjectOffer[KubernetesPersistentVolum
     component = KubernetesPersistentVolumeClaim
     title = "Persistent volume claim"
     object_kind = CLAIM
+    vendor_type = "v1/PersistentVolumeClaim"
     # Who uses it, what becomes of its volume, and whether it waits for its first user.
     also_reads: ClassVar[Mapping[ObjectKind, str]] = {POD: "list", VOLUME: "get", STORAGE_CLASS: "list"}
     holds_data = True

@@ -243,7 +243,7 @@ def _seconds(call: Call) -> tuple[float, float]:
 
 
 def _request(client: Any, call: Call, request_id: str = "") -> Any:
-    headers = {"Accept": "application/json", "User-Agent": user_agent()}
+    headers = {"Accept": call.accept, "User-Agent": user_agent()}
     if request_id:
         headers["Audit-ID"] = request_id
     if call.body is not None:

@@ -64,6 +64,7 @@ class KubernetesNetworkPolicyOffer(ObjectOffer[KubernetesNetworkPolicy]):
     component = KubernetesNetworkPolicy
     title = "Network policy"
     object_kind = NETWORK_POLICY
+    vendor_type = "networking.k8s.io/v1/NetworkPolicy"
     outputs: ClassVar[Mapping[str, str]] = OUTPUTS
     glass = glass(NETWORK_POLICY)
 

@@ -127,7 +127,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
         del query
         items = cloud.list(self.object_kind)
         beside = self.beside(cloud, items)
-        yield from parse_each(items, lambda item: self.sighting(cloud, item, beside), _shown)
+        yield from parse_each(items, lambda item: self.sighting(cloud, item, beside), shown_of)
 
     def read(self, cloud: Kubernetes, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One object by name; one of that name that was made anew is another one."""
@@ -155,7 +155,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
             actual=self.actual(item),
             outputs={
                 "name": metadata["name"],
-                "namespace": metadata["namespace"],
+                **({"namespace": metadata["namespace"]} if "namespace" in metadata else {}),
                 "uid": metadata["uid"],
                 **context,
                 **self.shown(item, beside),
@@ -275,7 +275,8 @@ def split_id(resource_id: str) -> tuple[str, str]:
     return name, uid
 
 
-def _shown(item: Object) -> Shown:
+def shown_of(item: Object) -> Shown:
+    """The id and the name that an item of a list shows."""
     name, uid = text_at(item, "metadata", "name"), text_at(item, "metadata", "uid")
     return f"{name}/{uid}" if name and uid else None, name
 

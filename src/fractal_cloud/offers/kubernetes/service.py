@@ -57,6 +57,7 @@ class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
     component = KubernetesService
     title = "Service"
     object_kind = SERVICE
+    vendor_type = "v1/Service"
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
         "clusterIP": "its address inside the cluster",

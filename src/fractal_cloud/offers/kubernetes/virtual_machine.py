@@ -64,6 +64,7 @@ class KubernetesVirtualMachineOffer(ObjectOffer[KubernetesVirtualMachine]):
     component = KubernetesVirtualMachine
     title = "Virtual machine"
     object_kind = VIRTUAL_MACHINE
+    vendor_type = "kubevirt.io/v1/VirtualMachine"
     holds_data = True
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,

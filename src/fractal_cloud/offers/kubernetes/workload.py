@@ -73,6 +73,7 @@ class KubernetesWorkloadOffer(ObjectOffer[KubernetesWorkload]):
     component = KubernetesWorkload
     title = "Workload"
     object_kind = DEPLOYMENT
+    vendor_type = "apps/v1/Deployment"
     outputs: ClassVar[Mapping[str, str]] = {
         **OUTPUTS,
         "selector": "labels of its pods, by which services and policies choose them",

@@ -1,0 +1,144 @@
+"""What the status of an object means, for the kinds of which it is known; of all others nothing is concluded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fractal_cloud.model.sighting import Condition
+from fractal_cloud.offers.kubernetes.any_kind.tables import READY
+from fractal_cloud.offers.kubernetes.kinds import Object
+from fractal_cloud.offers.kubernetes.objects import SETTLED, State
+
+
+def state_of(kind: str, item: Object) -> State:
+    """Whether the cluster is still at work on an object; ``kind``: in whichever version, as ``apps/Deployment``."""
+    judge = _STATES.get(kind)
+    if judge is not None:
+        return judge(item)
+    return _ready(item) if kind in READY else SETTLED
+
+
+def _status(item: Object) -> Mapping[str, Any]:
+    return item.get("status") or {}
+
+
+def _conditions(item: Object) -> dict[str, Mapping[str, Any]]:
+    return {str(one.get("type")): one for one in _status(item).get("conditions") or []}
+
+
+def _said(one: Mapping[str, Any]) -> str:
+    reason, message = one.get("reason"), one.get("message")
+    return ": ".join(str(part) for part in (reason, message) if part)
+
+
+def _at_work(item: Object, detail: str) -> State:
+    is_new = item["metadata"].get("generation", 1) <= 1
+    return (Condition.CREATING if is_new else Condition.CHANGING), detail
+
+
+def _is_seen(item: Object) -> bool:
+    return bool(_status(item).get("observedGeneration", 0) >= item["metadata"].get("generation", 0))
+
+
+def _deployment(item: Object) -> State:
+    spec, status, conditions = item.get("spec") or {}, _status(item), _conditions(item)
+    for kind, bad in (("Progressing", "False"), ("ReplicaFailure", "True")):
+        one = conditions.get(kind, {})
+        if one.get("status") == bad:
+            return Condition.BROKEN, f"the rollout failed ({one.get('reason')}): {one.get('message')}"
+    wanted = spec.get("replicas", 1)
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    is_done = updated >= wanted and status.get("replicas", 0) <= updated and available >= wanted
+    if _is_seen(item) and is_done:
+        return SETTLED
+    return _at_work(item, f"{available} of {wanted} replicas are available")
+
+
+def _stateful_set(item: Object) -> State:
+    spec, status = item.get("spec") or {}, _status(item)
+    wanted, ready, updated = spec.get("replicas", 1), status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
+    strategy = spec.get("updateStrategy") or {}
+    partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
+    waits_for_people = strategy.get("type") == "OnDelete"
+    is_done = ready >= wanted and (waits_for_people or updated >= max(wanted - partition, 0))
+    if _is_seen(item) and is_done:
+        return SETTLED
+    return _at_work(item, f"{ready} of {wanted} replicas are ready")
+
+
+def _daemon_set(item: Object) -> State:
+    spec, status = item.get("spec") or {}, _status(item)
+    wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+    waits_for_people = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
+    is_updated = waits_for_people or status.get("updatedNumberScheduled", 0) >= wanted
+    if _is_seen(item) and is_updated and available >= wanted:
+        return SETTLED
+    return _at_work(item, f"{available} of {wanted} nodes run it")
+
+
+def _job(item: Object) -> State:
+    """A Job that runs is what is declared: how long it takes is its own affair."""
+    failed = _conditions(item).get("Failed", {})
+    if failed.get("status") == "True":
+        return Condition.BROKEN, f"the job failed ({_said(failed)})"
+    return SETTLED
+
+
+def _claim(item: Object) -> State:
+    """One that waits for its first pod is no error, and that cannot be told from here: so a wait is said only."""
+    phase = _status(item).get("phase", "Pending")
+    if phase == "Lost":
+        return Condition.BROKEN, "its volume is lost"
+    return SETTLED if phase == "Bound" else (Condition.SETTLED, "is not bound to a volume yet")
+
+
+def _volume(item: Object) -> State:
+    status = _status(item)
+    if status.get("phase") == "Failed":
+        return Condition.BROKEN, f"its reclamation failed: {status.get('message', '')}".rstrip(": ")
+    return SETTLED
+
+
+def _service(item: Object) -> State:
+    balancer = _status(item).get("loadBalancer") or {}
+    if (item.get("spec") or {}).get("type") != "LoadBalancer" or balancer.get("ingress"):
+        return SETTLED
+    return Condition.CREATING, "the cluster has not given it an outside address yet"
+
+
+def _definition(item: Object) -> State:
+    conditions = _conditions(item)
+    names = conditions.get("NamesAccepted", {})
+    if names.get("status") == "False":
+        return Condition.BROKEN, f"its names are not accepted ({_said(names)})"
+    if conditions.get("Established", {}).get("status") == "True":
+        return SETTLED
+    return Condition.CREATING, "its kind is not served yet"
+
+
+def _api_service(item: Object) -> State:
+    available = _conditions(item).get("Available", {})
+    if available.get("status") == "False":
+        return Condition.CHANGING, f"is not available ({_said(available)})"
+    return SETTLED
+
+
+def _ready(item: Object) -> State:
+    ready = _conditions(item).get("Ready", {})
+    if ready.get("status") == "False":
+        return Condition.CHANGING, f"is not ready ({_said(ready)})"
+    return SETTLED
+
+
+_STATES: Final[Mapping[str, Callable[[Object], State]]] = {
+    "PersistentVolume": _volume,
+    "PersistentVolumeClaim": _claim,
+    "Service": _service,
+    "apiextensions.k8s.io/CustomResourceDefinition": _definition,
+    "apiregistration.k8s.io/APIService": _api_service,
+    "apps/DaemonSet": _daemon_set,
+    "apps/Deployment": _deployment,
+    "apps/StatefulSet": _stateful_set,
+    "batch/Job": _job,
+}
