@@ -69,14 +69,14 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
             if seen is not None:
                 return seen
             if name not in query.names:
-                return self._at_a_glance(cloud, head)
+                return self._by_metadata(cloud, head)
             item = whole.get(name)
             return None if item is None else self.sighting(cloud, item, None)
 
         yield from parse_each(heads, one, shown_of)
 
     def _known(self, head: Object, query: Query) -> Sighting | None:
-        """What was seen last time, where the object is still the same; a glance does not do for what is declared."""
+        """What was seen last time, where the object is still the same; metadata alone is not enough for what is declared."""
         metadata = head["metadata"]
         seen = query.seen_pages.last(resource_id(metadata))
         if seen is None or seen.revision != metadata.get("resourceVersion"):
@@ -92,7 +92,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         identity = {"apiVersion": self.object_kind.api_version, "kind": self.object_kind.kind}
         return {name: {**identity, **listed[name]} for name in names if name in listed}
 
-    def _at_a_glance(self, cloud: Kubernetes, head: Object) -> Sighting:
+    def _by_metadata(self, cloud: Kubernetes, head: Object) -> Sighting:
         """An object of which only the metadata was read: who it belongs to, and nothing of what it is."""
         return replace(self.sighting(cloud, head, None), actual={})
 
@@ -182,7 +182,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         operations = difference(item, changed)
         if not operations:
             return
-        if any(_takes_away(item, operation) for operation in operations):
+        if any(_removes(item, operation) for operation in operations):
             cloud.patch(
                 self.object_kind, sighting.name, [*guard(item["metadata"]["uid"], sighting.protocol), *operations]
             )
@@ -224,7 +224,7 @@ def _stored_name(path: str) -> str:
     return written(("data", *rest))
 
 
-def _takes_away(item: Object, operation: Mapping[str, Any]) -> bool:
+def _removes(item: Object, operation: Mapping[str, Any]) -> bool:
     """Whether an operation removes something, also from within a value that it replaces."""
     if operation["op"] == "remove":
         return True
@@ -238,7 +238,7 @@ def _takes_away(item: Object, operation: Mapping[str, Any]) -> bool:
 
 
 def _loses(before: Any, after: Any) -> bool:
-    """Whether elements that are told apart by themselves are missing afterwards; ordered lists go as a whole."""
+    """Whether entries of maps are missing afterwards; ordered lists go as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(key not in after or _loses(one, after[key]) for key, one in before.items())
     return isinstance(before, dict) != isinstance(after, dict)

@@ -1,6 +1,6 @@
 """From a published schema to the schema of a type's parameters, with the marks by which declared and actual compare.
 
-The marks are those of nested parameters: how lists are told apart, whose the other entries are, what the server fills
+The marks are those of nested parameters: by what elements of lists are distinguished, whose the other entries are, what the server fills
 in. Pure. Which parameters a type has beside its object's own fields does not belong here.
 """
 
@@ -163,7 +163,7 @@ class _Converter:
 
 
 def _list_marks(said: Mapping[str, Any]) -> dict[str, Any]:
-    """How the elements of a list are told apart: as the server itself merges them."""
+    """How the elements of a list are distinguished: as the server itself merges them."""
     kind = said.get("x-kubernetes-list-type")
     keys = said.get("x-kubernetes-list-map-keys")
     if kind is None and said.get("x-kubernetes-patch-strategy", "").startswith("merge"):

@@ -86,7 +86,7 @@ def _job(item: Object) -> State:
 
 
 def _claim(item: Object) -> State:
-    """One that waits for its first pod is no error, and that cannot be told from here: so a wait is said only."""
+    """One that waits for its first pod is no error, and nothing here says which: so a wait is only said."""
     phase = _status(item).get("phase", "Pending")
     if phase == "Lost":
         return Condition.BROKEN, "its volume is lost"
