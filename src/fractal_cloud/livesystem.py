@@ -18,10 +18,11 @@ from fractal_cloud.model.declaration import (
 )
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.identity import ID_RULE, is_id
-from fractal_cloud.model.wording import FACTS, closest, shown
+from fractal_cloud.model.reference import ESCAPED, output_reference, output_references
+from fractal_cloud.model.wording import FACTS, closest, path_text, shown
 
 # Left out of the JSON where they say nothing.
-_OPTIONAL = ("ignoreDrift", "importOnly", "linksFrom")
+_OPTIONAL = ("ignoreDrift", "importOnly", "createOnce", "linksFrom")
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def _declare(component: Component) -> ComponentDeclaration:
         links=[LinkDeclaration.model_validate(link) for link in component.links],
         ignore_drift=component.ignore_drift,
         import_only=component.import_only,
+        create_once=component.create_once,
         links_from=component.links_from,
     )
 
@@ -112,14 +114,18 @@ def _needed(component: Component) -> list[str]:
 
 
 def _referenced(component: Component) -> Iterator[tuple[str, str]]:
+    """The components that parameters name by their ids, or of which they refer to an output, each with the place."""
     declared = component.parameters()
+    for path, reference in output_references(declared):
+        yield path_text(("parameters", *path)).removeprefix("."), reference.component
     for name, field in type(component).model_fields.items():
         extra = field.json_schema_extra
         facts = extra.get(FACTS) if isinstance(extra, dict) else None
         if isinstance(facts, dict) and "reference" in facts:
             value = declared.get(field.alias or name, [])
             for found in value if isinstance(value, list) else [value]:
-                yield name, str(found)
+                if output_reference(found) is None:
+                    yield name, str(found)
 
 
 def _reference_errors(component: Component, known: set[str]) -> Iterator[InputError]:
@@ -129,4 +135,6 @@ def _reference_errors(component: Component, known: set[str]) -> Iterator[InputEr
         if name not in known:
             meant = closest(name, known)
             advice = f"did you mean {meant!r}?" if meant else "add it to the components"
+            if where.startswith("parameters."):
+                advice += f" For a literal ${{, write {ESCAPED}"
             yield InputError(f"{base}.{where}", f"is {shown(name)}, which is no component of this LiveSystem: {advice}")

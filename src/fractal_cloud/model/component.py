@@ -6,7 +6,8 @@ How the cloud is read or changed for a type does not belong here; that is its of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -36,11 +37,24 @@ from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.link import LinkSettings
 from fractal_cloud.model.referable import Referable, resolved
-from fractal_cloud.model.reference import form_errors, has_reference, misplaced
+from fractal_cloud.model.reference import (
+    FindReference,
+    OutputReference,
+    OutputText,
+    SecretReference,
+    find_references,
+    form_errors,
+    has_reference,
+    misplaced,
+    output,
+    output_references,
+)
 from fractal_cloud.model.wording import FACTS, Path, explain, is_hidden, path_text
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries"]
-COMPONENT_FIELDS: Final = frozenset({"id", "dependencies", "links", "ignore_drift", "import_only", "links_from"})
+COMPONENT_FIELDS: Final = frozenset(
+    {"id", "dependencies", "links", "ignore_drift", "import_only", "create_once", "links_from"}
+)
 
 
 def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothing groups them
@@ -151,8 +165,29 @@ def _explained(
         for name, value in given.items()
         if name not in takers and name not in COMPONENT_FIELDS and (has_reference(value) or any(form_errors(value)))
     }
-    found = explain(error, given, schema, names)
+    unknown = [path for path, _ in (*output_references(given), *find_references(given))]
+    found = [(path, text) for path, text in explain(error, given, schema, names) if not _hangs_on(path, unknown)]
     return [*stray.items(), *((path, text) for path, text in found if path[:1] not in stray)]
+
+
+def _hangs_on(path: Path, unknown: Iterable[Path]) -> bool:
+    """Whether what stands at a path cannot be judged before what stands at others is known."""
+    return any(path[: len(one)] == one or one[: len(path)] == path for one in unknown)
+
+
+def _as_declared(value: Any) -> Any:
+    """A value as plain data, as it is written in YAML and JSON."""
+    if isinstance(value, Component):
+        return value.id
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: _as_declared(item) for key, item in value.items()}
+    if isinstance(value, OutputReference | FindReference | SecretReference):
+        return value.to_json()
+    return [_as_declared(item) for item in value] if isinstance(value, list | tuple | set) else value
 
 
 Link = dict[str, Any]
@@ -197,6 +232,7 @@ class Component(_Declarable):
     links: list[Link] = Field(default_factory=list)
     ignore_drift: list[str] = Field(default_factory=list)
     import_only: bool = False
+    create_once: bool = False
     links_from: list[str] = Field(default_factory=list)
 
     def __init__(self, /, **given: Any) -> None:
@@ -204,10 +240,24 @@ class Component(_Declarable):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise self._refused(error, given) from None
+            refused = self._refused(error, given)
+            if refused.found:
+                raise refused from None
+            self._keep_as_declared(given)
+
+    def _keep_as_declared(self, given: Mapping[str, Any]) -> None:
+        """Take what is declared as it stands: its values are of their types only once references are filled in."""
+        names = {field.alias or name: name for name, field in type(self).model_fields.items()}
+        kept = {name: _as_declared(value) for name, value in _renamed(given, names).items()}
+        made = type(self).model_construct(**kept)
+        for part in ("__dict__", "__pydantic_extra__", "__pydantic_private__"):
+            object.__setattr__(self, part, getattr(made, part))
+        object.__setattr__(self, "__pydantic_fields_set__", set(kept))
+        self.model_post_init(None)
 
     @classmethod
     def _refused(cls, error: ValidationError, given: Mapping[str, Any]) -> ComponentError:
+        """Everything that is wrong; nothing where only references stand in the way, which are filled in later."""
         aliases = {name: field.alias or name for name, field in cls.model_fields.items()}
         found = _explained(error, _renamed(given, aliases), cls.model_json_schema(by_alias=True), aliases)
         names = {alias: name for name, alias in aliases.items()}
@@ -253,6 +303,13 @@ class Component(_Declarable):
         self.links.append({"target": _id_of(target), "settings": checked.declared()})
         return self
 
+    def output(self, name: str) -> OutputText:
+        """Refer to one of this component's outputs (or parameters) in another's parameters, also within a text.
+
+        The reference makes a dependency, and is filled in by the agent once this component publishes the output.
+        """
+        return output(self.id, name)
+
     @classmethod
     def parameter_fields(cls) -> dict[str, str]:
         """Python name of every parameter, by its declared (camelCase) name."""
@@ -260,7 +317,13 @@ class Component(_Declarable):
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that were declared, by their camelCase names, as JSON."""
-        declared = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=set(COMPONENT_FIELDS))
+        declared = self.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude_unset=True,
+            exclude=set(COMPONENT_FIELDS),
+            warnings=False,  # a reference to an output stands where its value will be of another type
+        )
         return {name: value for name, value in declared.items() if value is not None}
 
     @classmethod

@@ -39,6 +39,7 @@ class ComponentDeclaration(Wire):
     links: list[LinkDeclaration] = Field(default_factory=list)
     ignore_drift: list[str] = Field(default_factory=list)
     import_only: bool = False
+    create_once: bool = False
     links_from: list[str] = Field(default_factory=list)
 
 

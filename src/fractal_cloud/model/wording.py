@@ -191,9 +191,16 @@ def mismatch(value: object, schema: Schema, root: Schema) -> str:
 
 
 def is_hidden(path: Path, root: Schema) -> bool:
-    """Whether what stands at a path must not be quoted: its parameter may hold a secret (A8)."""
-    first = root.get("properties", {}).get(path[0], {}) if path else {}
-    return any(first.get(FACTS, {}).get(mark) for mark in HIDING)
+    """Whether what stands at a path must not be quoted: it, or what it stands in, may hold a secret (A8)."""
+    return is_marked(path, root, HIDING)
+
+
+def is_marked(path: Path, root: Schema, marks: Iterable[str]) -> bool:
+    """Whether a schema says one of these facts of what stands at a path, or of anything that this stands in."""
+    wanted = tuple(marks)
+    parts = (schema_at(path[: depth + 1], root) for depth in range(len(path)))
+    every = (one for part in parts for one in (part, resolve(part, root), *_options(resolve(part, root), root)))
+    return any(one.get(FACTS, {}).get(mark) for one in every for mark in wanted)
 
 
 def unquoted(schema: Schema, root: Schema) -> str:

@@ -8,9 +8,20 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaration
 from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.wording import Path, shown, unknown
+from fractal_cloud.offers.family_validation import (
+    family_of,
+    identity_errors,
+    in_others_words,
+    in_settings,
+    parent_errors,
+    read_only_errors,
+    why_not_once,
+)
 from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.link_validation import LinkChecks
+from fractal_cloud.offers.output_validation import OutputChecks, is_of
 from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.offers.reference_validation import reference_errors
@@ -20,7 +31,7 @@ MAX_ENTRIES: Final = 1_000
 
 _KEYS: Final = (
     *("id", "type", "provider", "parameters", "dependencies", "links"),
-    *("ignoreDrift", "importOnly", "linksFrom"),
+    *("ignoreDrift", "importOnly", "createOnce", "linksFrom"),
 )
 _LINK_KEYS: Final = ("target", "settings")
 
@@ -60,12 +71,13 @@ class Components:
         self._catalog = catalog
         self._errors = errors
         self._checks: dict[str, ParameterCheck] = {}
-        self._link_checks = LinkChecks(catalog)
         self._types = {
             item["id"]: item.get("type")
             for item in given
             if isinstance(item, Mapping) and isinstance(item.get("id"), str)
         }
+        self._link_checks = LinkChecks(catalog)
+        self._output_checks = OutputChecks(self._types, catalog)
 
     def check(self, index: int) -> ComponentDeclaration | None:
         """The component as it will be stored, or None where so much is wrong that nothing can be said of it."""
@@ -95,9 +107,7 @@ class Components:
             return None
         facts = self._catalog.get(given)
         if facts is None:
-            guess = self._errors.guess(given, self._catalog)
-            otherwise = ": install its package at the control plane, or start an agent that has it"
-            self._errors.add(f"{base}.type", f"is {shown(given)}, a type nobody here knows{guess or otherwise}")
+            self._errors.add(f"{base}.type", f"is {shown(given)}, {self._unknown_type(given)}")
             return None
         if item.get("provider", "") not in ("", facts.provider):
             self._errors.add(
@@ -105,6 +115,14 @@ class Components:
                 f"is {shown(item['provider'])}, but {facts.type} belongs to {facts.provider!r}: leave it out",
             )
         return facts
+
+    def _unknown_type(self, given: str) -> str:
+        family = family_of(self._catalog, given)
+        if family is not None:
+            return f"which {family.refusal(given)}"
+        guess = self._errors.guess(given, self._catalog)
+        otherwise = ": install its package at the control plane, or start an agent that has it"
+        return f"a type nobody here knows{guess or otherwise}"
 
     def _parameters(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> dict[str, Any]:
         given = item.get("parameters", {})
@@ -118,15 +136,35 @@ class Components:
             return parameters
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
         misused = dict(reference_errors(parameters, facts))
+        misused |= {path: text for path, text in self._references(item, parameters, facts) if path not in misused}
         self._errors.extend(base, misused.items())
         identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
-        names = {path[0] for path in misused}
         found = known.errors(identifier, parameters)
-        self._errors.extend(base, ((path, message) for path, message in found if not (path and path[0] in names)))
+        found = [one for one in found if not any(one[0][: len(path)] == path for path in misused)]
+        self._errors.extend(base, in_others_words(found, parameters, facts, self._types))
         for name in facts.linked():
             if name in parameters:
                 self._errors.add(f"{base}.{name}", "is set by links alone: take it out, and declare a link")
-        return {name: value for name, value in parameters.items() if value is not None}
+        return {name: self._by_id(name, value, facts) for name, value in parameters.items() if value is not None}
+
+    def _references(
+        self, item: Mapping[Any, Any], parameters: Mapping[str, Any], facts: TypeFacts
+    ) -> Iterator[tuple[Path, str]]:
+        yield from self._output_checks.errors(item.get("id"), parameters, facts)
+        yield from identity_errors(parameters, facts)
+        yield from read_only_errors(parameters, str(item.get("id")), facts)
+        yield from parent_errors(parameters, facts, self._types, self._catalog)
+
+    def _by_id(self, name: str, value: Any, facts: TypeFacts) -> Any:
+        """A reference parameter with ids in the place of the very outputs that it stands for: both say the same."""
+        wanted, output = facts.references().get(name, ("", ""))
+        if not wanted or facts.nested:
+            return value
+        if isinstance(value, list):
+            return [self._by_id(name, one, facts) for one in value]
+        found = output_reference(value)
+        is_same = found is not None and found.field == output and self._types.get(found.component) == wanted
+        return found.component if found is not None and is_same else value
 
     def _dependencies(
         self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts | None
@@ -135,13 +173,15 @@ class Components:
         for index, name in declared:
             self._component_named(name, item, f"{base}.dependencies[{index}]")
         needed = [name for _, name in declared]
-        for parameter, (wanted, _) in (facts.references() if facts else {}).items():
+        for parameter, (wanted, _) in (facts.references() if facts and not facts.nested else {}).items():
             value = parameters.get(parameter)
-            for index, name in enumerate(referenced(value)):
+            for index, one in enumerate(value if isinstance(value, list) else [value]):
                 path = f"{base}.parameters.{parameter}" + (f"[{index}]" if isinstance(value, list) else "")
-                if self._component_named(name, item, path):
-                    self._reference_type(name, wanted, path)
-                needed.append(name)
+                for name in referenced(one):
+                    if self._component_named(name, item, path):
+                        self._reference_type(name, wanted, path)
+                    needed.append(name)
+        needed += self._output_checks.needed(parameters)
         needed += self._host(item, f"{base}.parameters", parameters, facts)
         return list(dict.fromkeys(needed))
 
@@ -181,7 +221,7 @@ class Components:
 
     def _reference_type(self, name: str, wanted: str, path: str) -> None:
         actual = self._types[name]
-        if wanted not in ("*", actual) and isinstance(actual, str) and actual in self._catalog:
+        if isinstance(actual, str) and actual in self._catalog and not is_of(actual, wanted, self._catalog):
             self._errors.add(path, f"is {name!r}, a component of type {actual}: must name one of type {wanted}")
 
     def _links(self, item: Mapping[Any, Any], base: str) -> list[LinkDeclaration]:
@@ -201,6 +241,7 @@ class Components:
             elif self._component_named(target, item, f"{path}.target"):
                 ends = (item.get("type"), self._types[target])
                 self._errors.extend(path, self._link_checks.errors(str(item.get("id")), target, ends, settings))
+                self._errors.extend(path, in_settings(settings))
             if not self._errors.has(path):
                 links.append(LinkDeclaration(target=str(target), settings=settings))
         return links
@@ -217,8 +258,13 @@ class Components:
                 self._errors.add(
                     f"{base}.linksFrom[{index}]", f"is {shown(name)}: must be a LiveSystem's id, {ID_RULE}"
                 )
-        if not isinstance(item.get("importOnly", False), bool):
-            self._errors.add(f"{base}.importOnly", f"is {shown(item['importOnly'])}: must be true or false")
+        for key in ("importOnly", "createOnce"):
+            if not isinstance(item.get(key, False), bool):
+                self._errors.add(f"{base}.{key}", f"is {shown(item[key])}: must be true or false")
+        if item.get("createOnce") is True and facts is not None:
+            why = why_not_once(facts, import_only=item.get("importOnly") is True)
+            if why:
+                self._errors.add(f"{base}.createOnce", why)
 
     def _entries(self, item: Mapping[Any, Any], base: str, key: str) -> list[tuple[int, object]]:
         given = item.get(key, [])
@@ -263,5 +309,6 @@ def _declared(
         links=links,
         ignore_drift=item.get("ignoreDrift", []),
         import_only=item.get("importOnly", False),
+        create_once=item.get("createOnce", False),
         links_from=item.get("linksFrom", []),
     )

@@ -9,14 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError as SchemaError
-from referencing import Registry
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.component import Component, ComponentError
-from fractal_cloud.model.wording import Path, is_hidden, mismatch, missing, resolve, schema_at, unknown, unquoted
+from fractal_cloud.model.wording import (
+    Path,
+    is_hidden,
+    listed,
+    mismatch,
+    missing,
+    resolve,
+    schema_at,
+    unknown,
+    unquoted,
+)
 from fractal_cloud.offers.registry import installed
+from fractal_cloud.offers.schema_validator import SchemaValidator
 
 Found = tuple[Path, str]
 
@@ -27,13 +36,12 @@ class SchemaCheck:
     def __init__(self, schema: dict[str, Any], called: str) -> None:
         self._schema = schema
         self._called = called
-        # An empty registry: a schema that an agent sent never makes this process fetch another one.
-        self._validator = Draft202012Validator(self._schema, registry=Registry())
+        self._validator = SchemaValidator(schema)
 
     def schema_errors(self, values: Mapping[str, Any]) -> dict[Path, str]:
         """Everything that is wrong, by path; one message per path."""
         found: dict[Path, str] = {}
-        for path, message in self._by_schema(self._validator.iter_errors(values)):
+        for path, message in self._by_schema(self._validator.errors(values)):
             found.setdefault(path, message)
         return found
 
@@ -45,7 +53,9 @@ class SchemaCheck:
         path: Path = tuple(error.absolute_path)
         schema: Any = error.schema
         instance: Any = error.instance
-        if error.validator == "required":
+        if not isinstance(schema, Mapping):
+            yield path, "cannot stand here: take it out"
+        elif error.validator == "required":
             for name in schema["required"]:
                 if name not in instance:
                     yield (*path, name), missing(schema_at((*path, name), self._schema), self._schema)
@@ -56,6 +66,8 @@ class SchemaCheck:
                     yield (*path, name), unknown(self._called, name, known)
         elif error.validator in ("anyOf", "oneOf") and (inner := self._meant(error)):
             yield from self._by_schema(inner)
+        elif error.validator in ("anyOf", "oneOf") and (choice := _choice(error, schema)):
+            yield path, choice
         elif error.validator == "uniqueItems":
             yield path, "holds the same entry twice: keep one of them"
         elif is_hidden(path, self._schema):
@@ -77,12 +89,28 @@ class SchemaCheck:
         return fitting[0] if len(fitting) == 1 else []
 
 
+def _choice(error: SchemaError, schema: Mapping[str, Any]) -> str:
+    """The message where the options are which properties are given; empty where they are something else."""
+    options = schema[str(error.validator)]
+    needed = [option.get("required") for option in options if isinstance(option, Mapping)]
+    if len(needed) != len(options) or not all(needed):
+        return ""
+    choice = listed(" with ".join(names) for names in needed if names)
+    many = error.validator == "oneOf" and not error.context
+    return (
+        f"has more than one of what excludes each other: give only one of {choice}"
+        if many
+        else (f"lacks what one of its forms needs: give one of {choice}")
+    )
+
+
 class ParameterCheck(SchemaCheck):
     """Checks parameters of one component type; made once per type and catalog."""
 
     def __init__(self, facts: TypeFacts) -> None:
         super().__init__(facts.parameter_schema, "parameter of this type")
-        offer = installed().get(facts.type)
+        # What belongs to a family has no class that would know more than its schema says.
+        offer = None if facts.family else installed().get(facts.type)
         self._class: type[Component] | None = None if offer is None else offer.component
 
     def errors(self, component_id: str, parameters: Mapping[str, Any]) -> list[Found]:

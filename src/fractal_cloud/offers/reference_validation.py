@@ -7,27 +7,54 @@ Types that only an agent has are checked, too: what a parameter may hold travels
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.reference import clear_secret, form_errors, misplaced, references, secret_name
 from fractal_cloud.model.secret_detection import apparent_secret
-from fractal_cloud.model.wording import Path, path_text
+from fractal_cloud.model.wording import HIDING, Path, is_marked, path_text
+
+_TAKING: Final = (*HIDING, "writeOnly")
+"""The facts of nested values in whose place a reference to a secret may stand."""
 
 
 def reference_errors(parameters: Mapping[str, Any], facts: TypeFacts) -> Iterator[tuple[Path, str]]:
     """Everything that is wrong with the references in parameters, and secrets that are given in clear, by path."""
     takers = facts.hidden()
     for name, value in parameters.items():
-        malformed = list(form_errors(value, (name,)))
+        malformed = list(form_errors(value, (name,), free_keys=facts.nested))
         yield from malformed
         if malformed or value is None:
             continue
-        if name not in takers:
+        if facts.nested:
+            yield from _misplaced_within(value, (name,), facts)
+            yield from _clear_within(value, (name,), facts)
+        elif name not in takers:
             yield from ((path, misplaced(takers)) for path, _ in references(value, (name,)))
         elif facts.parameter_facts(name).get("secret") and secret_name(value) is None:
             yield (name,), clear_secret()
+
+
+def _misplaced_within(value: object, path: Path, facts: TypeFacts) -> Iterator[tuple[Path, str]]:
+    """References to secrets where a schema with nested parameters does not say that a secret may stand."""
+    for at, _ in references(value, path):
+        if not is_marked(at, facts.parameter_schema, _TAKING):
+            yield at, misplaced(facts.hidden())
+
+
+def _clear_within(value: object, path: Path, facts: TypeFacts) -> Iterator[tuple[Path, str]]:
+    """Values in clear where a schema with nested parameters asks for a reference to a secret."""
+    if secret_name(value) is not None:
+        return
+    if is_marked(path, facts.parameter_schema, ("secret",)):
+        yield path, clear_secret()
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _clear_within(item, (*path, key), facts)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _clear_within(item, (*path, index), facts)
 
 
 def clear_secrets(declaration: LiveSystemDeclaration, catalog: Mapping[str, TypeFacts]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError
 
 from fractal_cloud.model.catalog import TypeFacts
@@ -18,8 +18,11 @@ from fractal_cloud.model.commands import command_errors, context_errors
 from fractal_cloud.model.errors import InputError
 from fractal_cloud.model.visible_text import hidden_character
 from fractal_cloud.model.wording import FACTS, listed, path_text, shown
+from fractal_cloud.offers.schema_validator import is_pattern
 
 _HERE: Final = "#/$defs/"
+_PATTERNS: Final = FormatChecker(formats=())
+_PATTERNS.checks("regex")(is_pattern)
 
 
 def type_errors(brought: Sequence[TypeFacts], known: Mapping[str, TypeFacts]) -> list[InputError]:
@@ -70,7 +73,7 @@ def _schema_errors(text: str) -> tuple[tuple[str, str], ...]:
 def _find_schema_errors(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     at = ".parameterSchema"
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(schema, format_checker=_PATTERNS)
     except SchemaError as error:
         yield at + path_text(tuple(error.absolute_path)), f"is no JSON Schema: {error.message}"
         return

@@ -16,7 +16,7 @@ from fractal_cloud.model.wording import shown
 from fractal_cloud.offers.component_validation import Components, check_id, labels_of
 from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.plain_data import plain_data_errors
-from fractal_cloud.rules.identify import find_identities, referenced
+from fractal_cloud.rules.identify import DeclaredIdentity, find_identities, named_by
 from fractal_cloud.rules.order import find_cycle
 
 MAX_COMPONENTS: Final = 10_000
@@ -120,6 +120,31 @@ def _check_identities(
                 f"speaks of the same resource as components[{other}], {identity.name!r} in {identity.place!r}: "
                 "give it another name, or declare it once",
             )
+    _check_twins(components, catalog, found, errors)
+
+
+def _check_twins(
+    components: Mapping[str, ComponentDeclaration],
+    catalog: Mapping[str, TypeFacts],
+    found: Mapping[str, DeclaredIdentity],
+    errors: InputErrors,
+) -> None:
+    """Refuse one thing that is declared by our name of its type and by the vendor's.
+
+    By the vendor's name, names may be unique in a wider scope than by ours: so what it lies in does not count.
+    """
+    first: dict[tuple[str, ...], dict[str, str]] = {}
+    for name, identity in found.items():
+        own = components[name].type
+        known = first.setdefault((catalog[own].vendor_type or own, identity.realm, identity.place, identity.name), {})
+        other = next((one for kind, one in known.items() if kind != own), None)
+        known.setdefault(own, name)
+        if other is not None:
+            errors.add(
+                f"components[{name}]",
+                f"speaks of the same resource as components[{other}], {identity.name!r} in {identity.place!r}, by "
+                f"another name of its type ({own} is {components[other].type}): declare it by one of them",
+            )
 
 
 def _follows_from_another(
@@ -135,4 +160,5 @@ def _follows_from_another(
     base = f"components[{component.id}].parameters"
     if any(errors.has(f"{base}.{name}") for name in references):
         return True
-    return any(other not in found for name in references for other in referenced(component.parameters.get(name)))
+    facts = catalog[component.type]
+    return any(other not in found for name in references for other in named_by(component, facts, name))

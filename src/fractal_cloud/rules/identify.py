@@ -14,6 +14,7 @@ from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.host import HostName
+from fractal_cloud.model.reference import output_reference, output_references
 from fractal_cloud.rules.order import arrange
 
 
@@ -94,7 +95,7 @@ class _Places:
         self._components = components
         self._catalog = catalog
         self._known: dict[str, Mapping[str, str]] = {}
-        waves, _ = arrange({name: self._sources(component) for name, component in components.items()})
+        waves, _ = arrange({name: self._before(component) for name, component in components.items()})
         for name in chain(*waves, components):  # what stands on a cycle comes last, with what is known by then
             self._known.setdefault(name, self._words_of(components[name]))
 
@@ -111,10 +112,18 @@ class _Places:
         for word in facts.words:
             value = as_word(component.parameters.get(word))
             value = value or next((there[word] for there in inherited if word in there), "")
-            value = value or facts.default_word(word)
+            value = value or self._agreed(component, facts, word) or facts.default_word(word)
             if value:
                 words[word] = value
         return words
+
+    def _agreed(self, component: ComponentDeclaration, facts: TypeFacts, word: str) -> str:
+        """A word that all say which a component of nested parameters refers to anywhere; empty where they differ."""
+        if not facts.nested:
+            return ""
+        found = {self._known.get(one.component, {}).get(word, "") for _, one in output_references(component.parameters)}
+        found.discard("")
+        return found.pop() if len(found) == 1 else ""
 
     def _sources(self, component: ComponentDeclaration) -> list[str]:
         """The components a place may be inherited from: the parent first, then in the order of the schema."""
@@ -122,11 +131,18 @@ class _Places:
         if facts is None:
             return []
         names = sorted(facts.references(), key=lambda name: name != facts.parent)
-        return [other for name in names for other in referenced(component.parameters.get(name))]
+        return [other for name in names for other in named_by(component, facts, name)]
+
+    def _before(self, component: ComponentDeclaration) -> list[str]:
+        """The components whose places are to be known before this one's."""
+        facts = self._catalog.get(component.type)
+        if facts is None or not facts.nested:
+            return self._sources(component)
+        return [*self._sources(component), *(one.component for _, one in output_references(component.parameters))]
 
     def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[InputError]:
         """An error for each word of its own place by which a component would lie outside its parent."""
-        for parent in referenced(component.parameters.get(facts.parent or "")):
+        for parent in named_by(component, facts, facts.parent or ""):
             there = self._known.get(parent, {})
             for word in facts.words:
                 here = as_word(component.parameters.get(word))
@@ -153,15 +169,28 @@ class _Places:
         facts = self._catalog.get(component.type)
         if facts is None or facts.parent is None:
             return None
-        named = referenced(component.parameters.get(facts.parent))
+        named = named_by(component, facts, facts.parent)
         return self._components.get(named[0]) if named else None
 
 
-def referenced(value: object) -> list[str]:
-    """The component ids a reference parameter holds: one, or a list of them."""
-    if isinstance(value, str):
-        return [value]
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+def referenced(value: object, *, by_id: bool = True) -> list[str]:
+    """The component ids a reference parameter holds: one, or a list of them; also those whose outputs it refers to.
+
+    ``by_id``: a text that is no reference to an output is a component's id.
+    """
+    found = []
+    for item in value if isinstance(value, list) else [value]:
+        reference = output_reference(item)
+        if reference is not None:
+            found.append(reference.component)
+        elif by_id and isinstance(item, str):
+            found.append(item)
+    return found
+
+
+def named_by(component: ComponentDeclaration, facts: TypeFacts, parameter: str) -> list[str]:
+    """The component ids that a reference parameter of a component holds; the vendor's own ids are none of them."""
+    return referenced(component.parameters.get(parameter), by_id=not facts.nested)
 
 
 def _unplaced(component: ComponentDeclaration, word: str, facts: TypeFacts) -> InputError:
