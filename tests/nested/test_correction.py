@@ -94,6 +94,13 @@ TABLE: list[tuple[Any, Any, list[str], Any, str]] = [
         {"Users": [{"Name": "a", "Password": "p"}, {"Name": "b"}]},
         "what is never returned is written into its element",
     ),
+    (
+        {"Ports": [{"port": 80, "protocol": "UDP"}, {"port": 80, "protocol": "UDP"}]},
+        {"Ports": [{"port": 80}]},
+        ["Ports"],
+        {"Ports": [{"port": 80}]},
+        "an element whose key is its default is not the one that says another",
+    ),
     ({"Policy": "text"}, {"Policy": {"Count": 1}}, ["Policy"], {"Policy": {"Count": 1}}, "a value of the wrong kind"),
     ({"Access": "{}"}, {"Access": {"Statement": []}}, ["Access"], {"Access": {"Statement": []}}, "a document, whole"),
     ({"Size": 1, "Fast": True}, {"Size": 2, "Fast": False}, [], {"Size": 1, "Fast": True}, "nothing is asked for"),

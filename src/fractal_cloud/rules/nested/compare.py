@@ -91,6 +91,14 @@ def keyed(shape: Shape, values: Sequence[Any]) -> dict[Element, Any] | None:
     return found
 
 
+def _with_keys(shape: Shape, value: Any) -> Any:
+    """An element with the defaults of the keys that it leaves out: they say which element it is."""
+    if not isinstance(value, Mapping):
+        return value
+    of_keys = {name: shape.items.property(name).marks for name in shape.keys if value.get(name) is None}
+    return {**value, **{name: marks["default"] for name, marks in of_keys.items() if "default" in marks}}
+
+
 def as_list(value: Any) -> list[Any] | None:
     """A list without what is null in it; None where it is no list."""
     if value is None:
@@ -205,6 +213,8 @@ class Comparison:
 
     def match(self, path: Path, shape: Shape, ours: Sequence[Any], theirs: Sequence[Any]) -> Match:
         """Which elements of two lists are the same. What one list has twice counts once."""
+        if shape.order == "keyed":
+            ours = [_with_keys(shape, one) for one in ours]
         mine, others = self._once(shape.items, ours), self._once(shape.items, theirs)
         below = (*path, ANY)
         candidates = _Candidates(self, below, shape.items, ([ours[at] for at in mine], [theirs[at] for at in others]))
