@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fractal_cloud.agent.settings import AgentSettings
 from fractal_sandbox import Sandbox
 from tests.manual_clock import ManualClock
 from tests.sharing.aws_state import has_dns
@@ -113,3 +114,11 @@ def test_breaking_the_glass_ends_it_too_and_the_drift_shows(world: World, clock:
     _cycles(world, clock, 1)
     assert world.status("ls-a", "net") == "ManualOverride"
     assert world.drift("ls-a", "net") == {"enableDnsHostnames": {"declared": True, "actual": False}}
+
+
+def test_an_agent_whose_cycles_take_long_counts_as_many_of_them_as_one_that_is_quick() -> None:
+    settings = AgentSettings(cycle_seconds=MINUTE, visibility_seconds=MINUTE)
+    quick, slow = settings.limits(), settings.limits(4 * MINUTE)
+    assert quick.span.total_seconds() == settings.setback_cycles * MINUTE
+    assert slow.span.total_seconds() == settings.setback_cycles * 5 * MINUTE
+    assert slow.window == quick.window

@@ -54,7 +54,7 @@ class Evaluator:
         self.now = now
         self._offers = offers
         self._settings = settings
-        self._limits = settings.limits
+        self._limits = settings.limits(held.observed.cycle_seconds)
         self._views: dict[str, View] = {}
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
         self.rivals: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -60,7 +60,11 @@ class AgentSettings:
         """How long a creation whose answer was lost may stay invisible: two cycles, and no less than is set."""
         return max(2 * self.cycle, timedelta(seconds=self.visibility_seconds))
 
-    @property
-    def limits(self) -> Limits:
-        """When a value that somebody sets back is given up."""
-        return Limits.of(self.setback_cycles, self.cycle, self.visibility)
+    def limits(self, seconds: float = 0.0) -> Limits:
+        """When a value that somebody sets back is given up; ``seconds``: how long the last cycle took.
+
+        An agent that is slow has fewer cycles in the same time, and a fight is counted over cycles (S27).
+        """
+        limits = Limits.of(self.setback_cycles, self.cycle, self.visibility)
+        of_its_cycles = self.setback_cycles * (self.cycle + timedelta(seconds=seconds))
+        return replace(limits, span=max(limits.span, of_its_cycles))
