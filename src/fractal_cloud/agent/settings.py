@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from dataclasses import dataclass, replace, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
