@@ -76,7 +76,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         yield from parse_each(heads, one, shown_of)
 
     def _known(self, head: Object, query: Query) -> Sighting | None:
-        """What was seen last time, where the object is still the same; metadata alone is not enough for what is declared."""
+        """What was seen last time, where it is still the same; metadata alone is not enough of what is declared."""
         metadata = head["metadata"]
         seen = query.seen_pages.last(resource_id(metadata))
         if seen is None or seen.revision != metadata.get("resourceVersion"):

@@ -1,7 +1,7 @@
 """From a published schema to the schema of a type's parameters, with the marks by which declared and actual compare.
 
-The marks are those of nested parameters: by what elements of lists are distinguished, whose the other entries are, what the server fills
-in. Pure. Which parameters a type has beside its object's own fields does not belong here.
+The marks are those of nested parameters: by what elements of lists are distinguished, whose the other entries are,
+what the server fills in. Pure. Which parameters a type has beside its object's own fields does not belong here.
 """
 
 from __future__ import annotations
