@@ -15,17 +15,30 @@ if TYPE_CHECKING:
     from fractal_cloud.livesystem import LiveSystem
     from fractal_cloud.model.component import Component
     from fractal_cloud.model.errors import DeclarationError
-    from fractal_cloud.model.reference import SecretReference, secret
+    from fractal_cloud.model.reference import FindReference, OutputText, SecretReference, find, secret
 
 __version__ = "0.1.0"
 
-__all__ = ["Component", "DeclarationError", "LiveSystem", "SecretReference", "__version__", "secret"]
+__all__ = [
+    "Component",
+    "DeclarationError",
+    "FindReference",
+    "LiveSystem",
+    "OutputText",
+    "SecretReference",
+    "__version__",
+    "find",
+    "secret",
+]
 
 _HOMES = {
     "Component": "fractal_cloud.model.component",
     "DeclarationError": "fractal_cloud.model.errors",
+    "FindReference": "fractal_cloud.model.reference",
     "LiveSystem": "fractal_cloud.livesystem",
+    "OutputText": "fractal_cloud.model.reference",
     "SecretReference": "fractal_cloud.model.reference",
+    "find": "fractal_cloud.model.reference",
     "secret": "fractal_cloud.model.reference",
 }
 # Every other folder here is a category of component types, found by walking: see offers/short_names.py.
@@ -46,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_categories()]
+    return [*__all__, "aws", "kubernetes", *_categories()]

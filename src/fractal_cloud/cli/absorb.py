@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ from fractal_cloud.rules.absorb import absorbed
 
 if TYPE_CHECKING:
     from fractal_cloud.cli.absorbing.nodes import Language
+    from fractal_cloud.cli.client import ControlPlane
 
 _OVERRIDE = "ManualOverride"
+_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def absorb(
     [declared] = load(file, [live_system])
     with connect(url, token) as control:
         found = list(control.every(f"{path_of(live_system)}/components"))
-        offers = {one["type"]: one for one in control.every("/offers")}
+        offers = _facts_of({one["type"] for one in found}, control)
     drifted = _drifted(live_system, component, found)
     if not drifted:
         say(f"{live_system}: nothing in override differs from what is declared.")
@@ -122,6 +124,15 @@ def _changes(
             if found.is_written:
                 changes.append(_Change(name, parameter, declared, found.value, values.get("actual")))
     return changes, left
+
+
+def _facts_of(types: Collection[str], control: ControlPlane) -> dict[str, Mapping[str, Any]]:
+    """What is known of types, by type: families' types are told by their names alone."""
+    facts: dict[str, Mapping[str, Any]] = {}
+    every = sorted(types)
+    for first in range(0, len(every), _AT_ONCE):
+        facts |= {one["type"]: one for one in control.every("/offers", type=every[first : first + _AT_ONCE])}
+    return facts
 
 
 def _properties(offer: Mapping[str, Any]) -> Mapping[str, Any]:

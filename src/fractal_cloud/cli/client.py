@@ -56,7 +56,7 @@ class ControlPlane:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def get(self, path: str, **query: str | int) -> Json:
+    def get(self, path: str, **query: str | int | list[str]) -> Json:
         """Read one thing; where the control plane cannot just now, or the connection breaks, a few times."""
         return _AGAIN(self._ask, "GET", path, params=query)
 
@@ -72,7 +72,7 @@ class ControlPlane:
         """Ask for something to be taken away."""
         return self._ask("DELETE", path, params=query)
 
-    def every(self, path: str, limit: int | None = None, **query: str | int) -> Iterator[Json]:
+    def every(self, path: str, limit: int | None = None, **query: str | int | list[str]) -> Iterator[Json]:
         """All entries of a list, page by page; at most ``limit`` of them."""
         cursor: str | None = None
         left = limit

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from types import new_class
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from fractal_cloud.model.catalog import TypeFacts, as_word
-from fractal_cloud.model.component import Component
+from fractal_cloud.model.component import COMPONENT_FIELDS, Component
 from fractal_cloud.model.wording import shown
+
+_OF_EVERY_COMPONENT: Final = COMPONENT_FIELDS - {"id", "links"}
 
 
 @runtime_checkable
@@ -81,7 +84,9 @@ def plain(value: Any) -> Any:
         )
     if isinstance(value, Enum):
         return plain(value.value)
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if isinstance(value, str):
+        return str(value)  # also what is more than text in Python
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
@@ -90,6 +95,32 @@ def plain(value: Any) -> Any:
     if isinstance(value, _Writable):
         return value.to_json()
     raise ValueError(f"{shown(value)} is no value of JSON: give text, a number, true or false, a list or an object")
+
+
+@cache
+def _class_of(component_type: str, provider: str) -> type[GenericComponent]:
+    facts = TypeFacts(type=component_type, provider=provider, title=component_type, parameter_schema={}, nested=True)
+    return component_class(facts)
+
+
+def declared(
+    component_type: str,
+    provider: str,
+    component_id: str,
+    given: Mapping[str, object],
+    parameters: Mapping[str, object],
+) -> GenericComponent:
+    """A component of a type whose schema is not needed here, as people write it in Python.
+
+    ``given``: what every component has, by its Python name, and parameters beside it. ``parameters``: these alone.
+    """
+    twice = sorted(given.keys() & parameters.keys() - _OF_EVERY_COMPONENT)
+    if twice:
+        raise ValueError(f"{', '.join(twice)} of {component_id!r} is given twice: give it once")
+    own = {name: value for name, value in given.items() if name in _OF_EVERY_COMPONENT}
+    values = {**{name: value for name, value in given.items() if name not in own}, **parameters}
+    made: dict[str, Any] = {"id": component_id, "values": values, **own}
+    return _class_of(component_type, provider)(**made)
 
 
 def component_class(facts: TypeFacts) -> type[GenericComponent]:

@@ -24,6 +24,7 @@ HIDING: Final = ("secret", "sensitive", "holdsSecrets")
 """The facts of a parameter that may hold a secret (see ``parameter``)."""
 
 _SHOWN: Final = 60
+_SOMETHING: Final = "something else"
 _LISTED: Final = 12
 _BOUNDS: Final = {
     "minimum": "of at least",
@@ -95,13 +96,20 @@ def describe(schema: Schema, root: Schema) -> str:
     if reference:
         return ("a list of ids" if schema.get("type") == "array" else "the id") + f" of a {reference['type']}"
     options = [option for option in _options(schema, root) if option.get("type") != "null"]
-    if options:
-        return " or ".join(dict.fromkeys(describe(option, root) for option in options))
+    choices = [said for option in options if (said := describe(option, root)) != _SOMETHING]
+    if choices:
+        return " or ".join(dict.fromkeys(choices))
     if "const" in schema:
         return shown(schema["const"])
     if "enum" in schema:
         return "one of " + ", ".join(shown(value) for value in schema["enum"])
+    return _describe_kind(schema, root)
+
+
+def _describe_kind(schema: Schema, root: Schema) -> str:
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(describe({**schema, "type": one}, root) for one in kind if one != "null") or "null"
     if kind in _NUMBERS:
         return _NUMBERS[kind] + _bounds(schema)
     if kind == "array":
@@ -113,7 +121,9 @@ def describe(schema: Schema, root: Schema) -> str:
         return "a date and time with its zone like '2026-11-15T12:00:00Z'"
     if kind == "string":
         return "text" + _length(schema, "minLength", "maxLength", "characters") + _form_of(schema)
-    return {"boolean": "true or false", "null": "null"}.get(str(kind), "something else")
+    if kind is None and schema.get("properties"):
+        return _describe_object(schema, root)
+    return {"boolean": "true or false", "null": "null"}.get(str(kind), _SOMETHING)
 
 
 def _form_of(schema: Schema) -> str:

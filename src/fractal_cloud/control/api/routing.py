@@ -199,5 +199,11 @@ def page_in_order(found: list[Json], limit: int) -> Response:
 
 def page_of(every: Iterable[Json], limit: int, cursor: str | None, key: str) -> Response:
     """One page of a short list that is at hand whole, by ``key``."""
+    return in_pages(every, limit, cursor, key)
+
+
+def in_pages(every: Iterable[Json], limit: int, cursor: str | None, key: str, **more: object) -> Response:
+    """The same with more beside the items, on every page."""
     rest = sorted((item for item in every if cursor is None or item[key] > cursor), key=lambda item: str(item[key]))
-    return page(lambda most: rest[:most], limit, key)
+    items = rest[:limit]
+    return answer({**listed(items, str(items[-1][key]) if len(rest) > limit else None), **more})

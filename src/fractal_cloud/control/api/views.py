@@ -704,7 +704,27 @@ class ScopePage(Page):
     items: list[Scope]
 
 
-class OfferPage(Page):
-    """Component types."""
+class TypeSummary(Wire):
+    """A component type in a search; ``family``: the family that it is of, where no class was written for it."""
 
-    items: list[TypeFacts]
+    type: str
+    provider: str
+    title: str
+    description: str
+    family: str
+
+
+class FamilyOfTypes(Wire):
+    """The vendor's own types by their own names; ``as_of``: the date of what is known of them, else empty."""
+
+    name: str
+    provider: str
+    title: str
+    as_of: str
+
+
+class OfferPage(Page):
+    """Component types: in full, or as a search found them; and the families in which a search finds more."""
+
+    items: list[TypeFacts | TypeSummary]
+    families: list[FamilyOfTypes]
