@@ -10,6 +10,7 @@ from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaratio
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.wording import Path, shown, unknown
+from fractal_cloud.offers.family import Declared
 from fractal_cloud.offers.family_validation import (
     family_of,
     identity_errors,
@@ -20,6 +21,7 @@ from fractal_cloud.offers.family_validation import (
     why_not_once,
 )
 from fractal_cloud.offers.input_errors import InputErrors
+from fractal_cloud.offers.installed_types import declared_in
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.output_validation import OutputChecks, is_of
 from fractal_cloud.offers.parameter_validation import ParameterCheck
@@ -76,6 +78,7 @@ class Components:
             for item in given
             if isinstance(item, Mapping) and isinstance(item.get("id"), str)
         }
+        self._every = list(declared_in({"components": list(given)}))
         self._link_checks = LinkChecks(catalog)
         self._output_checks = OutputChecks(self._types, catalog)
 
@@ -183,7 +186,17 @@ class Components:
                     needed.append(name)
         needed += self._output_checks.needed(parameters)
         needed += self._host(item, f"{base}.parameters", parameters, facts)
+        needed += self._of_family(item, parameters, facts)
         return list(dict.fromkeys(needed))
+
+    def _of_family(
+        self, item: Mapping[Any, Any], parameters: Mapping[str, Any], facts: TypeFacts | None
+    ) -> Iterator[str]:
+        """What a family knows to come first, though nothing refers to it."""
+        family = family_of(self._catalog, facts.type) if facts is not None and facts.family else None
+        if family is not None and facts is not None and isinstance(item.get("id"), str):
+            own = Declared(item["id"], facts.type, parameters)
+            yield from (name for name in family.dependencies(own, self._every) if name in self._types)
 
     def _host(
         self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts | None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.offers.family import Family
+from fractal_cloud.offers.family import Declared, Family
 from fractal_cloud.offers.registry import Registry
 
 
@@ -54,6 +54,16 @@ class InstalledTypes(Mapping[str, TypeFacts]):
         return self._registry.families()
 
 
+def declared_in(document: object) -> Iterator[Declared]:
+    """The components of a declaration as it was sent, as far as they can be told."""
+    components = document.get("components") if isinstance(document, Mapping) else None
+    for one in components if isinstance(components, list) else ():
+        said = (one.get("id"), one.get("type")) if isinstance(one, Mapping) else (None, None)
+        if isinstance(said[0], str) and isinstance(said[1], str):
+            parameters = one.get("parameters")
+            yield Declared(said[0], said[1], parameters if isinstance(parameters, Mapping) else {})
+
+
 class Catalog(Mapping[str, TypeFacts]):
     """Every type that can be declared: what is installed here, and before it nothing; after it what agents brought.
 
@@ -76,6 +86,17 @@ class Catalog(Mapping[str, TypeFacts]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def with_declared(self, document: object) -> Self:
+        """The same with the types that components of a declaration bring along, as it was sent, for its others."""
+        given = list(declared_in(document))
+        missing = {one.type for one in given if one.type not in self}
+        found = {
+            name: facts
+            for name in sorted(missing)
+            if (family := self.family_of(name)) is not None and (facts := family.declared(name, given)) is not None
+        }
+        return type(self)({**self._brought, **found}, self.installed)
 
     def family_of(self, component_type: object) -> Family | None:
         """The family whose form a type's name has, where neither a class nor an agent's package says what it is."""

@@ -79,7 +79,7 @@ def _deploy(
     must_be_new: bool,
 ) -> Response:
     with store.read() as tx:
-        catalog = store.catalog(tx)
+        catalog = store.catalog(tx).with_declared(document)
         if expected_id is not None:
             visibility.refuse_foreign(tx, who.sees, expected_id)
     try:
@@ -87,7 +87,7 @@ def _deploy(
         visibility.refuse_environment(who.sees, declaration.environment)
         with store.write() as tx:
             visibility.refuse_foreign(tx, who.sees, declaration.id)
-            offers.keep_used(tx, (one.type for one in declaration.components), store.installed_types)
+            offers.keep_used(tx, (one.type for one in declaration.components), catalog)
             wanted = Deploy(declaration, identities, who.name, generations, must_be_new=must_be_new)
             mutation_id = livesystems.deploy(tx, wanted)
             warnings = [

@@ -56,9 +56,9 @@ async def wait_for_agents(store: Store, asked: Asked, seconds: float) -> None:
 def _ask(store: Store, who: Principal, live_system_id: str, document: object) -> Asked:
     with store.read() as tx:
         visibility.refuse_foreign(tx, who.sees, live_system_id)
-        catalog = store.catalog(tx)
         if document is None:
             document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
+        catalog = store.catalog(tx).with_declared(document)
     declaration, identities = checked(document, catalog, live_system_id)
     visibility.refuse_environment(who.sees, declaration.environment)
     links = LinkChecks(catalog)

@@ -92,14 +92,23 @@ def owners(tx: Tx) -> dict[str, str]:
     return {row.type: row.owner for row in tx.connection.execute(query)}
 
 
-def keep_used(tx: Tx, declared: Iterable[str], installed: InstalledTypes) -> None:
-    """Remember the types of families that are declared: reports are read and hidden by what stands here."""
-    used = {name: facts for name in set(declared) if installed.family_of(name) and (facts := installed.get(name))}
+def keep_used(tx: Tx, declared: Iterable[str], known_types: Catalog) -> None:
+    """Remember the types of families that are declared: reports are read and hidden by what stands here.
+
+    One that another component of its LiveSystem brought along is nobody's, until an agent says what it is.
+    """
+    used = {name: facts for name in set(declared) if known_types.family_of(name) and (facts := known_types.get(name))}
     query = select(types).where(types.c.type.in_(list(used)))
     known = {row.type: row for row in tx.connection.execute(query)} if used else {}
-    rows = [_row(facts, PACKAGE) for facts in used.values()]
+    rows = [_row(facts, PACKAGE) for name, facts in used.items() if name in known_types.installed]
+    brought = [facts for name, facts in used.items() if name not in known_types.installed]
+    rows += [{**_row(facts, ""), "owner": None} for facts in brought if _is_nobodys(known.get(facts.type))]
     changed = [row for row in rows if any(row[key] != getattr(known.get(row["type"]), key, None) for key in row)]
     upsert(tx.connection, types, changed)
+
+
+def _is_nobodys(row: Any) -> bool:
+    return row is None or row.owner is None
 
 
 def families(tx: Tx, names: Collection[str]) -> dict[str, str]:
