@@ -9,7 +9,7 @@ import random
 import re
 import string
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -129,6 +129,12 @@ class Values:
             if made != value and _is_valid(schema, made, self._document):
                 return made
         raise NoValue(f"{self._document['typeName']}.{name}: there is no other value")
+
+    def shuffled(self, names: Iterable[str]) -> list[str]:
+        """Names in an order that the seed decides."""
+        found = sorted(names)
+        self._random.shuffle(found)
+        return found
 
     # --- by kind
 
@@ -325,5 +331,6 @@ def _validator(name: str) -> Any:
 
 
 def _is_valid(schema: Schema, value: Any, document: Schema) -> bool:
-    whole = {**schema, "definitions": document.get("definitions", {})}
-    return next(Draft7Validator(whole).iter_errors(value), None) is None
+    known = {name: document.get(name, {}) for name in ("definitions", "properties")}
+    whole = {**known, "properties": {"value": schema, **known["properties"]}, "required": ["value"]}
+    return next(Draft7Validator(whole).iter_errors({"value": value}), None) is None
