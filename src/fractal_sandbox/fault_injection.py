@@ -258,6 +258,15 @@ class Knobs:
         self._settings.reshape = seed
 
     @property
+    def reshape_only(self) -> list[str]:
+        """The shapes that `reshape` is limited to, by name; empty: all."""
+        return self._settings.reshape_only
+
+    @reshape_only.setter
+    def reshape_only(self, names: list[str]) -> None:
+        self._settings.reshape_only = names
+
+    @property
     def checks_references(self) -> bool:
         """Whether what properties of AWS's Cloud Control refer to must exist."""
         return self._settings.checks_references

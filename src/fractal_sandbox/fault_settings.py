@@ -168,6 +168,8 @@ class Settings(_Model):
     refuse_request: list[RequestRefusal] = []
     reshape: int | None = None
     """A seed: AWS's Cloud Control returns properties in other shapes than they were written in, the same for each."""
+    reshape_only: list[str] = []
+    """The shapes that this is limited to, by their names in `docs/aws-shapes.md`; empty: all."""
     checks_references: bool = True
     """Whether what properties of AWS's Cloud Control refer to must exist."""
     history_delay: float = Field(default=0.0, ge=0)

@@ -1,7 +1,7 @@
 """What an AWS call is about: the resources it names, those it would create, change, tag or delete, and those it shows.
 
 Everything here follows from a parsed call, or from an answer read into a dictionary, by the descriptors. Only what they
-do not know is looked up among the resources of Cloud Control, whose calls are judged in `cloudcontrol/judging.py`.
+do not know is looked up among the resources of Cloud Control, whose calls `cloudcontrol/monitoring.py` reads.
 Nothing is changed, and whether an effect is allowed is not decided here.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer
-from fractal_sandbox.aws.cloudcontrol import judging, refs
+from fractal_sandbox.aws.cloudcontrol import monitoring, refs
 from fractal_sandbox.aws.descriptors import RESOURCES
 from fractal_sandbox.aws.effects import (
     LISTINGS,
@@ -56,7 +56,7 @@ class Watching:
         return self._monitor.check(call, touches, self._creation(call))
 
     def _check_cloudcontrol(self, call: Call) -> list[Finding]:
-        effect = judging.judged(self._fix_context, call)
+        effect = monitoring.effect_of(self._fix_context, call)
         if effect.why_not:
             self._monitor.unclassified(call, effect.why_not)
         return self._monitor.check(call, effect.touches, effect.creation)
@@ -76,7 +76,7 @@ class Watching:
         if call.actor != "agent":
             return
         if call.service == refs.SERVICE:
-            made = judging.made(self._fix_context, call, answer)
+            made = monitoring.made(self._fix_context, call, answer)
         self._note_tags(call, made)
         if not answer.is_success:
             if call.operation == "GetBucketTagging" and answers.error_code(request, answer) == "NoSuchTagSet":
@@ -90,7 +90,7 @@ class Watching:
         if listing.kind == "*":
             hidden = {str(ref) for ref in self._lifecycle.hidden}
             shown = {ref: name for ref, name in refs.names(call.region).items() if ref not in hidden}
-            self._monitor.listed(call, judging.LISTED, shown)
+            self._monitor.listed(call, monitoring.LISTED, shown)
         if listing.shows_tags(call):
             self._note_tags(call, listing.refs(call, answers.read(request, answer)))
         if listing.kind in _NAMED_BY_TAG and not any(ref.kind == listing.kind for ref in named(call)):

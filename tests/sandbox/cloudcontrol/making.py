@@ -9,7 +9,7 @@ from tests.sandbox.conftest import Tools
 
 QUEUE = "AWS::SQS::Queue"
 STREAM = "AWS::Kinesis::Stream"  # one that only Cloud Control has here
-GATEWAY = "AWS::EC2::TransitGateway"  # one that only the tag Name tells apart
+GATEWAY = "AWS::EC2::TransitGateway"  # one that only the tag Name distinguishes
 
 
 def event(tools: Tools, answer: dict[str, Any]) -> dict[str, Any]:

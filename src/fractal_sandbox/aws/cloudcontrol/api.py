@@ -50,7 +50,8 @@ def model_shown(context: FixContext, schema: TypeSchema, identifier: str, region
     model = STORE.find(schema, identifier, region)
     if model is None:
         return None
-    return reshaped(schema, identifier, STORE.shown(schema, model), context.knobs.reshape)
+    knobs = context.knobs
+    return reshaped(schema, identifier, STORE.shown(schema, model), region, knobs.reshape, knobs.reshape_only)
 
 
 @fix(SERVICE, "CreateResource")

@@ -106,14 +106,14 @@ def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
 
 
 def named_by_tag(schema: TypeSchema) -> bool:
-    """Return whether nothing but the tag `Name` tells resources of a type apart."""
+    """Return whether nothing but the tag `Name` distinguishes resources of a type."""
     chosen = [path for path in schema.identifier if path not in schema.read_only]
     kind = schema.name.rpartition("::")[2]
     return not chosen and not {"Name", f"{kind}Name"} & schema.properties.keys() and bool(schema.tag_property)
 
 
 def names(region: str) -> dict[str, tuple[str, str]]:
-    """Return name and type of every resource that only the tag `Name` tells apart, by its reference."""
+    """Return name and type of every resource that only the tag `Name` distinguishes, by its reference."""
     found = {}
     for schema, identifier, where, _ in STORE.plain():
         if where == region and named_by_tag(schema):

@@ -1,7 +1,7 @@
 """What a writing call of Cloud Control does to which resource, for the monitor: by schema, patch and tags.
 
-Runs before the call, under the cloud's lock, and changes nothing. A part (S25) is judged by its parent, whose table is
-`parts.json`. What nobody can tell is unclassified, and so a violation; what is forbidden is decided elsewhere.
+Runs before the call, under the cloud's lock, and changes nothing. A part (S25) is checked by its parent, whose table is
+`parts.json`. What nobody knows is unclassified, and so a violation; what is forbidden is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor import Creation, Touch
 from fractal_sandbox.monitor_rules import Change
 
-__all__ = ["LISTED", "Judged", "judged", "made"]
+__all__ = ["LISTED", "WriteEffect", "effect_of", "made"]
 
 LISTED: Final = "cloudcontrol"
-"""The kind under which the monitor remembers the names of all that only the tag `Name` tells apart."""
+"""The kind under which the monitor remembers the names of all that only the tag `Name` distinguishes."""
 _PARTS: Final = Path(__file__).with_name("parts.json")
 _MODIFY: Final = Change("modify")
 
 
 @dataclass(frozen=True)
-class Judged:
+class WriteEffect:
     """What a call would do; `why_not` says why nobody knows."""
 
     touches: list[Touch] = field(default_factory=list)
@@ -43,30 +43,30 @@ class Judged:
     why_not: str = ""
 
 
-def judged(context: FixContext, call: Call) -> Judged:
+def effect_of(context: FixContext, call: Call) -> WriteEffect:
     """Return what a writing call would do at this instant."""
     if call.operation == "CancelResourceRequest":
         return _cancelled(context, call)
     schema = catalog().find(str(call.parameters.get("TypeName")))
     if schema is None:
-        return Judged(why_not=f"no schema describes {call.parameters.get('TypeName')!r}")
+        return WriteEffect(why_not=f"no schema describes {call.parameters.get('TypeName')!r}")
     if _is_repeat(context, call):
-        return Judged()
+        return WriteEffect()
     if call.operation == "CreateResource":
         return _created(schema, call)
     ref = next(iter(named(call)), None)
     if ref is None or call.operation not in ("UpdateResource", "DeleteResource"):
-        return Judged(why_not=f"nothing says what {call.operation} does")
+        return WriteEffect(why_not=f"nothing says what {call.operation} does")
     identifier = STORE.primary(schema, str(call.parameters["Identifier"]), call.region)
     model = STORE.find(schema, identifier, call.region)
     if model is None:
-        return Judged()  # nothing is there that it could change
+        return WriteEffect()  # nothing is there that it could change
     if schema.name in _parts():
         return _on_parent(schema, model, call.region)
     tags = STORE.tags(schema, identifier, call.region) or {}
     if call.operation == "DeleteResource":
-        return Judged([Touch(str(ref), Change("delete"), tags)])
-    return Judged([Touch(str(ref), change, tags) for change in _changes(context, schema, identifier, call)])
+        return WriteEffect([Touch(str(ref), Change("delete"), tags)])
+    return WriteEffect([Touch(str(ref), change, tags) for change in _changes(context, schema, identifier, call)])
 
 
 def made(context: FixContext, call: Call, answer: Answer) -> list[Ref]:
@@ -80,13 +80,13 @@ def made(context: FixContext, call: Call, answer: Answer) -> list[Ref]:
     return [ref_of(found.type_name, found.identifier, found.region)]
 
 
-def _cancelled(context: FixContext, call: Call) -> Judged:
+def _cancelled(context: FixContext, call: Call) -> WriteEffect:
     """What a request under way is about is changed by its end."""
     found = requests_of(context).find(str(call.parameters.get("RequestToken")), accounts.current(), call.region)
     if found is None or not found.identifier:
-        return Judged()
+        return WriteEffect()
     ref = ref_of(found.type_name, found.identifier, found.region)
-    return Judged([Touch(str(ref), _MODIFY, tags_of(Ref(found.type_name, found.identifier, found.region)) or {})])
+    return WriteEffect([Touch(str(ref), _MODIFY, tags_of(Ref(found.type_name, found.identifier, found.region)) or {})])
 
 
 def _is_repeat(context: FixContext, call: Call) -> bool:
@@ -94,22 +94,22 @@ def _is_repeat(context: FixContext, call: Call) -> bool:
     return requests_of(context).of_client(token, accounts.current(), call.region) is not None
 
 
-def _created(schema: TypeSchema, call: Call) -> Judged:
+def _created(schema: TypeSchema, call: Call) -> WriteEffect:
     try:
         model = json.loads(call.parameters["DesiredState"])
     except ValueError:
-        return Judged()  # refused: nothing is made
+        return WriteEffect()  # refused: nothing is made
     if not isinstance(model, dict):
-        return Judged()
+        return WriteEffect()
     if schema.name in _parts():
         return _on_parent(schema, model, call.region)
     tags = tags_in(schema, model) or _tags_beside(model)
-    takes_tags = bool(schema.tag_property) and (schema.document.get("tagging") or {}).get("tagOnCreate", True)
+    has_tags_at_creation = bool(schema.tag_property) and (schema.document.get("tagging") or {}).get("tagOnCreate", True)
     name = (tags.get("Name", ""), schema.name)
     is_by_tag = named_by_tag(schema) and bool(name[0])
     twins = [ref for ref, other in names(call.region).items() if other == name] if is_by_tag else []
     kind = LISTED if is_by_tag else schema.name
-    return Judged(creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not takes_tags))
+    return WriteEffect(creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not has_tags_at_creation))
 
 
 def _tags_beside(model: Mapping[str, Any]) -> dict[str, str]:
@@ -122,14 +122,14 @@ def _tags_beside(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _changes(context: FixContext, schema: TypeSchema, identifier: str, call: Call) -> list[Change]:
-    """Return what a patch changes: properties, single tags, or all of them without a look at what they were."""
+    """Return what a patch changes: properties, single tags, or all of them without reading what they were."""
     shown = model_shown(context, schema, identifier, call.region)
     assert shown is not None  # it was found right before
     try:
         operations = read_patch(call.parameters["PatchDocument"])
         after = patched(shown, operations)
     except PatchError:
-        return [_MODIFY]  # refused now; what the agent meant is judged all the same
+        return [_MODIFY]  # refused now; what the agent meant is checked all the same
     if not isinstance(after, dict):
         return [_MODIFY]
     tag_property = schema.tag_property
@@ -164,18 +164,18 @@ def _parts() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _on_parent(schema: TypeSchema, model: Model, region: str) -> Judged:
+def _on_parent(schema: TypeSchema, model: Model, region: str) -> WriteEffect:
     """A part is written only while its parent may be."""
     part = _parts()[schema.name]
     value = model.get(part["property"])
     parent = catalog().find(part["parent"])
     if parent is None or not isinstance(value, str):
-        return Judged(why_not=f"{schema.name} does not name the {part['parent']} that it is a part of")
+        return WriteEffect(why_not=f"{schema.name} does not name the {part['parent']} that it is a part of")
     identifier = parent_identifier(parent, value, part["holds"], region)
     if identifier is None:
-        return Judged()  # there is no such parent: the cloud refuses
+        return WriteEffect()  # there is no such parent: the cloud refuses
     ref = ref_of(parent.name, identifier, region)
-    return Judged([Touch(str(ref), _MODIFY, STORE.tags(parent, identifier, region) or {})])
+    return WriteEffect([Touch(str(ref), _MODIFY, STORE.tags(parent, identifier, region) or {})])
 
 
 def parent_identifier(parent: TypeSchema, value: str, holds: list[str], region: str) -> str | None:
