@@ -1,4 +1,4 @@
-"""`fractal types`: which component types there are, whose each of them is, and giving one to another token (A4)."""
+"""`fractal types`: which component types there are, what each of them is, and giving one to another token (A4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import typer
 
 from fractal_cloud.cli.options import DEFAULT_URL, Output, OutputOption, Token, Url
 
-types_app = typer.Typer(help="See component types and their owners, and move one.", no_args_is_help=True)
+types_app = typer.Typer(help="Find component types, see what they are and whose, and move one.", no_args_is_help=True)
+
+Types = Annotated[list[str], typer.Argument(metavar="TYPE...", help="Component types, like AWS::SQS::Queue.")]
 
 
 @types_app.command("list")
@@ -30,6 +32,59 @@ def _owner(owner: str | None, *, installed: bool) -> str:
     if installed:
         return "installed package"
     return f"token {owner}" if owner else "nobody yet"
+
+
+@types_app.command("search")
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What stands in its name or description.")],
+    provider: Annotated[str, typer.Option(help="Types of this provider alone.")] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Find component types, also those that no class was written for, as this installation knows them."""
+    from fractal_cloud.cli.errors import CommandError
+    from fractal_cloud.cli.output import console, emit, table
+    from fractal_cloud.cli.type_facts import search as found_by
+
+    found = list(found_by(words, provider))
+    if output is not Output.TABLE:
+        emit(found, output)
+        return
+    if not found:
+        raise CommandError(f"no component type has {' '.join(words)!r} in its name or description")
+    rows = [(one["type"], one["provider"], one["description"] or one["title"]) for one in found]
+    console().print(table(("type", "provider", "what it is"), rows))
+
+
+@types_app.command("show")
+def show(
+    component_type: Annotated[str, typer.Argument(metavar="TYPE", help="A component type, like AWS::SQS::Queue.")],
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show a component type: its parameters and outputs, how its resources are found, and whose they are."""
+    from fractal_cloud.cli.output import console, emit, say, table
+    from fractal_cloud.cli.type_facts import find_types, how_found, rows_of
+
+    [facts] = find_types([component_type], url, token)
+    if output is not Output.TABLE:
+        emit(facts.to_json(), output)
+        return
+    say(f"{facts.type} ({facts.provider}): {facts.description or facts.title}")
+    say(f"Found {how_found(facts)}.")
+    console().print(table(("parameter", "must be", "", "what for"), rows_of(facts)))
+    console().print(table(("output", "what it is"), sorted(facts.outputs.items())))
+
+
+@types_app.command("stub")
+def stub(component_types: Types, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Write typed Python classes for component types, for your own repository: > my_types.py."""
+    import sys
+
+    from fractal_cloud.cli.type_facts import find_types
+    from fractal_cloud.cli.type_stubs import stub_of
+
+    sys.stdout.write(stub_of(find_types(list(dict.fromkeys(component_types)), url, token)))
 
 
 @types_app.command("move")
