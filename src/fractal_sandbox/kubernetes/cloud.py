@@ -22,7 +22,7 @@ from fractal_sandbox.http_server import ConnectionCut, Environ, StartResponse, S
 from fractal_sandbox.kubernetes import AGENT_TOKEN, PERSON_TOKEN
 from fractal_sandbox.kubernetes.admission import Admission
 from fractal_sandbox.kubernetes.controllers import Controllers
-from fractal_sandbox.kubernetes.discovery import describe, is_about_itself
+from fractal_sandbox.kubernetes.discovery import AGGREGATED, aggregated, describe, is_about_itself
 from fractal_sandbox.kubernetes.errors import ApiError, PageNotFound, forbidden, not_granted, unauthorized
 from fractal_sandbox.kubernetes.forms import form_of, shown_list, shown_object
 from fractal_sandbox.kubernetes.kinds import CONFIG_MAP, CRD, DEFINITIONS, NAMESPACE, Kinds, Object
@@ -323,7 +323,14 @@ class KubernetesCloud:
         return answer
 
     def _described(self, environ: Environ, path: str) -> Answer:
-        return Answer(200, describe(path, self._kinds, f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"))
+        accept = environ.get("HTTP_ACCEPT", "")
+        if (
+            path in ("/api", "/apis")
+            and "as=APIGroupDiscoveryList" in accept
+            and "g=apidiscovery.k8s.io;v=v2;" in accept
+        ):
+            return Answer(200, aggregated(path, self._kinds), content_type=AGGREGATED)
+        return Answer(200, describe(path, self._kinds, f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}", accept))
 
     def _rewritten(self, call: Call, answer: Answer) -> Answer:
         if isinstance(answer.content, Stream) or not answer.is_success:

@@ -1,7 +1,8 @@
 """Reading objects as the API server does: fields nobody knows are dropped, and values of a wrong type refused.
 
 What fields there are stands in `schema.json`, which `scripts/kubernetes_schema.py` writes from the official client's
-models. Of custom resources only the metadata is known. Pure; rules about values are in `validating.py`.
+models. All other kinds are held against what
+a real server publishes, custom ones against their definitions. Pure; rules about values are in `validating.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from fractal_sandbox.kubernetes.errors import ApiError, bad_request, unreadable_patch
+from fractal_sandbox.kubernetes.errors import ApiError, Cause, bad_request, invalid, unreadable_patch
 from fractal_sandbox.kubernetes.kinds import Kind, Object
 from fractal_sandbox.kubernetes.quantities import is_quantity
+from fractal_sandbox.kubernetes.structure import held_against
 
 __all__ = ["read_object"]
 
@@ -90,8 +92,16 @@ def read_object(kind: Kind, item: Object, *, is_strict: bool = False, is_patched
     `is_strict` is how a client asks to have unknown fields refused instead of dropped, as kubectl does.
     """
     reader = _Reader()
+    causes: list[Cause] = []
     if kind.is_custom or kind.kind not in _schema():
-        read = {**item, "metadata": reader.read(item["metadata"], "ObjectMeta", "metadata")}
+        known, found = held_against(kind.node, item, is_custom=kind.is_custom)
+        read = {**known, "metadata": reader.read(item["metadata"], "ObjectMeta", "metadata")}
+        reader.unknown += found.unknown
+        causes += found.causes
+        if kind.is_custom:
+            causes += [_mistyped(path, value, wanted) for path, value, wanted in found.wrong]
+        else:
+            reader.wrong += [_wrong(value, path, wanted) for path, value, wanted in found.wrong]
     else:
         read = reader.read(item, kind.kind, "")
     if reader.wrong:
@@ -99,8 +109,15 @@ def read_object(kind: Kind, item: Object, *, is_strict: bool = False, is_patched
     if reader.unknown and is_strict:
         fields = ", ".join(f'unknown field "{path}"' for path in reader.unknown)
         raise _refusal(kind, f"strict decoding error: {fields}", is_patched=False)
+    if causes:
+        raise invalid(kind, str(item["metadata"].get("name", "")), causes)
     assert isinstance(read, dict)
     return read
+
+
+def _mistyped(path: str, value: Any, wanted: str) -> Cause:
+    """The refusal of a custom object's value: its schema is held against it like any other rule."""
+    return Cause.wrong(path, _word(value), f"{path} in body must be of type {wanted}: {json.dumps(_word(value))}")
 
 
 def _refusal(kind: Kind, fault: str, *, is_patched: bool) -> ApiError:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fractal_sandbox.kubernetes.kinds import Kind, Object
+from fractal_sandbox.kubernetes.more_defaults import MORE, TEMPLATES, with_canonical_amounts
 from fractal_sandbox.kubernetes.networking import Addresses, complete_service
 from fractal_sandbox.kubernetes.quantities import canonical
 
@@ -39,7 +40,21 @@ def complete(kind: Kind, item: Object, before: Object | None, addresses: Address
         complete_service(item, before, addresses)
     elif kind.kind in _COMPLETERS:
         _COMPLETERS[kind.kind](item)
+    else:
+        item = with_canonical_amounts(item, kind.node)
+        if kind.kind in MORE:
+            MORE[kind.kind](item)
+        if kind.kind in TEMPLATES:
+            _complete_template(item, TEMPLATES[kind.kind])
     return item
+
+
+def _complete_template(item: Object, path: tuple[str, ...]) -> None:
+    template = item
+    for name in path:
+        template = template.setdefault(name, {})
+    template.setdefault("metadata", {}).setdefault("creationTimestamp", None)
+    _complete_pod_spec(template.setdefault("spec", {}))
 
 
 def _tidied(value: Any, key: str = "") -> Any:

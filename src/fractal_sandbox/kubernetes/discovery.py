@@ -1,6 +1,6 @@
-"""What the server says about itself: version, groups, kinds, and as much OpenAPI as `kubectl apply` wants to see.
+"""What the server says about itself: version, groups and kinds. The schemas it publishes are in `openapi.py`.
 
-The newer, aggregated discovery is not served: a client that asks for it also accepts the older one, which this is.
+Discovery is answered in both forms: plain, group by group, and aggregated, where a client asks for that.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 
 from fractal_sandbox.kubernetes.errors import PageNotFound
 from fractal_sandbox.kubernetes.kinds import Kind, Kinds
+from fractal_sandbox.kubernetes.openapi import openapi
 
-__all__ = ["OPENAPI_V2", "describe", "is_about_itself"]
+__all__ = ["AGGREGATED", "aggregated", "describe", "is_about_itself"]
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 _HEALTH = ("/healthz", "/readyz", "/livez")
 _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
-# The field `swagger: "2.0"` of an OpenAPI document, in protobuf, the only format kubectl takes. Without definitions an
-# older kubectl has nothing to validate against, and goes on.
-OPENAPI_V2 = b"\x0a\x032.0"
 
 
 def is_about_itself(path: str) -> bool:
@@ -29,7 +29,7 @@ def is_about_itself(path: str) -> bool:
     )
 
 
-def describe(path: str, kinds: Kinds, address: str) -> Any:
+def describe(path: str, kinds: Kinds, address: str, accept: str = "") -> Any:
     """Return the document at a path: bytes, text, or what becomes JSON."""
     parts = path.strip("/").split("/")
     if path in _HEALTH:
@@ -37,7 +37,7 @@ def describe(path: str, kinds: Kinds, address: str) -> Any:
     if path == "/version":
         return _version()
     if parts[0] == "openapi":
-        return _openapi(parts[1:], kinds)
+        return openapi(parts[1:], kinds, _version()["gitVersion"], accept)
     if parts[0] == "api":
         return _core(parts[1:], kinds, address)
     if parts[0] == "apis":
@@ -118,47 +118,38 @@ def _resources(group: str, version: str, kinds: Kinds) -> dict[str, Any]:
     }
 
 
-def _openapi(parts: list[str], kinds: Kinds) -> Any:
-    if parts == ["v2"]:
-        return OPENAPI_V2
-    if not parts or parts[0] != "v3":
-        raise PageNotFound
-    versions = {_path(kind): kind for kind in kinds}
-    if len(parts) == 1:
-        return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash=0"} for path in versions}}
-    wanted = "/".join(parts[1:])
-    if wanted not in versions:
-        raise PageNotFound
+def aggregated(path: str, kinds: Kinds) -> dict[str, Any]:
+    """Return all groups with all their kinds, as clients ask for it in one document: the core at `/api`."""
+    wanted = [group for group in kinds.groups() if bool(group) == (path == "/apis")]
     return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": _version()["gitVersion"]},
-        "paths": {_address(kind): _operations(kind) for kind in kinds if _path(kind) == wanted},
-        "components": {"schemas": {}},
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [_aggregated_group(group, kinds) for group in wanted],
     }
 
 
-def _path(kind: Kind) -> str:
-    return f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
+def _aggregated_group(group: str, kinds: Kinds) -> dict[str, Any]:
+    versions = []
+    for version in kinds.groups()[group]:
+        served = [kind for kind in kinds if (kind.group, kind.version) == (group, version)]
+        resources = [_aggregated_kind(kind) for kind in served]
+        versions.append({"version": version, "resources": resources, "freshness": "Current"})
+    return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
-def _address(kind: Kind) -> str:
-    namespace = "namespaces/{namespace}/" if kind.is_namespaced else ""
-    return f"/{_path(kind)}/{namespace}{kind.plural}/{{name}}"
-
-
-def _operations(kind: Kind) -> dict[str, Any]:
-    """Write what `kubectl apply` looks for: that the server validates fields itself, and knows dry runs."""
-    parameters = [
-        {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
-        for name in ("dryRun", "fieldManager", "fieldValidation")
+def _aggregated_kind(kind: Kind) -> dict[str, Any]:
+    gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    parts = [
+        {"subresource": name, "responseKind": gvk, "verbs": ["get", "patch", "update"]} for name in kind.subresources
     ]
-    gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}
     return {
-        "patch": {
-            "operationId": f"patch{kind.kind}",
-            "parameters": parameters,
-            "responses": {},
-            "x-kubernetes-action": "patch",
-            "x-kubernetes-group-version-kind": gvk,
-        }
+        "resource": kind.plural,
+        "responseKind": gvk,
+        "scope": "Namespaced" if kind.is_namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": _VERBS,
+        **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+        **({"categories": ["all"]} if kind.is_in_all else {}),
+        **({"subresources": parts} if parts else {}),
     }

@@ -6,9 +6,12 @@ their own. No objects here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+
+from fractal_sandbox.kubernetes.published import Node, node_of, published
 
 __all__ = [
     "BUILT_IN",
@@ -41,6 +44,13 @@ class Kind:
     is_in_all: bool = False  # shown by `kubectl get all`
     # Columns of `kubectl get`, as a CRD names them: name, type, JSON path.
     columns: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
+    # The schema in a custom kind's definition; empty where it leaves all fields open.
+    schema: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def node(self) -> Node:
+        """What is known of its fields."""
+        return Node(self.schema) if self.is_custom else node_of(self.group, self.version, self.kind)
 
     @property
     def api_version(self) -> str:
@@ -74,7 +84,7 @@ CRD: Final = Kind(
 DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments", short_names=("deploy",), is_in_all=True)
 REPLICA_SET: Final = Kind("apps", "v1", "ReplicaSet", "replicasets", short_names=("rs",), is_in_all=True)
 
-BUILT_IN: Final = (
+_KNOWN_WELL: Final = (
     NAMESPACE,
     CRD,
     CONFIG_MAP,
@@ -88,6 +98,61 @@ BUILT_IN: Final = (
     Kind("", "v1", "Event", "events", short_names=("ev",), has_status=False),
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short_names=("netpol",), has_status=False),
 )
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_NEEDED: Final = frozenset({"create", "delete", "get", "list", "patch", "update"})
+_SHORT: Final[Mapping[str, tuple[str, ...]]] = {
+    "CronJob": ("cj",),
+    "DaemonSet": ("ds",),
+    "Endpoints": ("ep",),
+    "HorizontalPodAutoscaler": ("hpa",),
+    "Ingress": ("ing",),
+    "LimitRange": ("limits",),
+    "Node": ("no",),
+    "PersistentVolume": ("pv",),
+    "PodDisruptionBudget": ("pdb",),
+    "PriorityClass": ("pc",),
+    "ReplicationController": ("rc",),
+    "ResourceQuota": ("quota",),
+    "StatefulSet": ("sts",),
+    "StorageClass": ("sc",),
+}
+# What the server makes of requests by itself, or what another part of a cluster must serve: not stood in for here.
+_NOT_SERVED: Final = frozenset({"APIService", "CertificateSigningRequest", "Event", "Node", "StorageVersion"})
+
+
+def _age(version: str) -> tuple[int, int, int]:
+    """How stable and new a version is: v2 before v1 before v1beta2."""
+    found = _VERSION.fullmatch(version)
+    assert found is not None, version
+    stage = {None: 2, "beta": 1, "alpha": 0}[found[2]]
+    return stage, int(found[1]), int(found[3] or 0)
+
+
+def _published_kinds() -> Iterator[Kind]:
+    """The other kinds that a real server has, each in its most stable version: one has one set of fields here."""
+    best: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
+    for name, said in published()["kinds"].items():
+        group_version, _, kind = name.rpartition("/")
+        group, _, version = group_version.rpartition("/")
+        known = best.get((group, kind))
+        is_served = set(said["verbs"]) >= _NEEDED and kind not in _NOT_SERVED and _age(version)[0] == 2
+        if is_served and (known is None or _age(known[0]) < _age(version)):
+            best[(group, kind)] = (version, said)
+    there = {(kind.group, kind.kind) for kind in _KNOWN_WELL}
+    for (group, kind), (version, said) in sorted(best.items()):
+        if (group, kind) not in there:
+            yield Kind(
+                group,
+                version,
+                kind,
+                said["plural"],
+                is_namespaced=said["namespaced"],
+                short_names=_SHORT.get(kind, ()),
+                has_status="status" in said["parts"],
+            )
+
+
+BUILT_IN: Final = (*_KNOWN_WELL, *_published_kinds())
 
 
 class Kinds:
@@ -139,6 +204,7 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
             has_status="status" in (version.get("subresources") or {}),
             is_custom=True,
             is_in_all="all" in names.get("categories", ()),
+            schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             columns=tuple(
                 (column["name"], column["type"], column["jsonPath"])
                 for column in version.get("additionalPrinterColumns") or ()

@@ -41,6 +41,7 @@ def watch(request: KubeRequest, store: Store, clock: Callable[[], Clock]) -> Ite
     deadline = time.monotonic() + (request.number("timeoutSeconds") or _LONGEST)
     version = request.number("resourceVersion") or 0
     wants_state = request.query.get("sendInitialEvents") == "true"
+    wants_bookmarks = request.query.get("allowWatchBookmarks") in ("1", "true")
     matches = request.query.get("resourceVersionMatch", "")
     if wants_state and matches != _NOT_OLDER:
         raise invalid_options(f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER}")
@@ -68,8 +69,9 @@ def watch(request: KubeRequest, store: Store, clock: Callable[[], Clock]) -> Ite
             if events is None:
                 yield lines.error(gone(f"too old resource version: {version} ({latest})"))
                 return
-            version = latest
-            yield b"".join(_line_of(request, selection, event, lines) for event in events)
+            seen, version = version, latest
+            shown = b"".join(_line_of(request, selection, event, lines) for event in events)
+            yield shown or (lines.bookmark(version, {}) if wants_bookmarks and version > seen else b"")
 
     return stream()
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fractal_sandbox.kubernetes import errors
-from fractal_sandbox.kubernetes.admission import Admission, Writer, owned
-from fractal_sandbox.kubernetes.applying import Applying
+from fractal_sandbox.kubernetes.admission import Admission
+from fractal_sandbox.kubernetes.applying import applied
 from fractal_sandbox.kubernetes.controllers import Controllers
 from fractal_sandbox.kubernetes.decoding import read_object
 from fractal_sandbox.kubernetes.defaults import complete
-from fractal_sandbox.kubernetes.errors import Cause
+from fractal_sandbox.kubernetes.errors import ApiError, Cause
 from fractal_sandbox.kubernetes.kinds import NAMESPACE, Kind, Object
+from fractal_sandbox.kubernetes.managed_fields import Writer, fields_of, owned, with_entries
 from fractal_sandbox.kubernetes.networking import Addresses
 from fractal_sandbox.kubernetes.patching import json_patch, merge_patch, strategic_merge_patch
 from fractal_sandbox.kubernetes.request import KubeRequest, Target
@@ -55,7 +56,7 @@ class Plan:
     before: Object | None
     after: Object | None
     is_guarded: bool = True
-    applied: tuple[Target, str, Object] | None = None  # by a server-side apply: by whom, and what
+    managed: list[Object] | None = None  # by a server-side apply: who owns what then
 
     @property
     def is_idle(self) -> bool:
@@ -70,7 +71,6 @@ class Writing:
         self._store = store
         self._controllers = controllers
         self._addresses = addresses
-        self._applying = Applying()
         self._planners: dict[str, Callable[[KubeRequest], Plan]] = {
             "create": self._plan_create,
             "update": self._plan_update,
@@ -83,15 +83,14 @@ class Writing:
         plan = self._planners[request.verb](request)
         if plan.after is None:
             return plan
+        if plan.managed is not None:
+            return replace(plan, after=with_entries(plan.after, plan.managed))
         manager = request.query.get("fieldManager") or request.call.user_agent.split("/")[0]
-        operation = "Apply" if plan.applied is not None else "Update"
-        writer = Writer(manager, operation, request.target.subresource)
-        return replace(plan, after=owned(plan.before, plan.after, writer, now()))
+        writer = Writer(manager, "Update", request.target.subresource)
+        return replace(plan, after=owned(plan.before, plan.after, writer, now(), plan.kind.node))
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""
-        if plan.applied is not None:
-            self._applying.note(*plan.applied)
         if plan.verb == "create":
             assert plan.after is not None
             item = self._store.add(plan.kind, plan.after)
@@ -237,10 +236,17 @@ class Writing:
                 raise errors.conflict(target.kind, target.name, why)
             metadata = {key: value for key, value in config["metadata"].items() if key != "resourceVersion"}
             read = read_object(target.kind, {**config, "metadata": {**metadata, "name": target.name}})
-            return replace(self._create(target, read), applied=(target, manager, config))
-        merged = self._applying.merged(target, manager, before, config)
-        plan = self._patched(target, before, merged, is_strict=request.is_strict)
-        return replace(plan, applied=(target, manager, config))
+            writer = Writer(manager, "Apply", target.subresource)
+            entry = writer.entry(target.kind.api_version, dict(fields_of(config, target.kind.node)), now())
+            return replace(self._create(target, read), managed=[entry])
+        uid = config["metadata"].get("uid")
+        if uid and uid != before["metadata"]["uid"]:
+            raise errors.conflict(target.kind, target.name, _wrong_uid(uid, before))
+        _check_amounts(target.kind, config)
+        writer = Writer(manager, "Apply", target.subresource)
+        is_forced = request.query.get("force") in ("1", "true")
+        merged, managed = applied(before, config, writer, now(), target.kind.node, is_forced=is_forced)
+        return replace(self._patched(target, before, merged, is_strict=request.is_strict), managed=managed)
 
     def _update(self, target: Target, before: Object, content: Object) -> Plan:
         """Return the plan that makes `content` of an object, as far as the one who writes may say it."""
@@ -312,6 +318,17 @@ class Writing:
         if kind == NAMESPACE:
             dying["status"] = {"phase": "Terminating"}
         return self._store.replace(kind.resource, dying)
+
+
+def _check_amounts(kind: Kind, config: Object) -> None:
+    """Refuse numbers where amounts stand: a create accepts them, an apply insists on text."""
+    for path, value in fields_of(config, kind.node):
+        node = kind.node
+        for step in path:
+            node = node.items if step[:2] in ("k:", "v:") else node.child(step[2:])
+        if node.name == "Quantity" and not isinstance(value, str):
+            where = "".join(f".{step[2:]}" for step in path)
+            raise ApiError(500, "", f"failed to create typed patch object: {where}: expected string, got {value!r}")
 
 
 def _apply_patch(form: str, target: Object, patch: Any) -> Object:

@@ -41,9 +41,11 @@ class KubernetesKinds(Family):
         return None if kind is None or kind.lacks else AnyKindOffer.of_kind(kind)
 
     def _known(self, component_type: str) -> KindFacts | None:
+        """What a cluster said counts before the catalogue, unless it publishes no schemas."""
         with self._lock:
             learned = self._learned.get(component_type)
-        return learned or catalogue.find(component_type)
+        built_in = catalogue.find(component_type)
+        return learned if learned is not None and (learned.is_known or built_in is None) else built_in
 
     def refusal(self, component_type: str) -> str:
         """What is there instead, or why the protocol cannot be kept for it."""
@@ -79,7 +81,8 @@ class KubernetesKinds(Family):
             return None
         with self._lock:
             self._learned[component_type] = kind
-        return facts_of(kind)
+        known = self._known(component_type)
+        return None if known is None else facts_of(known)
 
     def declared(self, component_type: str, others: Sequence[Declared]) -> TypeFacts | None:
         """A kind whose definition is declared beside it: its scope and its schema stand there."""
