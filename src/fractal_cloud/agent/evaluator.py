@@ -19,16 +19,19 @@ from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.secrets import CycleSecrets
 from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
+from fractal_cloud.model.catalog import part_name
 from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
+from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.situation import Presence, Trace
+from fractal_cloud.model.situation import Hold, Presence, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
-from fractal_cloud.offers.offer import LinkFields, Recognition
+from fractal_cloud.offers.offer import AnyOffer, LinkFields, Recognition
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Circumstances, Judgement, judge
+from fractal_cloud.rules.parts import hold_of, hold_of_deleted
 from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, View, found_elsewhere, pick
 
 log = structlog.get_logger()
@@ -109,7 +112,8 @@ class Evaluator:
             try:
                 view = self._observed(tracked)
                 if view.sighting is not None:
-                    seen = self.hidden(tracked, self.as_declared(tracked, view.sighting))
+                    known = self.with_tags(tracked, view.sighting)
+                    seen = self.hidden(tracked, self.as_declared(tracked, known))
                     view = view if seen is view.sighting else replace(view, sighting=seen)
             except Exception as error:  # noqa: BLE001  # one component's error stays its own (S24)
                 failed = self.failed_views[tracked.uid] = Unreadable(f"its offer failed: {describe_unexpected(error)}")
@@ -121,6 +125,21 @@ class Evaluator:
         """What was sighted, in the light of what this component declares of it."""
         offer = self._offers[tracked.type].offer
         return offer.as_declared(sighting, tracked.parameters, tracked.memory.output_fields)
+
+    def with_tags(self, tracked: Tracked, sighting: Sighting, parent: Sighting | None = None) -> Sighting:
+        """What was sighted, with the protocol's tags of its parent where it is a part (S25).
+
+        ``parent``: a fresher sighting of that, where there is one.
+        """
+        if not self._offers[tracked.type].traits.is_part:
+            return sighting
+        above = self.parent(tracked)
+        parent = parent or (self.view(above).sighting if above is not None else None)
+        return replace(sighting, protocol=parent.protocol if parent is not None else NO_TAGS)
+
+    def offer_of(self, tracked: Tracked) -> AnyOffer:
+        """The offer of a component's type."""
+        return self._offers[tracked.type].offer
 
     def hidden(self, tracked: Tracked, sighting: Sighting) -> Sighting:
         """What was sighted without the values of secrets: what is decided, published and journalled is made of it."""
@@ -140,8 +159,28 @@ class Evaluator:
             if isinstance(found, View):
                 return found
             parent_id = found
-        found_here = pick(tracked.live_system_id, self.snapshot.fitting(tracked.type, parent_id, tracked.identity.name))
+        name = self.name_here(tracked)
+        if name is None:
+            return self._unnamed_yet(tracked)
+        found_here = pick(tracked.live_system_id, self.snapshot.fitting(tracked.type, parent_id, name))
         return self._absent(tracked) if found_here is ABSENT else found_here
+
+    def name_here(self, tracked: Tracked) -> str | None:
+        """The name that a component's resource has in the cloud; None while a value of its key is not known (S25)."""
+        key = self._offers[tracked.type].compared.key
+        if not key:
+            return tracked.identity.name
+        declared = self.declared(tracked)
+        values = [declared.get(name) for name in key]
+        is_known = all(
+            value is not None or name not in tracked.parameters for name, value in zip(key, values, strict=True)
+        )
+        return part_name(values) if is_known else None
+
+    def _unnamed_yet(self, tracked: Tracked) -> View:
+        """What is known of a component while what its name is made of is not there: found by its id alone."""
+        sighting = self.snapshot.sightings.get(tracked.type, {}).get(self.id_to_confirm(tracked) or "")
+        return View(sighting=sighting) if sighting is not None else self._absent(tracked)
 
     def _absent(self, tracked: Tracked) -> View:
         """What is known of the resource of a component whose name finds nothing (S19, O17)."""
@@ -173,10 +212,10 @@ class Evaluator:
 
     def _parent_id(self, tracked: Tracked, facts: OfferFacts) -> str | View:
         """The parent's id, or the view that follows for its child where there is none."""
-        parent_name = str(tracked.parameters.get(facts.parent or "", ""))
+        parent_name, output = _parent_named(tracked, facts)
         parent = self.parent(tracked)
         if parent is None:
-            return self._outside_parent(tracked, parent_name, facts)
+            return self._outside_parent(tracked, parent_name, output)
         view = self.view(parent)
         if view.error is not None:
             kind = AwaitsPerson if view.error.needs_person else Unreadable
@@ -185,16 +224,16 @@ class Evaluator:
             return View(error=AwaitsPerson(f"several resources are named like {parent_name!r}, which it is in"))
         found = view.sighting or view.elsewhere
         if found is not None:
-            return str(found.outputs.get(facts.parent_output, found.resource_id))
-        if view.trace is Trace.GONE and facts.offer.read_needs_parent:
+            return str(found.outputs.get(output) or found.actual.get(output) or found.resource_id)
+        if view.trace is Trace.GONE and (facts.offer.read_needs_parent or facts.traits.is_part):
             return GONE
         if view.trace in (Trace.NEVER, Trace.GONE) and self._is_window_over(parent):
             return self._absent(tracked)
         return View(error=Unreadable(f"{parent_name!r}, which it is in, is not listed, and not proven to be gone"))
 
-    def _outside_parent(self, tracked: Tracked, parent_name: str, facts: OfferFacts) -> str | View:
+    def _outside_parent(self, tracked: Tracked, parent_name: str, output_name: str) -> str | View:
         """The id of a parent that is not in this scope; its own agent says whether it is there."""
-        output = self._outside_output(tracked, parent_name, facts.parent_output)
+        output = self._outside_output(tracked, parent_name, output_name)
         if isinstance(output, str):
             return output
         outside = self.held.work.outside.get((tracked.live_system_id, parent_name))
@@ -212,11 +251,12 @@ class Evaluator:
         facts = self._offers[tracked.type]
         if facts.parent is None:
             return None
-        by_id = self._by_id.get((tracked.live_system_id, str(tracked.parameters.get(facts.parent, ""))))
+        by_id = self._by_id.get((tracked.live_system_id, _parent_named(tracked, facts)[0]))
         if by_id is not None:
             return by_id
         path, _, name = tracked.identity.parent.rpartition("/")
-        return self._by_identity.get((tracked.live_system_id, facts.references[facts.parent][0], path, name))
+        parent_type = facts.references.get(facts.parent, ("", ""))[0]
+        return self._by_identity.get((tracked.live_system_id, parent_type, path, name))
 
     def without_answer(self, tracked: Tracked) -> View:
         """What follows where a direct read says that a resource does not exist (O17).
@@ -304,11 +344,11 @@ class Evaluator:
 
     # --- judging
 
-    def judge(self, tracked: Tracked, view: View | None = None) -> Judgement:
-        """What follows for one component, from the snapshot or from a fresher view of it."""
+    def judge(self, tracked: Tracked, view: View | None = None, parent: View | None = None) -> Judgement:
+        """What follows for one component, from the snapshot or from a fresher view of it, and of its parent (S25)."""
         try:
             view = view if view is not None else self.view(tracked)
-            judgement = judge(tracked, view, self.circumstances(tracked, view))
+            judgement = judge(tracked, view, self.circumstances(tracked, view, parent))
         except Exception as error:  # one component's error stays its own (S24)
             log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
@@ -317,16 +357,52 @@ class Evaluator:
             return judgement
         return replace(judgement, message=f"{judgement.message}; {unswept}")
 
-    def circumstances(self, tracked: Tracked, view: View) -> Circumstances:
+    def hold(self, tracked: Tracked, view: View | None = None) -> Hold:
+        """What the parent of a part says of writing to it (S25). ``view``: a fresher one of the parent."""
+        traits = self._offers[tracked.type].traits
+        if not traits.is_part or tracked.import_only:
+            return Hold.FREE
+        parent = self.parent(tracked)
+        if parent is None or (parent.deleting and not tracked.deleting):
+            return Hold.UNSETTLED
+        judgement = self.judge(parent, view)
+        if not parent.deleting:
+            return hold_of(judgement)
+        others = set(self._living_dependents(parent)) - set(self._parts_of(parent))
+        return hold_of_deleted(parent, judgement, others, blocks=traits.blocks_parent_deletion)
+
+    def _parts_of(self, tracked: Tracked) -> tuple[str, ...]:
+        """The parts of a component that are deleted like it, and end once it is gone."""
+        here = (other for other in self.dependents_here(tracked) if self._offers[other.type].traits.is_part)
+        return tuple(other.component_id for other in here if other.deleting and self.parent(other) is tracked)
+
+    def _parts_that_go_along(self, tracked: Tracked) -> tuple[str, ...]:
+        """Those parts of a deleted component that need not be deleted before it."""
+        blocking = {
+            other.component_id
+            for other in self.dependents_here(tracked)
+            if self._offers[other.type].traits.blocks_parent_deletion
+        }
+        return tuple(name for name in self._parts_of(tracked) if name not in blocking)
+
+    def circumstances(self, tracked: Tracked, view: View, parent_view: View | None = None) -> Circumstances:
         """Everything the judgement of one component depends on."""
         facts = self._offers[tracked.type]
         identity = tracked.identity.key
         known = self.held.work.known.get(identity)
         absent = view.presence is Presence.ABSENT
+        parent = self.parent(tracked) if facts.traits.is_part else None
+        above = parent_view or (self.view(parent) if parent is not None else None)
+        owner = above.sighting.protocol.owner if above is not None and above.sighting is not None else None
         return Circumstances(
             compared=facts.compared,
             traits=facts.traits,
-            claims=Claims(self._declarers.get(identity, frozenset()), known.owner if known else None),
+            claims=Claims(
+                self._declarers.get(identity, frozenset()),
+                known.owner if known else None,
+                owner,
+                self.hold(tracked, parent_view),
+            ),
             now=self.now,
             cycle=self._settings.cycle,
             declared=self.secrets.hiding(tracked, facts.compared).declared(self.declared(tracked)),
@@ -341,6 +417,8 @@ class Evaluator:
             is_own_creation=self._is_own_creation(tracked, view),
             limits=self._limits,
             lacking=self.secrets.lacking(tracked) if tracked.secrets else None,
+            parent=_parent_named(tracked, facts)[0],
+            parts=self._parts_that_go_along(tracked) if tracked.deleting else (),
         )
 
     def _is_own_creation(self, tracked: Tracked, view: View) -> bool | None:
@@ -420,6 +498,13 @@ class Evaluator:
             for sighting in of_type.values():
                 if sighting.protocol.owner in live_systems and sighting.resource_id not in named:
                     yield sighting
+
+
+def _parent_named(tracked: Tracked, facts: OfferFacts) -> tuple[str, str]:
+    """The component that a component is in, and the output that stands for it; of nested types it says so itself."""
+    value = tracked.parameters.get(facts.parent or "", "")
+    reference = output_reference(value)
+    return (str(value), facts.parent_output) if reference is None else (reference.component, reference.field)
 
 
 def unjudged(tracked: Tracked, error: Exception) -> Judgement:

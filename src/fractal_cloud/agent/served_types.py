@@ -36,7 +36,14 @@ class OfferFacts:
         self.own = offer
         self.offer = isolated(offer, watchdog)
         self.compared = ComparedType(facts)
-        self.traits = TypeTraits(offer.taggable, offer.holds_data, offer.tags_frozen, offer.owner_moves)
+        self.traits = TypeTraits(
+            offer.taggable,
+            offer.holds_data,
+            offer.tags_frozen,
+            offer.owner_moves,
+            offer.is_part,
+            offer.blocks_parent_deletion,
+        )
         self.references = facts.references()
         self.is_wired = bool(facts.linked())
         self.parent = offer.parent

@@ -19,6 +19,7 @@ from fractal_cloud.model.component import Component
 from fractal_cloud.model.errors import CloudError, DeclarationError, GivenUp, Invalid, Transient, Unexpected, Unreadable
 from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.situation import Hold
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.call_context import CallContext
@@ -106,6 +107,7 @@ class Writer:
         self._facts = facts
         self._offer = facts.offer
         self._may_write = may_write
+        self._parent: View | None = None
 
     def carry_out(self, planned: Planned) -> Outcome:
         """One step, guarded. Whatever goes wrong is part of the outcome: it is this component's alone (S24)."""
@@ -135,11 +137,34 @@ class Writer:
         intent = tracked.memory.intent
         token = intent.id if intent is not None else planned.entry_id
         made = wanted(self._evaluator, self._offer, tracked, token)
-        if not self._may_write():
+        if not self._may_still_create(tracked, outcome) or not self._may_write():
             outcome.abandoned = True
             return
         outcome.written = True
-        outcome.created = self._offer.create(self._held.cloud, made, stamp(tracked.live_system_id))
+        tags = stamp(tracked.live_system_id) if self._facts.traits.taggable else NO_TAGS
+        outcome.created = self._offer.create(self._held.cloud, made, tags)
+        outcome.race_lost = self._facts.traits.is_part and _is_let_go(self._read_parent(tracked))
+
+    def _may_still_create(self, tracked: Tracked, outcome: Outcome) -> bool:
+        """Whether a creation is allowed right before its call: of a part, its parent says so, read anew (S25)."""
+        if not self._facts.traits.is_part:
+            return True
+        parent = self._read_parent(tracked)
+        outcome.tags = dict(parent.sighting.tags) if parent.sighting is not None else {}
+        return self._evaluator.hold(tracked, parent) is Hold.OPEN
+
+    def _read_parent(self, tracked: Tracked) -> View:
+        """The parent of a part, read anew: its tags are the part's."""
+        parent = self._evaluator.parent(tracked)
+        known = self._evaluator.view(parent) if parent is not None else ABSENT
+        if parent is None or known.sighting is None:
+            return known
+        fresh = self._evaluator.offer_of(parent).read(self._held.cloud, known.sighting.resource_id)
+        if fresh is None:
+            return ABSENT
+        if fresh.moved_to or fresh.name != known.sighting.name:
+            return found_elsewhere(fresh)
+        return View(sighting=self._evaluator.hidden(parent, self._evaluator.as_declared(parent, fresh)))
 
     def _change(self, planned: Planned, outcome: Outcome) -> None:
         step = self._guard(planned, outcome)
@@ -159,19 +184,21 @@ class Writer:
         return self._facts.traits.tags_frozen and not self._is_unopposed(planned)
 
     def _has_precondition(self, fresh: Sighting, step: Step) -> bool:
-        return fresh.revision is not None and _CALLS[step.verb] not in self._offer.unguarded
+        is_part = self._facts.traits.is_part  # whose precondition says nothing of the tags of its parent
+        return not is_part and fresh.revision is not None and _CALLS[step.verb] not in self._offer.unguarded
 
     def _guard(self, planned: Planned, outcome: Outcome) -> Step | None:
         """Read again and judge again; the step as it is to be taken now, or None where it no longer is."""
         view = self._read(planned, outcome)
-        if view.sighting is not None:
-            outcome.tags = dict(view.sighting.tags)
+        tagged = view if self._parent is None else self._parent
+        if tagged.sighting is not None:
+            outcome.tags = dict(tagged.sighting.tags)
         tracked = planned.tracked
         if planned.step.request is not None and tracked.request is None:
             tracked = replace(tracked, request=planned.step.request)
         if planned.step.verb is Verb.TAG:
             tracked = _before_tagging(tracked)
-        again = self._evaluator.judge(tracked, view)
+        again = self._evaluator.judge(tracked, view, self._parent)
         allowed = again.step is not None and again.step.verb is planned.step.verb
         return again.step if allowed else None
 
@@ -190,6 +217,10 @@ class Writer:
             return ABSENT
         if fresh.moved_to or (sighting and (fresh.name, fresh.parent_id) != (sighting.name, sighting.parent_id)):
             return found_elsewhere(fresh)  # renamed or moved a moment ago: it is no longer what the component names
+        if self._facts.traits.is_part:
+            self._parent = self._read_parent(planned.tracked)
+            parent = self._parent.sighting
+            fresh = replace(fresh, protocol=parent.protocol if parent is not None else NO_TAGS)
         outcome.fresh = self._evaluator.as_declared(planned.tracked, fresh)
         return View(sighting=self._evaluator.hidden(planned.tracked, outcome.fresh))
 
@@ -237,6 +268,11 @@ def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str =
     parent_id = evaluator.parent_id(tracked)
     secrets = frozenset(path for path, _ in references(tracked.parameters)) if tracked.secrets else frozenset()
     return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored), secrets)
+
+
+def _is_let_go(view: View) -> bool:
+    """Whether somebody took a resource over: it is there, and not under our management."""
+    return view.sighting is not None and not view.sighting.protocol.is_managed
 
 
 def _before_tagging(tracked: Tracked) -> Tracked:

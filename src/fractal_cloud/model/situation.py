@@ -50,6 +50,26 @@ class Trace(StrEnum):
     GONE = "gone"
 
 
+class Hold(StrEnum):
+    """What the parent of a part says of writing to the part (S25). The parent's tags are the part's.
+
+    ``FREE``: it is no part. ``OPEN``: the parent is reconciled (S12, S9) or was just created by us. ``NOTICED``: what
+    would change of the parent is shown first (S12a). ``UNSETTLED``: nothing can be said yet. ``OTHERS``: the parent is
+    another LiveSystem's, or only read. Where both are deleted: ``LEFT``: the parent stays; ``WITH_PARENT``: the part
+    goes with it, or is not to go yet; ``BEFORE_PARENT``: the cloud wants it gone first, and nothing else is in the way.
+    """
+
+    FREE = "free"
+    OPEN = "open"
+    OVERRIDE = "override"
+    OTHERS = "others"
+    NOTICED = "noticed"
+    UNSETTLED = "unsettled"
+    LEFT = "left"
+    WITH_PARENT = "with-parent"
+    BEFORE_PARENT = "before-parent"
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """Everything a decision may depend on.
@@ -60,6 +80,9 @@ class Situation:
     ``was_absent``: the last publication said absent, or what is remembered comes from a backup (C9). ``noticed``: what
     would change was published at least one settled cycle ago. ``tags_frozen``: nobody can change a tag of it after its
     creation, so that ``reconcile`` and the override are what the control plane remembers.
+    ``hold``: what the parent says, where it is a part. ``was_held``: its last publication was that its parent is in
+    override, or showed what would change (S12a). ``creates_once``: it cannot carry tags and may be created all the same
+    (S1b); ``made_here``: this LiveSystem created it before.
     """
 
     presence: Presence
@@ -79,6 +102,10 @@ class Situation:
     drifted: bool = False
     tags_frozen: bool = False
     owes_tags: bool = False
+    hold: Hold = Hold.FREE
+    was_held: bool = False
+    creates_once: bool = False
+    made_here: bool = False
 
 
 class Action(StrEnum):

@@ -150,6 +150,7 @@ class Tracked:
     realm_names: tuple[str, str] = ("", "")
     in_recovery: bool = False
     secrets: frozenset[str] = _NOTHING
+    create_once: bool = False
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, interner: Interner) -> Tracked:
@@ -169,6 +170,7 @@ class Tracked:
             dependencies=tuple(map(own, declaration.dependencies)),
             ignore_drift=frozenset(map(own, declaration.ignore_drift)) if declaration.ignore_drift else _NOTHING,
             import_only=declaration.import_only,
+            create_once=declaration.create_once,
             readoption_by_tag=work.readoption == "tag",
             deployed_at=interner.moment(work.deployed_at),
             generation=work.generation,

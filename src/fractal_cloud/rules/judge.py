@@ -78,6 +78,8 @@ class Circumstances:
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``is_own_creation``: whether what was seen is what the component's open creation made; None while that is not known.
     ``limits``: when a value that somebody sets back is given up (S27). ``lacking``: a secret of it has no value (A8).
+    ``parent``: the component that it is in. ``parts``: those of the ``dependents`` that are parts of this one, and go
+    with it (S25).
     """
 
     compared: ComparedType
@@ -97,6 +99,8 @@ class Circumstances:
     is_own_creation: bool | None = False
     limits: setbacks.Limits = field(default_factory=setbacks.Limits)
     lacking: Lacking | None = None
+    parent: str = ""
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ class Judgement:
     ``left``: its resource stays in the cloud; ``is_needed``: it is let go, and something that was left depends on it.
     ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
     ``setbacks``: the values of ours that are followed because somebody may set them back (S27).
+    ``fate``: how its deletion goes on; ``waits_for_cloud``: that waits for what the cloud is doing.
     """
 
     rule: str
@@ -126,6 +131,8 @@ class Judgement:
     answer: Answer | None = None
     stuck: bool = False
     setbacks: tuple[Setback, ...] = ()
+    fate: Fate | None = field(default=None, compare=False)
+    waits_for_cloud: bool = field(default=False, compare=False)
 
     @property
     def leaves_what_it_needs(self) -> bool:
@@ -197,6 +204,8 @@ def _judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
         return _deletion(tracked, view, context, rule, fate, answer)
     decision = decide(situation)
     match decision.action:
+        case Action.NOTICE if view.sighting is None:
+            return _noticed_creation(tracked, context, decision, answer)
         case Action.CREATE:
             return _creation(tracked, view, context, decision, answer)
         case Action.TAG:
@@ -330,10 +339,19 @@ def _creation(
             answer=answer,
             stuck=bool(context.renamed),
         )
-    step = Step(Verb.CREATE, "create", add=stamp(tracked.live_system_id))
+    tags = stamp(tracked.live_system_id) if context.traits.taggable else NO_TAGS
+    step = Step(Verb.CREATE, "create", add=tags)
     message = words.creating(tracked)
     return Judgement(
         decision.rule, decision.status, decision.stance, message, step=step, in_progress=True, answer=answer
+    )
+
+
+def _noticed_creation(tracked: Tracked, context: Circumstances, decision: Decision, answer: Answer | None) -> Judgement:
+    """A part whose parent was just handed back or taken over: that it would be created is shown first (S12a, S25)."""
+    message = words.creation_noticed(tracked, context.cycle)
+    return Judgement(
+        decision.rule, decision.status, decision.stance, message, noticing=True, in_progress=True, answer=answer
     )
 
 
@@ -485,6 +503,8 @@ def _standstill(
             answer=answer,
             stuck=view.error.needs_person,
         )
+    if decision.rule == "S25":
+        return _held_part(tracked, view, context, decision, drift, answer)
     message = words.explain(decision.rule, tracked, view, context.claims, frozen=context.traits.tags_frozen)
     status = decision.status
     in_progress = False
@@ -508,6 +528,25 @@ def _standstill(
         answer=answer,
         stuck=decision.rule in ("S2", "S14") or tracked.identity != tracked.declared_identity,
         setbacks=known,
+    )
+
+
+def _held_part(
+    tracked: Tracked, view: View, context: Circumstances, decision: Decision, drift: Drift, answer: Answer | None
+) -> Judgement:
+    """A part that its parent does not let the agent write to: it is read, and the message names the parent (S25)."""
+    is_decided = decision.status is not None
+    return Judgement(
+        decision.rule,
+        decision.status,
+        decision.stance,
+        words.held_part(context.claims.hold, context.parent, view, context.claims),
+        drift,
+        waits_for=() if is_decided else (context.parent,),
+        in_progress=not is_decided,
+        carried_out=is_decided,
+        answer=answer,
+        stuck=tracked.identity != tracked.declared_identity,
     )
 
 
@@ -548,6 +587,8 @@ def _deletion(
     stance = tracked.memory.stance
     # Shown once, it stays shown until it is gone: the guard asks again after the deletion was published (S12a).
     noticing = fate is Fate.NOTICE or (fate is Fate.DELETE and tracked.memory.noticed_since is not None)
+    is_left_for_others = fate in (Fate.NOTICE, Fate.DELETE) and bool(context.left_dependents)
+    fate = Fate.LEAVE if is_left_for_others else fate
 
     def ended(message: str, *, left: bool = False) -> Judgement:
         return Judgement(
@@ -560,6 +601,7 @@ def _deletion(
             left=left,
             is_needed=bool(context.left_dependents) and not left,
             answer=answer,
+            fate=fate,
         )
 
     def waiting(message: str, step: Step | None = None, waits_for: tuple[str, ...] = ()) -> Judgement:
@@ -574,10 +616,12 @@ def _deletion(
             noticing=noticing,
             answer=answer,
             stuck=view.error is not None and view.error.needs_person,
+            fate=fate,
         )
 
     if fate is Fate.WAIT:
-        return waiting(_why_deletion_waits(tracked, view, rule))
+        above = (context.parent,) if rule == "S25" else ()
+        return waiting(_why_deletion_waits(tracked, view, context, rule), waits_for=above)
     kept_for = _kept_for(context, fate)
     if kept_for:
         return waiting(words.deletion_waits(kept_for), waits_for=kept_for)
@@ -588,14 +632,14 @@ def _deletion(
             traits = context.traits
             message = words.dropped(tracked, view, frozen=traits.tags_frozen, taggable=traits.taggable)
             return ended(message, left=_stays_remembered(tracked, view))
-        case Fate.LEAVE:
-            return ended(words.left(tracked, view, is_bound=rule != "O19"), left=True)
-        case Fate.NOTICE | Fate.DELETE if context.left_dependents:
+        case Fate.LEAVE if is_left_for_others:
             return ended(words.left_for(_sighted(view), context.left_dependents), left=True)
+        case Fate.LEAVE:
+            return ended(_why_left(tracked, view, context, rule), left=True)
         case Fate.NOTICE:
             return waiting(words.deletion_noticed(tracked, context.cycle, frozen=context.traits.tags_frozen))
         case _ if _is_busy(_sighted(view)):
-            return waiting(words.at_work(_sighted(view)))
+            return replace(waiting(words.at_work(_sighted(view))), waits_for_cloud=True)
         case _:
             return waiting(words.deleting(), Step(Verb.DELETE, "delete"))
 
@@ -605,14 +649,26 @@ def _kept_for(context: Circumstances, fate: Fate) -> tuple[str, ...]:
 
     What lives in it cannot be read once it is gone: that it is gone is the proof of their end, too (O17).
     """
+    if fate in (Fate.DELETE, Fate.NOTICE):
+        return tuple(name for name in context.dependents if name not in context.parts)
     if fate is not Fate.GONE:
         return context.dependents
     return tuple(name for name in context.dependents if name not in context.hosted)
 
 
-def _why_deletion_waits(tracked: Tracked, view: View, rule: str) -> str:
+def _why_left(tracked: Tracked, view: View, context: Circumstances, rule: str) -> str:
+    if rule == "S1b":
+        return words.left_created_once(_sighted(view))
+    if rule == "S25":
+        return words.left_part(_sighted(view), context.claims.hold, context.parent)
+    return words.left(tracked, view, is_bound=rule != "O19")
+
+
+def _why_deletion_waits(tracked: Tracked, view: View, context: Circumstances, rule: str) -> str:
     if view.error is not None:
         return words.deletion_unreadable(tracked, view.error)
+    if rule == "S25":
+        return words.goes_with_parent(context.parent)
     return words.window(tracked) if rule == "S17" else words.unproven(tracked)
 
 

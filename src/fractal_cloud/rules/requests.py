@@ -78,6 +78,8 @@ def answer_request(
 
 
 def _impossible(tracked: Tracked, view: View, traits: TypeTraits) -> str:
+    if traits.is_part:
+        return f"{tracked.type} carries no tags of its own: ask it of what it is a part of"
     if not traits.taggable:
         return f"{tracked.type} cannot carry tags: it is only ever read"
     if tracked.import_only:

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.sighting import Condition, Sighting
-from fractal_cloud.model.situation import Manager, Party, Presence, Situation, Trace
-from fractal_cloud.model.status import Stance
+from fractal_cloud.model.situation import Hold, Manager, Party, Presence, Situation, Trace
+from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.tracked import Tracked
 
@@ -67,10 +67,14 @@ def pick(live_system_id: str, fitting: Sequence[Sighting]) -> View:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Who declares a resource (and could claim it), and who was last seen as its owner."""
+    """Who declares a resource (and could claim it), and who was last seen as its owner; of a part also who owns the
+    parent, and what that says of writing to the part (S25).
+    """
 
     declarers: Collection[str] = ()
     last_owner: str | None = None
+    parent_owner: str | None = None
+    hold: Hold = Hold.FREE
 
     @property
     def heir(self) -> str | None:
@@ -112,6 +116,8 @@ class TypeTraits:
     holds_data: bool = False
     tags_frozen: bool = False
     owner_moves: bool = True
+    is_part: bool = False
+    blocks_parent_deletion: bool = False
 
 
 def situate(
@@ -121,9 +127,11 @@ def situate(
     seen = view.sighting or view.elsewhere
     tags = seen.protocol if seen is not None else ProtocolTags()
     memory = tracked.memory
+    creates_once = tracked.create_once and not (tracked.import_only or traits.taggable or traits.is_part)
+    is_noticing = memory.status is Status.MANUAL_OVERRIDE or memory.noticed_since is not None
     return Situation(
         presence=view.presence,
-        untouchable=tracked.import_only or not traits.taggable,
+        untouchable=tracked.import_only or not (traits.taggable or traits.is_part),
         manager=manager(tags),
         reconcile=is_handed_back(tracked, view) if traits.tags_frozen else tags.reconcile,
         owner=party(tags.owner, tracked.live_system_id),
@@ -138,6 +146,10 @@ def situate(
         noticed=memory.noticed_since is not None and now - memory.noticed_since >= cycle,
         drifted=drifted,
         tags_frozen=traits.tags_frozen,
+        hold=claims.hold,
+        was_held=traits.is_part and is_noticing,
+        creates_once=creates_once,
+        made_here=creates_once and claims.last_owner == tracked.live_system_id,
     )
 
 

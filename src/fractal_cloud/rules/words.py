@@ -15,6 +15,7 @@ from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
 from fractal_cloud.model.observed import Setback
 from fractal_cloud.model.sighting import Condition, Sighting
+from fractal_cloud.model.situation import Hold
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.visible_text import visible
@@ -396,6 +397,47 @@ def _elsewhere(tracked: Tracked, found: Sighting) -> str:
     return f"{found.resource_id}: it is named {found.name!r} now, and {tracked.identity.name!r} in the declaration"
 
 
+def left_created_once(sighting: Sighting) -> str:
+    """What cannot carry tags is never deleted, also where it was created here (S1b)."""
+    return f"left in the cloud: {sighting.resource_id}: it cannot carry tags, so it was created once and is only read"
+
+
+def left_part(sighting: Sighting, hold: Hold, parent: str) -> str:
+    """A part is left with its parent, and where nobody knows that it was made here (S25)."""
+    match hold:
+        case Hold.OVERRIDE:
+            why = f"{parent!r}, which it is a part of, is in manual override"
+        case Hold.LEFT:
+            why = f"{parent!r}, which it is a part of, is left"
+        case _:
+            why = f"it was neither created nor taken over here, and {parent!r}, which it is a part of, stays"
+    return f"left in the cloud: {sighting.resource_id}: {why}"
+
+
+def goes_with_parent(parent: str) -> str:
+    """A part is deleted with its parent, or right before it (S25)."""
+    return f"goes with {parent!r}, which it is a part of"
+
+
+def creation_noticed(tracked: Tracked, cycle: timedelta) -> str:
+    """A part is not created before a person could see that it would be (S12a, S25)."""
+    return f"will create {tracked.identity.name!r} after one cycle ({cycle.total_seconds():g} s)"
+
+
+def held_part(hold: Hold, parent: str, view: View, claims: Claims) -> str:
+    """Why a part is only read: what its parent says (S25)."""
+    gone = "" if view.sighting is not None else "it is absent; "
+    match hold:
+        case Hold.OVERRIDE:
+            return f"{gone}{parent!r}, which it is a part of, is in manual override: {ONLY_READ}. Hand {parent!r} back"
+        case Hold.OTHERS:
+            owner = view.sighting.protocol.owner if view.sighting is not None else claims.parent_owner
+            whose = f"is owned by {owner!r}" if owner is not None else "is only read here"
+            return f"{gone}{parent!r}, which it is a part of, {whose}: read only"
+        case _:
+            return f"waits for {parent!r}, which it is a part of, and which is not ready to be written to"
+
+
 def left_for(sighting: Sighting, dependents: Iterable[str]) -> str:
     """What a left resource depends on is left too (O10)."""
     return f"left in the cloud: {sighting.resource_id}: {', '.join(dependents)}, which was left, depends on it"
@@ -468,6 +510,8 @@ def _never_created(tracked: Tracked) -> str:
             f"the component is importOnly, so Fractal only reads it. Create {name!r} first, "
             "or take importOnly out of its declaration"
         )
+    if tracked.create_once:
+        return f"{name!r} was created once and is gone: deploy the LiveSystem to create it again"
     return f"{tracked.type} cannot carry tags, so Fractal only reads it. Create {name!r} first"
 
 

@@ -118,6 +118,8 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
     if record.deleting and (is_push or (kind is RequestKind.BREAK and not frozen)):
         # Frozen tags cannot be removed to save it from its deletion: this is the only way.
         why = "the component is being deleted"
+    elif facts is not None and facts.is_part:
+        why = f"{record.type} carries no tags of its own: ask it of what it is a part of"
     elif facts is not None and not facts.taggable:
         why = f"{record.type} cannot carry tags: it is only ever read"
     elif record.declaration.get("importOnly"):
