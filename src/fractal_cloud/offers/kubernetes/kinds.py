@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.rules.nested.amounts import quantity
@@ -96,6 +96,19 @@ def _labels(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _annotations(value: dict[str, str]) -> dict[str, str]:
+    for key in value:
+        if not is_label(key, ""):
+            raise ValueError(f"{key!r} is no key of an annotation: take up to 63 letters, digits, -, _ and .")
+    return value
+
+
+def _port_name(value: str) -> str:
+    if value.isdecimal():
+        raise ValueError(f"{value!r} is no name of a port: it has a letter in it; write a number without quotes")
+    return value
+
+
 def _amount(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -123,6 +136,21 @@ Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 """Labels, all of which something must have."""
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+
+PortName = Annotated[
+    str,
+    AfterValidator(_port_name),
+    Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$", examples=["http"]),
+]
+"""A name of a port: up to 15 of a-z, 0-9 and -, with a letter in it."""
+
+ContainerName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", examples=["main"])]
+"""A name of a container or of a volume: a DNS label."""
+
+EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_.-][A-Za-z0-9_.-]*$")]
+
+Annotations = Annotated[dict[str, str], AfterValidator(_annotations)]
+"""Annotations: text under the keys of labels."""
 
 C = TypeVar("C", bound=Component)
 Selected = Annotated[str | Labels | C, BeforeValidator(_reference), WithJsonSchema({"type": "string"})]

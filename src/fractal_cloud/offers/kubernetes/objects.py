@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import deepcopy
 from typing import Any, ClassVar
 
+from pydantic import field_validator
+
 from fractal_cloud.model.component import Component, Reference, parameter
 from fractal_cloud.model.errors import Denied, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
@@ -20,12 +22,14 @@ from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.declared import HOSTS
 from fractal_cloud.offers.kubernetes.errors import NO_SUCH_KIND
-from fractal_cloud.offers.kubernetes.kinds import Namespace, Object, ObjectKind
+from fractal_cloud.offers.kubernetes.kinds import Annotations, Labels, Namespace, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.managers import MANAGED_FIELDS, setter
 from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import (
     GUARD,
+    PROTOCOL_KEYS,
     RECONCILE,
+    WRITTEN_BY_THE_CLUSTER,
     annotations_of,
     guard,
     labels_of,
@@ -62,6 +66,25 @@ class ObjectComponent(Component):
     namespace: Namespace = parameter(
         default="default", immutable=True, enforced=True, description="Namespace it lies in, which must exist."
     )
+    labels: Labels | None = parameter(
+        default=None,
+        compare="entries",
+        description="Labels of the object, beside those of the protocol: only these are compared and written.",
+    )
+    annotations: Annotations | None = parameter(
+        default=None,
+        compare="entries",
+        lines=True,
+        description="Annotations of the object: only these are compared and written.",
+    )
+
+    @field_validator("labels", "annotations")
+    @classmethod
+    def _leaves_the_protocol_alone(cls, value: dict[str, str] | None) -> dict[str, str] | None:
+        for key in value or {}:
+            if key in PROTOCOL_KEYS:
+                raise ValueError(f"{key!r} belongs to the protocol: leave it out")
+        return value
 
 
 class ObjectOffer(Offer[C, Kubernetes]):
@@ -152,7 +175,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
             resource_id=resource_id(metadata),
             protocol=protocol_of(item),
             tags={**labels, **({RECONCILE: annotations[RECONCILE]} if RECONCILE in annotations else {})},
-            actual=self.actual(item),
+            actual={**_metadata_of(labels, annotations), **self.actual(item)},
             outputs={
                 "name": metadata["name"],
                 **({"namespace": metadata["namespace"]} if "namespace" in metadata else {}),
@@ -177,7 +200,9 @@ class ObjectOffer(Offer[C, Kubernetes]):
             **({"annotations": annotations} if annotations else {}),
         }
         item = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **self.new(wanted)}
-        self.apply(item, wanted, self._given(wanted.component))
+        names = self._given(wanted.component)
+        _put_metadata(item, wanted.component, names)
+        self.apply(item, wanted, names)
         made = cloud.create(kind, item)
         return self.sighting(cloud, made, self.beside(cloud, [made]))
 
@@ -191,6 +216,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
         """Bring all parameters in ``drift`` back in one patch, which tests the tags it rests on."""
         item = self.still(cloud, sighting)
         changed = deepcopy(item)
+        _put_metadata(changed, wanted.component, drift)
         self.correct(changed, sighting, wanted, drift)
         operations = difference(item, changed)
         if operations:
@@ -216,6 +242,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
         if name == MANAGED_BY:
             return paths_of(ProtocolTags(managed_by=OURS))
         changed = deepcopy(item)
+        _put_metadata(changed, wanted.component, [name])
         self.correct(changed, sighting, wanted, [name])
         return [op["path"] for op in difference(item, changed) if op["op"] != "test"]
 
@@ -262,6 +289,21 @@ class ObjectOffer(Offer[C, Kubernetes]):
             for path, value in paths_of(ProtocolTags(owner=owner)).items()
         ]
         cloud.patch(self.object_kind, name, [*guard(uid, sighting.protocol), *operations])
+
+
+def _metadata_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, Any]:
+    """The labels and annotations that people may declare."""
+    return {
+        "labels": {key: text for key, text in labels.items() if key not in PROTOCOL_KEYS},
+        "annotations": {key: text for key, text in annotations.items() if key not in WRITTEN_BY_THE_CLUSTER},
+    }
+
+
+def _put_metadata(item: Object, component: Component, names: Collection[str]) -> None:
+    assert isinstance(component, ObjectComponent), "every component of this provider is one"
+    for name, values in (("labels", component.labels), ("annotations", component.annotations)):
+        if name in names and values is not None:
+            item["metadata"][name] = {**(item["metadata"].get(name) or {}), **values}
 
 
 def resource_id(metadata: Mapping[str, Any]) -> str:

@@ -15,6 +15,12 @@ from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 OWNER: Final = "fractal.cloud/owner"
 RECONCILE: Final = "fractal.cloud/reconcile"
+PROTOCOL_KEYS: Final = frozenset({MANAGED_BY, OWNER, RECONCILE})
+WRITTEN_BY_THE_CLUSTER: Final = PROTOCOL_KEYS | {
+    "deployment.kubernetes.io/revision",
+    "kubectl.kubernetes.io/last-applied-configuration",
+}
+"""Annotations that are nobody's declaration: the protocol's, and notes of the cluster and of kubectl."""
 GUARD: Final = (
     "atomic: a change tests the tags and the uid in the same JSON Patch, a deletion carries uid and resourceVersion; "
     "a person who removes the label before the write wins, always"
