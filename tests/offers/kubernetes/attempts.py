@@ -147,12 +147,13 @@ POD_SPECS: Final[dict[str, Object]] = {
     "mount a secret": {"volumes": [{"name": "v", "secret": {"secretName": "db"}}]},
     "mount a token": {"volumes": [{"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]},
     "mount the node's files": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
-    "mount somebody's volume": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "db"}}]},
+    "mount a driver's volume": {"volumes": [{"name": "v", "csi": {"driver": "secrets-store.csi.k8s.io"}}]},
     "share the node's network": {"hostNetwork": True},
     "share the node's processes": {"hostPID": True},
     "share the node's memory": {"hostIPC": True},
     "choose its node": {"nodeName": "control-plane"},
-    "run as root of the pod": {"securityContext": {"runAsUser": 0}},
+    "set the node's own parameters": {"securityContext": {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]}},
+    "have no system call refused": {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
     "run something before it": {
         "initContainers": [{"name": "i", "image": "x", "securityContext": {"privileged": True}}]
     },
@@ -165,9 +166,8 @@ CONTAINERS: Final[dict[str, Object]] = {
     "take a variable from somebody's secret": {
         "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}]
     },
-    "take a variable from a config map": {
-        "env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "db", "key": "password"}}}]
-    },
+    "take rights that its image did not have": {"securityContext": {"allowPrivilegeEscalation": True}},
+    "run something on the node when it ends": {"lifecycle": {"preStop": {"httpGet": {"host": "10.0.0.1", "port": 1}}}},
     "mount what is there": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.kubernetes.ambassador import Ambassador
@@ -38,24 +38,73 @@ def _component(kind: type[Component], component_id: str, **parameters: Any) -> d
     return {"id": component_id, "type": kind.type, "provider": kind.provider, "parameters": parameters}
 
 
+def _edit_metadata(edit: Edit) -> Edit:
+    """Labels and annotations, which every kind has; the rest as the kind has it."""
+
+    def edited(item: Object, name: str, value: Any) -> None:
+        if name in ("labels", "annotations"):
+            item["metadata"][name] = {**item["metadata"].get(name, {}), **value}
+        else:
+            edit(item, name, value)
+
+    return edited
+
+
+OF_POD: Final[Mapping[str, str]] = {
+    "podSecurityContext": "securityContext",
+    **{name: name for name in ("automountServiceAccountToken", "nodeSelector", "tolerations", "volumes")},
+    "terminationGracePeriodSeconds": "terminationGracePeriodSeconds",
+}
+
+
 def _edit_workload(item: Object, name: str, value: Any) -> None:
-    container = item["spec"]["template"]["spec"]["containers"][0]
-    if name == "replicas":
-        item["spec"]["replicas"] = value
-    elif name == "containerPort":
+    template = item["spec"]["template"]
+    if name in ("podLabels", "podAnnotations"):
+        field = name.removeprefix("pod").lower()
+        template["metadata"][field] = {**template["metadata"].get(field, {}), **value}
+    elif name in OF_POD:
+        template["spec"][OF_POD[name]] = value
+    elif name in ("containers", "initContainers"):
+        ours = template["spec"]["containers"][:1] if name == "containers" else []
+        template["spec"][name] = [*ours, *(_as_kubernetes_has_it(one) for one in value)]
+    elif name in ("replicas", "strategy"):
+        item["spec"][name] = value
+    else:
+        _edit_container(template["spec"]["containers"][0], name, value)
+
+
+def _edit_container(container: Object, name: str, value: Any) -> None:
+    if name == "containerPort":
         container["ports"][0]["containerPort"] = value
     elif name == "env":
-        container["env"] = [{"name": key, "value": text} for key, text in value.items()]
+        taken = [one for one in container["env"] if "valueFrom" in one]
+        container["env"] = [*({"name": key, "value": text} for key, text in value.items()), *taken]
+    elif name == "envValueFrom":
+        plain = [one for one in container["env"] if "valueFrom" not in one]
+        container["env"] = [*plain, *({"name": key, "valueFrom": source} for key, source in value.items())]
     elif name in ("cpu", "memory"):
         container["resources"]["requests"][name] = value
+    elif name in ("limits", "requests"):
+        container["resources"][name] = {**container["resources"].get(name, {}), **value}
     else:
         container[name] = value
 
 
+def _as_kubernetes_has_it(declared: Object) -> Object:
+    """A further container, written as in a manifest."""
+    apart = {"env", "limits", "requests"}
+    found = {name: value for name, value in declared.items() if name not in apart}
+    if "env" in declared:
+        found["env"] = [{"name": key, "value": text} for key, text in declared["env"].items()]
+    return {**found, "resources": {name: declared[name] for name in ("limits", "requests") if name in declared}}
+
+
 def _edit_service(item: Object, name: str, value: Any) -> None:
     spec = item["spec"]
-    if name in ("port", "targetPort", "protocol"):
-        spec["ports"][0][name] = value
+    if name in ("port", "targetPort", "protocol", "portName"):
+        spec["ports"][0]["name" if name == "portName" else name] = value
+    elif name == "sessionAffinity":
+        spec[name] = value
     elif name == "serviceType":
         spec["type"] = value
     else:
@@ -70,10 +119,13 @@ def _edit_policy(item: Object, name: str, value: Any) -> None:
         spec["policyTypes"] = value
     else:
         peers = "from" if name == "ingress" else "to"
-        spec[name] = [
-            {peers: [{"ipBlock": {"cidr": rule["cidr"]}}], "ports": [{"port": rule["port"], "protocol": "TCP"}]}
-            for rule in value
-        ]
+        spec[name] = [{peers: [_peer(rule)], "ports": [{"port": rule["port"], "protocol": "TCP"}]} for rule in value]
+
+
+def _peer(rule: Object) -> Object:
+    return (
+        {"ipBlock": {"cidr": rule["cidr"]}} if "cidr" in rule else {"podSelector": {"matchLabels": rule["podSelector"]}}
+    )
 
 
 def _edit_claim(item: Object, name: str, value: Any) -> None:
@@ -118,6 +170,31 @@ WORKLOAD = _component(
     cpu="500m",
     memory="1Gi",
     command=["shop", "--serve"],
+    args=["--verbose"],
+    workingDir="/srv",
+    imagePullPolicy="IfNotPresent",
+    envValueFrom={"POD": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    envFrom=[{"configMapRef": {"name": "settings"}}],
+    requests={"ephemeral-storage": "1Gi"},
+    limits={"memory": "2Gi"},
+    livenessProbe={"httpGet": {"path": "/live", "port": 8080}, "periodSeconds": 20},
+    readinessProbe={"tcpSocket": {"port": 8080}},
+    startupProbe={"exec": {"command": ["shop", "--check"]}, "failureThreshold": 30},
+    securityContext={"readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+    podSecurityContext={"runAsNonRoot": True, "fsGroup": 1000},
+    volumes=[{"name": "scratch", "emptyDir": {}}, {"name": "config", "configMap": {"name": "settings"}}],
+    volumeMounts=[{"name": "scratch", "mountPath": "/tmp"}],
+    initContainers=[{"name": "prepare", "image": "registry.example.com/prepare:1", "args": ["--once"]}],
+    containers=[{"name": "log", "image": "registry.example.com/log:1", "limits": {"cpu": "100m"}}],
+    automountServiceAccountToken=False,
+    podLabels={"app": "shop", "tier": "front"},
+    podAnnotations={"example.com/scrape": "true"},
+    nodeSelector={"disk": "fast"},
+    tolerations=[{"key": "spot", "operator": "Exists"}],
+    terminationGracePeriodSeconds=5,
+    strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+    labels={"team": "shop"},
+    annotations={"example.com/owner": "shop team"},
 )
 OTHER_WORKLOAD = _component(KubernetesWorkload, "other", image="registry.example.com/other:1")
 CLAIM = _component(
@@ -131,6 +208,7 @@ CLAIM = _component(
 OTHER_CLAIM = _component(KubernetesPersistentVolumeClaim, "spare", storage="5Gi")
 INSIDE = {"cidr": "10.0.0.0/8", "port": 8080}
 OUTSIDE = {"cidr": "192.0.2.0/24", "port": 443}
+PEERS = {"podSelector": {"app": "shop"}, "port": 8080, "protocol": "TCP"}
 
 EXAMPLES: dict[type[Component], Example] = {
     KubernetesWorkload: Example(
@@ -143,9 +221,36 @@ EXAMPLES: dict[type[Component], Example] = {
             "cpu": "250m",
             "memory": "512Mi",
             "command": ["shop"],
+            "args": ["--quiet", "--fast"],
+            "workingDir": "/",
+            "imagePullPolicy": "Always",
+            "envValueFrom": {"POD": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            "envFrom": [{"configMapRef": {"name": "other"}, "prefix": "O_"}],
+            "requests": {"ephemeral-storage": "2Gi"},
+            "limits": {"memory": "3Gi"},
+            "livenessProbe": {"exec": {"command": ["true"]}},
+            "readinessProbe": {"httpGet": {"port": 8080, "scheme": "HTTPS"}, "timeoutSeconds": 3},
+            "startupProbe": {"grpc": {"port": 9000}, "failureThreshold": 3},
+            "securityContext": {"readOnlyRootFilesystem": False, "capabilities": {"drop": ["NET_RAW"]}},
+            "podSecurityContext": {"runAsNonRoot": True, "fsGroup": 2000},
+            "volumes": [
+                {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
+                {"name": "config", "configMap": {"name": "other"}},
+            ],
+            "volumeMounts": [{"name": "scratch", "mountPath": "/var/tmp"}],
+            "initContainers": [{"name": "prepare", "image": "registry.example.com/prepare:2", "args": []}],
+            "containers": [{"name": "log", "image": "registry.example.com/log:2", "limits": {"cpu": "200m"}}],
+            "podLabels": {"app": "store", "tier": "back"},
+            "podAnnotations": {"example.com/scrape": "false"},
+            "nodeSelector": {"disk": "slow"},
+            "tolerations": [],
+            "terminationGracePeriodSeconds": 60,
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}},
+            "labels": {"team": "store"},
+            "annotations": {"example.com/owner": "store team"},
         },
         plural="deployments",
-        edit=_edit_workload,
+        edit=_edit_metadata(_edit_workload),
         immutable_changes={},
     ),
     KubernetesService: Example(
@@ -160,6 +265,10 @@ EXAMPLES: dict[type[Component], Example] = {
                 targetPort=8080,
                 protocol="TCP",
                 serviceType="ClusterIP",
+                portName="http",
+                sessionAffinity="None",
+                labels={"team": "shop"},
+                annotations={"example.com/owner": "shop team"},
             ),
         ],
         changes={
@@ -168,9 +277,13 @@ EXAMPLES: dict[type[Component], Example] = {
             "protocol": "UDP",
             "workload": "other",
             "serviceType": "LoadBalancer",
+            "portName": "web",
+            "sessionAffinity": "ClientIP",
+            "labels": {"team": "store"},
+            "annotations": {"example.com/owner": "store team"},
         },
         plural="services",
-        edit=_edit_service,
+        edit=_edit_metadata(_edit_service),
         immutable_changes={},
     ),
     KubernetesNetworkPolicy: Example(
@@ -187,20 +300,20 @@ EXAMPLES: dict[type[Component], Example] = {
             ),
         ],
         changes={
-            "ingress": [OUTSIDE, INSIDE],
+            "ingress": [OUTSIDE, PEERS],
             "egress": [],
             "workload": "other",
             "policyTypes": ["Egress"],
         },
         plural="networkpolicies",
-        edit=_edit_policy,
+        edit=_edit_metadata(_edit_policy),
         immutable_changes={},
     ),
     KubernetesPersistentVolumeClaim: Example(
         components=[CLAIM],
         changes={"storage": "20Gi"},
         plural="persistentvolumeclaims",
-        edit=_edit_claim,
+        edit=_edit_metadata(_edit_claim),
         immutable_changes={
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "fast",
@@ -215,7 +328,7 @@ EXAMPLES: dict[type[Component], Example] = {
         ],
         changes={"cpu": 4, "memory": "4Gi", "runStrategy": "Halted", "volumeClaim": "spare"},
         plural="virtualmachines",
-        edit=_edit_machine,
+        edit=_edit_metadata(_edit_machine),
         immutable_changes={},
     ),
     Ambassador: Example(
@@ -238,7 +351,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "ambassadorId": ["inner", "default"],
         },
         plural="hosts",
-        edit=_edit_gateway,
+        edit=_edit_metadata(_edit_gateway),
         immutable_changes={},
     ),
 }

@@ -246,10 +246,10 @@ def test_what_kubernetes_bundles_is_listed_one_by_one() -> None:
     [
         ({"cidr": "10.0.0.1/8"}, "write '10.0.0.0/8'"),
         ({"cidr": "10.0.0.0/8", "podSelector": ""}, "not both"),
-        ({"podSelector": "b=1,a=2"}, "write 'a=2,b=1'"),
         ({"podSelector": "b in (x)"}, "no list of labels"),
         ({"protocol": "UDP"}, "give one"),
-        ({"port": 80, "protocol": "TCP"}, "leave it out"),
+        ({"port": 80, "protocol": "ICMP"}, "must be one of 'TCP', 'UDP', 'SCTP'"),
+        ({"podSelector": {"a b": "c"}}, "no label"),
     ],
 )
 def test_a_rule_that_means_nothing_is_refused_when_it_is_declared(rule: Json, said: str) -> None:

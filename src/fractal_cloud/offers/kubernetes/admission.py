@@ -8,9 +8,10 @@ into an object stays allowed as it was. From Kubernetes 1.30 on; which kinds the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from fractal_cloud.offers.kubernetes.admission_of_pods import TEMPLATE, Validation, unchanged, workloads
 from fractal_cloud.offers.kubernetes.ambassador import HOST
 from fractal_cloud.offers.kubernetes.kinds import SECRET, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.linked import LINK, SECRET_PREFIX
@@ -21,28 +22,22 @@ from fractal_cloud.offers.kubernetes.workload import DEPLOYMENT
 ACCOUNT: Final = "fractal-cloud-agent"
 HOME: Final = "fractal-cloud-agent"
 _API: Final = "admissionregistration.k8s.io/v1"
-_TEMPLATE: Final = "spec.template.spec"
-# Of a pod: whose rights it has, what it is given, and how it reaches the node it runs on.
-_OF_PODS: Final = (
-    *("serviceAccountName", "serviceAccount", "automountServiceAccountToken", "imagePullSecrets"),
-    *("volumes", "initContainers", "resourceClaims"),
-    *("hostNetwork", "hostPID", "hostIPC", "hostUsers", "shareProcessNamespace", "hostAliases"),
-    *("nodeName", "runtimeClassName", "priorityClassName"),
-)
-_OF_CONTAINERS: Final = ("securityContext", "volumeMounts", "volumeDevices", "envFrom")
 _OF_MACHINES: Final = ("accessCredentials", "nodeSelector")
 _OF_DEVICES: Final = ("hostDevices", "gpus", "filesystems", "downwardMetrics")
 _DISKS: Final = ("containerDisk", "persistentVolumeClaim")
-Validation = tuple[str, str]
-"""A condition that a write of the agent must fulfil, and what is said where it does not."""
 
 
-def admission(*, with_links: bool) -> Iterator[Object]:
-    """The policies and their bindings; those for secrets only where the agent may write any."""
-    yield from _policy(DEPLOYMENT, _workloads(with_links=with_links))
+def admission(
+    *, with_links: bool, secrets: Sequence[str] = (), service_accounts: Sequence[str] = ()
+) -> Iterator[Object]:
+    """The policies and their bindings; those for secrets of links only where the agent may write any.
+
+    ``secrets``, ``service_accounts``: what pods may be given beside what is harmless, each as NAMESPACE/NAME.
+    """
+    yield from _policy(DEPLOYMENT, workloads(with_links=with_links, secrets=secrets, accounts=service_accounts))
     yield from _policy(VIRTUAL_MACHINE, _machines())
-    yield from _policy(SERVICE, [_unchanged("spec", "externalIPs")])
-    yield from _policy(HOST, [_unchanged("spec.tlsSecret", "namespace", "spec")])
+    yield from _policy(SERVICE, [unchanged("spec", "externalIPs")])
+    yield from _policy(HOST, [unchanged("spec.tlsSecret", "namespace", "spec")])
     if with_links:
         yield from _policy(SECRET, _secrets(), ("CREATE", "UPDATE", "DELETE"))
 
@@ -77,48 +72,10 @@ def _policy(
     return policy, binding
 
 
-def _unchanged(path: str, name: str, parent: str = "") -> Validation:
-    """That a field is absent, or was there before with the same value; ``parent``: where the path itself may lack."""
-    here, before = f"object.{path}", f"oldObject.{path}"
-    word = path.rpartition(".")[2]
-    is_absent = f"!has({here}.{name})"
-    was_there = f"has({before}.{name})"
-    if parent:
-        is_absent = f"!has(object.{parent}.{word}) || {is_absent}"
-        was_there = f"has(oldObject.{parent}.{word}) && {was_there}"
-    expression = f"{is_absent} || (oldObject != null && {was_there} && {here}.{name} == {before}.{name})"
-    return expression, f"may not set {path}.{name}"
-
-
-def _workloads(*, with_links: bool) -> Iterator[Validation]:
-    yield from (_unchanged(_TEMPLATE, name) for name in _OF_PODS)
-    # The server itself fills in an empty one.
-    expression, message = _unchanged(_TEMPLATE, "securityContext")
-    yield f"{expression} || object.{_TEMPLATE}.securityContext == {{}}", message
-    for name in _OF_CONTAINERS:
-        same = _in_old_container(f"has(o.{name}) && o.{name} == c.{name}")
-        yield _each_container(f"!has(c.{name}) || {same}"), f"may not set {name} of a container"
-    allowed = ["!has(e.valueFrom)", _in_old_container("has(o.env) && o.env.exists(p, p == e)")]
-    message = "may take no environment variable from elsewhere"
-    if with_links:
-        is_of_a_link = f"e.valueFrom.secretKeyRef.name.startsWith('{SECRET_PREFIX}')"
-        allowed.insert(1, f"(has(e.valueFrom.secretKeyRef) && {is_of_a_link})")
-        message += f" but from Secrets of links ({SECRET_PREFIX}…)"
-    yield _each_container(f"!has(c.env) || c.env.all(e, {' || '.join(allowed)})"), message
-
-
-def _each_container(condition: str) -> str:
-    return f"object.{_TEMPLATE}.containers.all(c, {condition})"
-
-
-def _in_old_container(condition: str) -> str:
-    return f"(oldObject != null && oldObject.{_TEMPLATE}.containers.exists(o, o.name == c.name && {condition}))"
-
-
 def _machines() -> Iterator[Validation]:
-    yield from (_unchanged(_TEMPLATE, name) for name in _OF_MACHINES)
-    yield from (_unchanged(f"{_TEMPLATE}.domain.devices", name, f"{_TEMPLATE}.domain") for name in _OF_DEVICES)
-    yield _unchanged("spec", "dataVolumeTemplates")
+    yield from (unchanged(TEMPLATE, name) for name in _OF_MACHINES)
+    yield from (unchanged(f"{TEMPLATE}.domain.devices", name, f"{TEMPLATE}.domain") for name in _OF_DEVICES)
+    yield unchanged("spec", "dataVolumeTemplates")
     disk = " || ".join(f"has(v.{name})" for name in _DISKS)
     yield _each_of("volumes", disk), f"may give a machine no volumes but {' and '.join(_DISKS)}"
     yield _each_of("networks", "has(v.pod)"), "may join a machine to no network but the pods'"
@@ -126,7 +83,7 @@ def _machines() -> Iterator[Validation]:
 
 def _each_of(name: str, condition: str) -> str:
     """That every entry of a list fulfils a condition, or stood in it before."""
-    here, before = f"object.{_TEMPLATE}.{name}", f"oldObject.{_TEMPLATE}.{name}"
+    here, before = f"object.{TEMPLATE}.{name}", f"oldObject.{TEMPLATE}.{name}"
     was_there = f"(oldObject != null && has({before}) && {before}.exists(w, w == v))"
     return f"!has({here}) || {here}.all(v, {condition} || {was_there})"
 

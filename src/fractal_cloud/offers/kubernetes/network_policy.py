@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from fractal_cloud.model.component import parameter
+from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.kubernetes.kinds import Labels, Object, ObjectKind, Selected, object_name
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, ObjectComponent, ObjectOffer
-from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule, from_rules, to_rules
+from fractal_cloud.offers.kubernetes.policy_rules import (
+    KubernetesNetworkPolicyRule,
+    from_rules,
+    spelled_as,
+    to_rules,
+)
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.offer import Wanted
@@ -81,6 +88,16 @@ class KubernetesNetworkPolicyOffer(ObjectOffer[KubernetesNetworkPolicy]):
             "policyTypes": spec.get("policyTypes") or [],
             **{name: from_rules(spec.get(name), peers) for name, peers in _RULES.items()},
         }
+
+    def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
+        """With rules spelled as they are declared, where they mean the same."""
+        del published
+        rules = {
+            name: spelled_as(declared[name], sighting.actual[name])
+            for name in _RULES
+            if isinstance(declared.get(name), list) and isinstance(sighting.actual.get(name), list)
+        }
+        return replace(sighting, actual={**sighting.actual, **rules})
 
     def apply(self, item: Object, wanted: Wanted[KubernetesNetworkPolicy], names: Collection[str]) -> None:
         """Write what is declared."""

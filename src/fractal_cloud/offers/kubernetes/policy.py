@@ -37,7 +37,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 def policy(options: PolicyOptions = PLAIN) -> str:
     """Documents for `kubectl apply`, for the service account ``fractal-cloud-agent`` in the namespace of that name."""
-    options.check("kubernetes", ("with_links", "namespaces", "secrets"))
+    options.check("kubernetes", ("with_links", "namespaces", "secrets", "service_accounts"))
     return "---\n".join(yaml.safe_dump(one, sort_keys=False, width=120) for one in documents(options))
 
 
@@ -46,6 +46,7 @@ def documents(options: PolicyOptions = PLAIN) -> list[Object]:
     namespaces = options.namespaces or DEFAULT
     every_match(namespaces, "namespaces", _LABEL, "name of a namespace")
     every_match(options.secrets, "secrets", _SECRET, "Secret as NAMESPACE/NAME")
+    every_match(options.service_accounts, "service_accounts", _SECRET, "service account as NAMESPACE/NAME")
     for one in (*namespaces, *_by_namespace(options.secrets)):
         if one.startswith(_OF_THE_CLUSTER) or one == HOME:
             raise PolicyOptionError(
@@ -61,7 +62,7 @@ def documents(options: PolicyOptions = PLAIN) -> list[Object]:
             for place, names in _by_namespace(options.secrets).items()
             for one in _bound("", place, iter([_named_secrets(names)]), f"{NAME}-secrets")
         ),
-        *admission(with_links=options.with_links),
+        *admission(with_links=options.with_links, secrets=options.secrets, service_accounts=options.service_accounts),
     ]
 
 

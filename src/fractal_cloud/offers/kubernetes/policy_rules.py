@@ -1,31 +1,41 @@
 """The rules of network policies, flat and in one spelling, so that declared and actual ones can be compared.
 
 A rule has at most one peer and one port; Kubernetes bundles several in one rule, which means each with each. A rule
-without a peer means everybody, one without a port every port.
+without a peer means everybody, one without a port every port. Selectors may be declared as text or as a map, protocols
+in upper or lower case: what means the same is no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from fractal_cloud.offers.kubernetes.kinds import Object, Port, is_label
+from fractal_cloud.model.component import Component
+from fractal_cloud.offers.kubernetes.container_model import Nested, Protocol
+from fractal_cloud.offers.kubernetes.kinds import Labels, Object, Port, is_label
 
 Rule = dict[str, Any]
 DEFAULT_PROTOCOL: Final = "TCP"
 _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 
 
-def _selector(text: str) -> str:
-    pairs = parsed_labels(text)
-    spelled = ",".join(f"{key}={value}" for key, value in sorted(pairs.items()))
-    if spelled != text:
-        raise ValueError(f"{text!r} is compared in one spelling: write {spelled!r}")
-    return text
+def _selector(value: str | dict[str, str]) -> str | dict[str, str]:
+    if isinstance(value, str) and not is_reference(value):
+        parsed_labels(value)
+    return value
+
+
+def _of_component(value: object) -> object:
+    """A workload of the same LiveSystem, by the output that holds the labels of its pods."""
+    return f"${{{value.id}.selector}}" if isinstance(value, Component) else value
+
+
+def is_reference(value: object) -> bool:
+    """Whether the labels are those of a component, which are known once it is there."""
+    return isinstance(value, str) and value.startswith("${") and value.endswith("}")
 
 
 def parsed_labels(text: str) -> dict[str, str]:
@@ -49,26 +59,26 @@ def _network(text: str) -> str:
     return text
 
 
-LabelText = Annotated[str, AfterValidator(_selector)]
+Selector = Annotated[str | Labels, AfterValidator(_selector), BeforeValidator(_of_component)]
+"""Labels, as text or as a map, or those of a component's pods."""
 
 
-class KubernetesNetworkPolicyRule(BaseModel):
+class KubernetesNetworkPolicyRule(Nested):
     """One rule: at most one peer, and at most one port or range of ports."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
-    )
-
     cidr: Annotated[str, AfterValidator(_network)] | None = Field(default=None, description="Peer: a network.")
-    pod_selector: LabelText | None = Field(
-        default=None, description="Peer: pods with these labels, as `app=web,tier=front`; empty for all pods."
+    pod_selector: Selector | None = Field(
+        default=None,
+        description="Peer: pods with these labels, as `app=web,tier=front` or as a map; empty for all pods. "
+        "`${front.selector}` for those of the workload `front`; in Python the component itself.",
     )
-    namespace_selector: LabelText | None = Field(
-        default=None, description="Peer: pods in namespaces with these labels; empty for all namespaces."
+    namespace_selector: Annotated[str | Labels, AfterValidator(_selector)] | None = Field(
+        default=None,
+        description="Peer: pods in namespaces with these labels, as text or as a map; empty for all namespaces.",
     )
     port: Port | str | None = Field(default=None, description="A port, by number or name; every port if not given.")
     end_port: Port | None = Field(default=None, description="The last port, where a range is meant.")
-    protocol: Literal["TCP", "UDP", "SCTP"] | None = Field(default=None, description="TCP if not given.")
+    protocol: Protocol | None = Field(default=None, description="TCP if not given.")
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> Self:
@@ -76,9 +86,48 @@ class KubernetesNetworkPolicyRule(BaseModel):
             raise ValueError("a rule has a cidr, or selectors of pods and namespaces, not both")
         if self.port is None and (self.end_port is not None or self.protocol is not None):
             raise ValueError("endPort and protocol belong to a port: give one")
-        if self.protocol == DEFAULT_PROTOCOL:
-            raise ValueError("TCP is what is meant without a protocol: leave it out")
         return self
+
+
+def _labels_of(selector: str | Mapping[str, str]) -> dict[str, str]:
+    return parsed_labels(selector) if isinstance(selector, str) else dict(selector)
+
+
+def spelled_as(declared: Sequence[Rule], actual: Sequence[Rule]) -> list[Rule]:
+    """Actual rules, each as a declared one that means the same; labels of components as the map that they are."""
+    left = list(actual)
+    found: list[Rule] = []
+    for rule in declared:
+        same = next((one for one in left if _means(rule, one)), None)
+        if same is not None:
+            left.remove(same)
+            filled = {name: _map_of(same[name]) for name in _SELECTORS if is_reference(rule.get(name))}
+            found.append({**rule, **filled})
+    return [*found, *left]
+
+
+_SELECTORS: Final = ("podSelector", "namespaceSelector")
+
+
+def _means(declared: Rule, actual: Rule) -> bool:
+    names = {*declared, *actual}
+    return all(_same(name, declared.get(name), actual.get(name)) for name in names)
+
+
+def _same(name: str, declared: Any, actual: Any) -> bool:
+    if name == "protocol":
+        return str(declared or DEFAULT_PROTOCOL).upper() == str(actual or DEFAULT_PROTOCOL)
+    if name in _SELECTORS and declared is not None and actual is not None:
+        return is_reference(declared) or _map_of(declared) == _map_of(actual)
+    return bool(declared == actual)
+
+
+def _map_of(selector: Any) -> Any:
+    """The labels of a selector; one that says more than labels as it is."""
+    try:
+        return _labels_of(selector)
+    except ValueError:
+        return selector
 
 
 def to_rules(rules: Iterable[KubernetesNetworkPolicyRule], peers: str) -> list[Object]:
@@ -92,7 +141,7 @@ def _to_rule(rule: KubernetesNetworkPolicyRule, peers: str) -> Object:
         peer["ipBlock"] = {"cidr": rule.cidr}
     for name, text in (("podSelector", rule.pod_selector), ("namespaceSelector", rule.namespace_selector)):
         if text is not None:
-            labels = parsed_labels(text)
+            labels = _labels_of(text)
             peer[name] = {"matchLabels": labels} if labels else {}
     made: Object = {peers: [peer]} if peer else {}
     if rule.port is not None:

@@ -1,23 +1,48 @@
-"""Services: one port in front of the pods that a selector chooses; further ports are left alone."""
+"""Services: ports in front of the pods that a selector chooses; ports that are not declared are left alone."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fractal_cloud.model.component import parameter
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.offers.kubernetes import ports
-from fractal_cloud.offers.kubernetes.kinds import Labels, Object, ObjectKind, Port, Selected, service_name
+from fractal_cloud.offers.kubernetes.container_model import Nested, Protocol, unique
+from fractal_cloud.offers.kubernetes.kinds import (
+    ContainerName,
+    Labels,
+    Object,
+    ObjectKind,
+    Port,
+    PortName,
+    Selected,
+    service_name,
+)
+from fractal_cloud.offers.kubernetes.nested import as_far_as_declared, with_declared
 from fractal_cloud.offers.kubernetes.objects import OUTPUTS, SETTLED, ObjectComponent, ObjectOffer, State
 from fractal_cloud.offers.kubernetes.tags import glass
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.offer import Wanted
 
 SERVICE: Final = ObjectKind("", "v1", "Service", "services")
+ALL: Final = "allPorts"
+
+
+class KubernetesServicePort(Nested):
+    """One port of a Service."""
+
+    port: Port = Field(description="The port it listens on.")
+    name: ContainerName | None = Field(default=None, description="Its name; needed where there are several ports.")
+    target_port: Port | PortName | None = Field(
+        default=None, description="Port of the pods, a number or a name; the same as `port` if not given."
+    )
+    protocol: Protocol | None = Field(default=None, description="TCP if not given.")
+    node_port: Port | None = Field(default=None, description="Port on every node; the cluster chooses if not given.")
+    app_protocol: str | None = Field(default=None, description="What is spoken there, such as grpc or https.")
 
 
 class KubernetesService(ObjectComponent):
@@ -25,11 +50,15 @@ class KubernetesService(ObjectComponent):
 
     type = "NetworkAndCompute.CaaS.KubernetesService"
 
-    port: Port = parameter(description="The port it listens on.")
+    port: Port | None = parameter(default=None, description="The port it listens on; instead of `ports`.")
     target_port: Port | str | None = parameter(
         default=None, description="Port of the pods, a number or a name; the same as `port` if not given."
     )
-    protocol: Literal["TCP", "UDP", "SCTP"] | None = parameter(default=None, description="TCP if not given.")
+    protocol: Protocol | None = parameter(default=None, compare="caseless", description="TCP if not given.")
+    port_name: ContainerName | None = parameter(default=None, description="The port's name; main if not given.")
+    ports: Annotated[list[KubernetesServicePort], unique("port", "protocol"), unique("name")] | None = parameter(
+        default=None, min_length=1, description="Several ports; those of others are left alone."
+    )
     workload: Selected[KubernetesWorkload] | None = parameter(
         default=None,
         reference=(KubernetesWorkload.type, "selector"),
@@ -41,6 +70,15 @@ class KubernetesService(ObjectComponent):
     service_type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = parameter(
         default="ClusterIP", description="Who reaches it: the cluster, everybody who reaches a node, or the world."
     )
+    cluster_ip: Literal["None"] | None = parameter(
+        default=None,
+        declared_as="clusterIP",
+        immutable=True,
+        description="None: it has no address of its own, and its name leads to the pods themselves (headless).",
+    )
+    session_affinity: Literal["None", "ClientIP"] | None = parameter(
+        default=None, description="ClientIP: who comes from one address is led to the same pod."
+    )
 
     _check_name = field_validator("name")(service_name)
 
@@ -49,6 +87,28 @@ class KubernetesService(ObjectComponent):
         if self.workload is not None and self.selector is not None:
             raise ValueError("workload and selector both say which pods are meant: give one of them")
         return self
+
+    @model_validator(mode="after")
+    def _says_its_ports_once(self) -> Self:
+        if self.ports is None:
+            if self.port is None:
+                raise ValueError("it has no port: give port, or several as ports")
+            return self
+        given = next((name for name in _OF_ONE_PORT if getattr(self, _OF_ONE_PORT[name]) is not None), None)
+        if given is not None:
+            raise ValueError(f"{given} and ports both say which ports it has: give it in ports")
+        if len(self.ports) > 1 and any(one.name is None for one in self.ports):
+            raise ValueError("several ports are known by their names: give each one a name")
+        return self
+
+
+_OF_ONE_PORT: Final = {
+    "port": "port",
+    "targetPort": "target_port",
+    "protocol": "protocol",
+    "portName": "port_name",
+}
+"""The parameters that speak of the one port, with their names in Python."""
 
 
 class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
@@ -62,56 +122,78 @@ class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
         **OUTPUTS,
         "clusterIP": "its address inside the cluster",
         "host": "its name inside the cluster: name.namespace.svc",
-        "ports": "all its ports, other people's too, in the server's order",
+        ALL: "all its ports, other people's too, in the server's order",
         "nodePort": "its port on every node, where it has one",
         "loadBalancerIngress": "addresses or names at which the world reaches it",
     }
     glass = glass(SERVICE)
 
     def actual(self, item: Object) -> dict[str, Any]:
-        """A port, the type, and which pods are meant."""
+        """A port or all of them, the type, and which pods are meant."""
         spec = item["spec"]
-        selector = spec.get("selector") or {}
+        selector, there = spec.get("selector") or {}, spec.get("ports") or []
+        several = {"ports": [dict(port) for port in there]} if len(there) > 1 else {}
         return {
-            **_shown(spec.get("ports") or [], 0),
+            **_shown(there, None if several else 0),
+            **several,
             "selector": selector,
             "workload": selector,
             "serviceType": spec.get("type"),
+            "clusterIP": "None" if spec.get("clusterIP") == "None" else None,
+            "sessionAffinity": spec.get("sessionAffinity"),
         }
 
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
-        """With the port that is declared, or was ours before: other people's ports may stand first."""
-        there: list[Object] = sighting.outputs["ports"]
+        """With the ports that are declared, or were ours before: other people's ports may stand first."""
+        there: list[Object] = sighting.outputs[ALL]
+        if isinstance(declared.get("ports"), list):
+            # What was published under that name before there was the other was everybody's.
+            before = published.get("ports") if ALL in published else None
+            ours = as_far_as_declared("ports", there, declared["ports"], before)
+            return replace(sighting, actual={**sighting.actual, "ports": ours})
         index = ports.find(there, "port", declared, published)
-        if index == 0:
-            return sighting
         outputs = {name: value for name, value in sighting.outputs.items() if name not in ("port", "nodePort")}
         actual = {**sighting.actual, **_shown(there, index)}
         return replace(sighting, actual=actual, outputs={**outputs, **_reached(there, index)})
 
     def apply(self, item: Object, wanted: Wanted[KubernetesService], names: Collection[str]) -> None:
-        """Write the port and the rest into a new Service."""
-        self._apply(item, wanted, names, None)
+        """Write the ports and the rest into a new Service."""
+        self._apply(item, wanted, names, {}, None)
 
     def correct(
         self, item: Object, sighting: Sighting, wanted: Wanted[KubernetesService], names: Collection[str]
     ) -> None:
-        """Write the port that was taken for ours, and the rest; where none was, it is added beside the others."""
+        """Write the ports that were taken for ours, and the rest; where none was, it is added beside the others."""
         there = item["spec"].get("ports") or []
-        self._apply(item, wanted, names, ports.still(there, "port", sighting.actual, sighting.name))
+        index = None
+        if wanted.component.ports is None:
+            index = ports.still(there, "port", sighting.actual, sighting.name)
+        self._apply(item, wanted, names, sighting.actual, index)
 
     def _apply(
-        self, item: Object, wanted: Wanted[KubernetesService], names: Collection[str], index: int | None
+        self,
+        item: Object,
+        wanted: Wanted[KubernetesService],
+        names: Collection[str],
+        seen: Mapping[str, Any],
+        index: int | None,
     ) -> None:
         declared, spec = wanted.component, item["spec"]
-        values = {"port": declared.port, "targetPort": declared.target_port, "protocol": declared.protocol}
-        if index is None and values.keys() & set(names):
-            ours = {"name": ports.NAME, **{name: value for name, value in values.items() if value is not None}}
-            spec["ports"] = [*(spec.get("ports") or []), ours]
-        elif index is not None and values.keys() & set(names):
-            spec["ports"][index] = _changed(spec["ports"][index], values, names)
+        if "ports" in names and declared.ports is not None:
+            given = [port.declared() for port in declared.ports]
+            there = [_without_target(port) for port in spec.get("ports") or []]
+            merged = with_declared("ports", there, given, seen.get("ports"))
+            spec["ports"] = [{**port, "targetPort": port.get("targetPort", port["port"])} for port in merged]
+        elif declared.ports is None:
+            _put_port(spec, declared, names, index)
         if "serviceType" in names:
             spec["type"] = declared.service_type
+        if "clusterIP" in names:
+            spec["clusterIP"] = declared.cluster_ip
+        if "sessionAffinity" in names:
+            spec["sessionAffinity"] = declared.session_affinity
+            if declared.session_affinity == "None":
+                spec.pop("sessionAffinityConfig", None)
         for name, pods in (("selector", declared.selector), ("workload", declared.workload)):
             if name in names and isinstance(pods, dict):
                 spec["selector"] = dict(pods)
@@ -130,7 +212,7 @@ class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
         ingress = ingress_of(item)
         return {
             "host": f"{metadata['name']}.{metadata['namespace']}.svc",
-            "ports": there,
+            ALL: there,
             **_reached(there, 0),
             **({"clusterIP": item["spec"]["clusterIP"]} if item["spec"].get("clusterIP") else {}),
             **({"loadBalancerIngress": ingress} if ingress else {}),
@@ -148,7 +230,29 @@ def _shown(there: Sequence[Object], index: int | None) -> dict[str, Any]:
         "port": port.get("port"),
         "targetPort": port.get("targetPort", port.get("port")),
         "protocol": port.get("protocol"),
+        "portName": port.get("name"),
     }
+
+
+def _put_port(spec: Object, declared: KubernetesService, names: Collection[str], index: int | None) -> None:
+    """Write the one port; where none was taken for it, beside those of others."""
+    values = {
+        "port": declared.port,
+        "targetPort": declared.target_port,
+        "protocol": declared.protocol,
+        "name": declared.port_name,
+    }
+    changed = {"name" if name == "portName" else name for name in names if name in _OF_ONE_PORT}
+    if index is None and changed:
+        ours = {"name": ports.NAME, **{name: value for name, value in values.items() if value is not None}}
+        spec["ports"] = [*(spec.get("ports") or []), ours]
+    elif index is not None and changed:
+        spec["ports"][index] = _changed(spec["ports"][index], values, changed)
+
+
+def _without_target(port: Object) -> Object:
+    """A port whose target may follow it: where it is the port itself, nobody chose it."""
+    return {name: value for name, value in port.items() if name != "targetPort" or value != port["port"]}
 
 
 def _reached(there: Sequence[Object], index: int | None) -> dict[str, Any]:
