@@ -32,6 +32,8 @@ _NEUTRAL: Final = {
 }
 _UID: Final = "/metadata/uid"
 _REVIEW: Final = re.compile(r"/apis/(authorization|authentication)\.k8s\.io/v1(/namespaces/[^/]+)?/[a-z]+reviews")
+# Labels and annotations that tests declare: parameters like any other field, and not somebody else's.
+DECLARED: Final = "declared.example.com/"
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 
@@ -136,12 +138,14 @@ def _changes(request: KubeRequest, plan: Plan) -> list[Change]:
     if not plan.is_guarded:
         return [Change("replace-tags")]
     before, after = tags_of(plan.before), tags_of(plan.after)
-    added = {key: value for key, value in after.items() if before.get(key) != value}
-    removed: dict[str, str | None] = {key: value for key, value in before.items() if key not in after}
+    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    declared = {key for key in changed if key.partition(":")[2].startswith(DECLARED)}
+    added = {key: after[key] for key in changed - declared if key in after}
+    removed: dict[str, str | None] = {key: before[key] for key in changed - declared if key not in after}
     found = []
     if added or removed:
         found.append(Change("tag", added, removed))
-    if _rest(plan.before) != _rest(plan.after):
+    if declared or _rest(plan.before) != _rest(plan.after):
         found.append(Change("modify"))
     if found:
         return found

@@ -193,8 +193,8 @@ WORKLOAD = _component(
     tolerations=[{"key": "spot", "operator": "Exists"}],
     terminationGracePeriodSeconds=5,
     strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
-    labels={"team": "shop"},
-    annotations={"example.com/owner": "shop team"},
+    labels={"declared.example.com/team": "shop"},
+    annotations={"declared.example.com/owner": "shop team"},
 )
 OTHER_WORKLOAD = _component(KubernetesWorkload, "other", image="registry.example.com/other:1")
 CLAIM = _component(
@@ -246,8 +246,8 @@ EXAMPLES: dict[type[Component], Example] = {
             "tolerations": [],
             "terminationGracePeriodSeconds": 60,
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}},
-            "labels": {"team": "store"},
-            "annotations": {"example.com/owner": "store team"},
+            "labels": {"declared.example.com/team": "store"},
+            "annotations": {"declared.example.com/owner": "store team"},
         },
         plural="deployments",
         edit=_edit_metadata(_edit_workload),
@@ -267,8 +267,8 @@ EXAMPLES: dict[type[Component], Example] = {
                 serviceType="ClusterIP",
                 portName="http",
                 sessionAffinity="None",
-                labels={"team": "shop"},
-                annotations={"example.com/owner": "shop team"},
+                labels={"declared.example.com/team": "shop"},
+                annotations={"declared.example.com/owner": "shop team"},
             ),
         ],
         changes={
@@ -279,8 +279,8 @@ EXAMPLES: dict[type[Component], Example] = {
             "serviceType": "LoadBalancer",
             "portName": "web",
             "sessionAffinity": "ClientIP",
-            "labels": {"team": "store"},
-            "annotations": {"example.com/owner": "store team"},
+            "labels": {"declared.example.com/team": "store"},
+            "annotations": {"declared.example.com/owner": "store team"},
         },
         plural="services",
         edit=_edit_metadata(_edit_service),

@@ -46,10 +46,7 @@ def workloads(*, with_links: bool, secrets: Sequence[str], accounts: Sequence[st
     yield from _of_volumes(secrets)
     yield _pods_rights(), "may set nothing in securityContext of pods that gives more rights"
     for name in _OF_CONTAINERS:
-        yield (
-            _each_container(lambda kind, name=name: f"!has(c.{name}) || {_as_before(kind, name)}"),
-            (f"may not set {name} of a container"),
-        )
+        yield _each_container(_unless_before(name)), f"may not set {name} of a container"
     yield _each_container(_confined), "may give a container no rights on the node in its securityContext"
     mounts = f"!has(c.volumeMounts) || c.volumeMounts.all(m, {_is_vetted(secrets)})"
     yield (

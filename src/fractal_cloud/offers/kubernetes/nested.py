@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fractal_cloud.rules.drift import quantity
+from fractal_cloud.rules.nested.amounts import quantity
 
 Keys = tuple[str, ...]
 Object = Mapping[str, Any]
