@@ -240,7 +240,7 @@ def explain(
             path = (*path, location[-1])
             message = missing(schema_at(path, root), root)
         elif detail["type"] == "extra_forbidden":
-            options = resolve(schema_at(path[:-1], root), root).get("properties", {})
+            options = _properties(schema_at(path[:-1], root), root)
             message = unknown("parameter of this type", str(path[-1]), options)
         elif detail["type"] in ("value_error", "assertion_error"):
             message = str(detail.get("ctx", {}).get("error", detail["msg"]))
@@ -262,6 +262,12 @@ def _locate(location: Path, data: object) -> tuple[Path, object]:
             continue
         path.append(step)
     return tuple(path), data
+
+
+def _properties(schema: Schema, root: Schema) -> Mapping[str, Any]:
+    """What an object may have; also where it may be null or something else instead."""
+    options = (resolve(schema, root), *_options(resolve(schema, root), root))
+    return next((found for option in options if (found := option.get("properties"))), {})
 
 
 def path_text(path: Path) -> str:

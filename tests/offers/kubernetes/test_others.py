@@ -249,7 +249,7 @@ def test_what_kubernetes_bundles_is_listed_one_by_one() -> None:
         ({"podSelector": "b in (x)"}, "no list of labels"),
         ({"protocol": "UDP"}, "give one"),
         ({"port": 80, "protocol": "ICMP"}, "must be one of 'TCP', 'UDP', 'SCTP'"),
-        ({"podSelector": {"a b": "c"}}, "no label"),
+        ({"podSelector": {"a b": "c"}}, "podSelector"),
     ],
 )
 def test_a_rule_that_means_nothing_is_refused_when_it_is_declared(rule: Json, said: str) -> None:

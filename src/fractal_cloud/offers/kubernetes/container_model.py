@@ -97,7 +97,7 @@ class KubernetesGrpc(Nested):
     service: str | None = Field(default=None, description="The service asked for.")
 
 
-class KubernetesExec(Nested):
+class KubernetesCommandCheck(Nested):
     """A command in the container; exit code 0 is success."""
 
     command: list[str] = Field(min_length=1, description="The command and its arguments.")
@@ -109,7 +109,7 @@ class KubernetesProbe(Nested):
     http_get: KubernetesHttpGet | None = Field(default=None, description="By a request over HTTP.")
     tcp_socket: KubernetesTcpSocket | None = Field(default=None, description="By a connection.")
     grpc: KubernetesGrpc | None = Field(default=None, description="By gRPC's health check.")
-    exec: KubernetesExec | None = Field(default=None, description="By a command.")
+    exec: KubernetesCommandCheck | None = Field(default=None, description="By a command.")
     initial_delay_seconds: Seconds | None = Field(default=None, description="Before the first check; 0 if not given.")
     period_seconds: Annotated[int, Field(ge=1)] | None = Field(default=None, description="10 if not given.")
     timeout_seconds: Annotated[int, Field(ge=1)] | None = Field(default=None, description="1 if not given.")

@@ -79,7 +79,10 @@ def _nothing_like(value: Any) -> Any:
 def _with_values_from(
     container: Object, declared: Mapping[str, Any], seen: Mapping[str, Any], linked: Collection[str]
 ) -> list[Entry]:
-    """The environment with these values taken from elsewhere, without those that were ours and are no longer."""
+    """The environment with these values taken from elsewhere, without those that were ours and are no longer.
+
+    New ones come first: plain values may speak of them, as ``$(POD_IP)``.
+    """
     entries: list[Entry] = []
     for entry in container.get("env") or []:
         name = entry["name"]
@@ -89,7 +92,8 @@ def _with_values_from(
         elif name in linked or name not in seen or "valueFrom" not in entry:
             entries.append(entry)
     there = {entry["name"] for entry in entries}
-    return entries + [{"name": name, "valueFrom": source} for name, source in declared.items() if name not in there]
+    new = [{"name": name, "valueFrom": source} for name, source in declared.items() if name not in there]
+    return [*new, *entries]
 
 
 def plain_env(container: Object, without: Collection[str] = ()) -> dict[str, str]:

@@ -91,7 +91,7 @@ class KubernetesNetworkPolicyOffer(ObjectOffer[KubernetesNetworkPolicy]):
 
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
         """With rules spelled as they are declared, where they mean the same."""
-        del published
+        sighting = super().as_declared(sighting, declared, published)
         rules = {
             name: spelled_as(declared[name], sighting.actual[name])
             for name in _RULES

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import field_validator
@@ -188,6 +189,16 @@ class ObjectOffer(Offer[C, Kubernetes]):
             detail=detail,
             is_open=True,
         )
+
+    def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
+        """With those labels and annotations alone that are declared: all others are somebody else's."""
+        del published
+        narrowed = {
+            name: {key: text for key, text in sighting.actual[name].items() if key in declared[name]}
+            for name in ("labels", "annotations")
+            if isinstance(declared.get(name), Mapping) and isinstance(sighting.actual.get(name), Mapping)
+        }
+        return replace(sighting, actual={**sighting.actual, **narrowed}) if narrowed else sighting
 
     def create(self, cloud: Kubernetes, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
         """Create it with its tags in the call."""

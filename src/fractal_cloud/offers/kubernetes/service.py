@@ -145,6 +145,7 @@ class KubernetesServiceOffer(ObjectOffer[KubernetesService]):
 
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
         """With the ports that are declared, or were ours before: other people's ports may stand first."""
+        sighting = super().as_declared(sighting, declared, published)
         there: list[Object] = sighting.outputs[ALL]
         if isinstance(declared.get("ports"), list):
             # What was published under that name before there was the other was everybody's.

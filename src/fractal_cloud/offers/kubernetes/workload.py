@@ -342,6 +342,7 @@ def _values_of(declared: KubernetesWorkload) -> dict[str, Any]:
     """The declared values by parameter, as JSON; what a link or a port brings is written apart."""
     given = declared.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"env", "linked_env"})
     given = {"replicas": declared.replicas, **{name: value for name, value in given.items() if value is not None}}
+    # After the values that are taken from elsewhere, of which plain ones may speak.
     return given if declared.env is None else {**given, "env": texts_of(declared.env)}
 
 
