@@ -185,7 +185,7 @@ class KubernetesWorkload(ObjectComponent, WorkloadSource):
         return value
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _is_consistent(self) -> Self:
         ports_given = {one.container_port for one in self.ports or []}
         if self.ports is not None and self.container_port not in {None, *ports_given}:
             raise ValueError("containerPort is none of ports: leave it out")
