@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fractal_cloud.model.catalog import GLOBAL_PLACE
@@ -30,6 +30,7 @@ from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.offer import Cloud, Query, Session
 from fractal_cloud.offers.seen_pages import SeenPages
 
+M = TypeVar("M")
 HOME_REGION: Final = "us-east-1"
 READ_ATTEMPTS: Final = 3
 CONNECTIONS: Final = 32
@@ -83,6 +84,7 @@ class AwsSession(Session):
         self._entries = {entry.expected: entry for entry in entries}
         self._paces = {one.expected: Pace(one.calls_per_second) for one in entries if one.calls_per_second is not None}
         self._missing: dict[str, str] = {}
+        self._memories: dict[tuple[str, str, type[Any]], Any] = {}
         if entries:
             self._add_accounts(core, entries)
 
@@ -184,6 +186,18 @@ class AwsSession(Session):
         """The cloud of one account and region."""
         return Aws(self, scope, self.home_region if scope.place == GLOBAL_PLACE else scope.place)
 
+    def memory(self, account: str, region: str, kind: type[M]) -> M:
+        """What offers remember of an account and region for as long as this session lives, made when first asked for.
+
+        It spares calls, and nothing is decided from it: another process does the same without it.
+        """
+        key = account, region, kind
+        with self._lock:
+            if key not in self._memories:
+                self._memories[key] = kind()
+            found: M = self._memories[key]
+        return found
+
     def partition(self, region: str) -> str:
         """The partition of a region as it stands in ARNs."""
         from botocore.exceptions import BotoCoreError
@@ -255,6 +269,10 @@ class Aws(Cloud):
     def elsewhere(self, region: str) -> Aws:
         """The same account in another region."""
         return self if region == self.region else Aws(self._session, self.scope, region)
+
+    def memory(self, kind: type[M]) -> M:
+        """What offers remember of this account and region (see ``AwsSession.memory``)."""
+        return self._session.memory(self.account, self.region, kind)
 
     def arn(self, resource: Resource, resource_id: str) -> str:
         """The ARN of a resource of this account and region, for types whose answers leave it out."""

@@ -81,6 +81,13 @@ class Described:
         """The names of all its properties."""
         return tuple(self.type.properties["properties"])
 
+    @cached_property
+    def declarable(self) -> tuple[str, ...]:
+        """What of its properties can be declared and read back: no tags, nothing of AWS alone, nothing only written."""
+        kind = self.type
+        hidden = kind.read_only | kind.write_only | ({kind.tags.property} if kind.tags is not None else frozenset())
+        return tuple(one for one in self.names if one not in hidden)
+
     def is_filled_in(self, name: str) -> bool:
         """Whether AWS says this of every resource of the type."""
         return name in self.type.read_only or name in self.type.identifier

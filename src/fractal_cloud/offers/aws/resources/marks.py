@@ -167,7 +167,7 @@ def _named(schema: Schema, name: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def _comparison(name: str, found: Mapping[str, Any]) -> Schema:
-    """By which comparer a value is compared, as far as its own schema tells."""
+    """By which comparer a value is compared, as far as its own schema says it."""
     types = found.get("type")
     several = set(types) if isinstance(types, list) else {types}
     formats = {found.get("format"), *(one.get("format") for one in found.get("oneOf", ()) if isinstance(one, Mapping))}
@@ -178,6 +178,8 @@ def _comparison(name: str, found: Mapping[str, Any]) -> Schema:
         return {"compare": "policy"}
     if several & {"integer", "number"} and "string" in several:
         return {"compare": "number"}
+    if {"boolean", "string"} == several:
+        return {"compare": "boolean"}
     if several != {"string"}:
         return {}
     if _is_named_by_others(found) or table.KEYS_BY_NAME.search(name) is not None:

@@ -214,9 +214,6 @@ _BLOCKS: Final[Paths] = {
     "AWS::EC2::SubnetCidrBlock": ("Ipv6CidrBlock",),
 }
 
-COMPARED: Final[Mapping[str, Paths]] = {"caseless": _CASELESS, "arn": _ARNS, "cidr": _BLOCKS}
-"""By the name of the comparer: what is compared by it."""
-
 # A host name: a dot at its end and the case of letters mean nothing. Source: transform.
 _HOSTS: Final[Paths] = {
     "AWS::Route53::HostedZone": ("Name",),
@@ -226,6 +223,9 @@ _HOSTS: Final[Paths] = {
     ),
     "AWS::Route53Resolver::ResolverRule": ("DomainName",),
 }
+
+COMPARED: Final[Mapping[str, Paths]] = {"caseless": _CASELESS, "arn": _ARNS, "cidr": _BLOCKS, "domain": _HOSTS}
+"""By the name of the comparer: what is compared by it."""
 
 # White space at the end is dropped. Source: transform.
 _TRIMMED: Final[Paths] = {
@@ -269,7 +269,6 @@ _DASHES: Final[Paths] = {
 }
 
 SPELLED: Final[Mapping[str, Paths]] = {
-    "host": _HOSTS,
     "trimmed": _TRIMMED,
     "protocol": _PROTOCOLS,
     "version": _VERSIONS,

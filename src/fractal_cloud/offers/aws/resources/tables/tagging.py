@@ -17,7 +17,9 @@ class Adapter:
     """The service's own calls for tags, by their names in botocore.
 
     ``names``: the parameter that names the resource in them, and the property that it holds. ``at_creation``: the
-    property of the schema that carries tags in the create call, with what the schema wants in it; empty where none.
+    property of the schema that carries tags in the create call, and ``kind`` what stands beside them there; empty where
+    none. ``list_filter``: the filter by which the listing finds one resource, where it takes filters.
+    ``removes_pairs``: a removal names keys and values.
     """
 
     service: str
@@ -28,6 +30,10 @@ class Adapter:
     parameter: str
     property: str
     at_creation: str = ""
+    kind: str = ""
+    list_filter: str = ""
+    parameter_is_list: bool = False
+    removes_pairs: bool = False
 
 
 # IAM: ListPolicyTags, TagPolicy, UntagPolicy (https://docs.aws.amazon.com/IAM/latest/APIReference/API_TagPolicy.html)
@@ -55,6 +61,10 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {
         "Resources",
         "LaunchTemplateId",
         at_creation="TagSpecifications",
+        kind="launch-template",
+        list_filter="resource-id",
+        parameter_is_list=True,
+        removes_pairs=True,
     ),
 }
 
