@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.tags import ProtocolTags
@@ -37,6 +38,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "Delay": {"type": "integer", "minimum": 0, "maximum": 900},
             "Fifo": {"type": "boolean", "x-fractal": {"immutable": True}},
             "RedrivePolicy": {"$ref": "#/$defs/RedrivePolicy"},
+            "All": {"type": "array", "items": {"type": "string"}},
             "Entries": {"type": "array", "items": {"$ref": "#/$defs/Entry"}},
             "Environment": {"type": "object", "additionalProperties": {"type": "string"}},
             "Password": {"type": "string", "x-fractal": {"writeOnly": True, "sensitive": True}},
@@ -111,7 +113,7 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
         """All of one type."""
         cloud.store.call(f"list {self.type}")
         for thing in list(cloud.store.things.values()):
-            if thing.type == self.type:
+            if thing.type == self.type and thing.place in ("", cloud.scope.place):
                 yield _sighting(thing)
 
     def read(self, cloud: ToyCloud, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
@@ -125,7 +127,8 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
         cloud.store.call("create")
         component = wanted.component
         values = {key: value for key, value in component.parameters().items() if key not in ("region", "name")}
-        thing = Thing(cloud.store.new_id(), self.type, component.name, tags.to_mapping(), copy.deepcopy(values))
+        made = (cloud.store.new_id(), self.type, component.name, tags.to_mapping(), copy.deepcopy(values))
+        thing = Thing(*made, place=cloud.scope.place)
         cloud.store.things[thing.id] = thing
         return _sighting(thing)
 
@@ -228,3 +231,8 @@ def empty() -> None:
     """Begin anew."""
     STORES["toys"] = Store("toys")
     family.learned.clear()
+
+
+def busy() -> Conflict:
+    """What the vendor says when it is at work."""
+    return Conflict("another operation is running")

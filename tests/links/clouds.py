@@ -23,7 +23,10 @@ from fractal_cloud.offers.offer import Cloud, Session
 
 @dataclass
 class Thing:
-    """One resource. ``roles`` and ``routes`` are what links made in it, by name; each bears a mark."""
+    """One resource. ``roles`` and ``routes`` are what links made in it, by name; each bears a mark.
+
+    ``place``: the only one in which it is listed; empty for all.
+    """
 
     id: str
     type: str
@@ -32,6 +35,7 @@ class Thing:
     actual: dict[str, Any]
     roles: dict[str, Role] = field(default_factory=dict)
     routes: dict[str, str] = field(default_factory=dict)
+    place: str = ""
 
 
 @dataclass

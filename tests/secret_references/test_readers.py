@@ -94,7 +94,7 @@ def test_the_dashboard_hides_it_from_a_reader_and_shows_it_to_an_operator(world:
 def test_what_an_agent_of_an_earlier_version_reports_in_clear_is_stored_hidden(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CycleSecrets, "hidden", lambda _, tracked, compared, sighting: sighting)
+    monkeypatch.setattr(CycleSecrets, "hidden", lambda _, tracked, compared, sighting, declared: sighting)
     with monkeypatch.context() as patch:
         patch.setattr("fractal_cloud.agent.journal.Hiding", lambda _: _Nothing())
         patch.setattr(CycleSecrets, "hiding", lambda *_, **__: _Nothing())

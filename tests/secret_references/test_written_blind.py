@@ -54,14 +54,14 @@ def _secrets(value: str, key: bytes = b"k" * 32, **remembered: Any) -> tuple[Cyc
 
 
 def _actual(made: CycleSecrets, door: Any) -> Any:
-    return made.hidden(door, COMPARED, sighting()).actual.get("pin")
+    return made.hidden(door, COMPARED, sighting(), door.parameters).actual.get("pin")
 
 
 @pytest.mark.rule("A8")
 def test_what_was_written_is_as_declared_until_the_secret_changes() -> None:
     made, door = _secrets("1234")
     assert _actual(made, door) == OTHER_SECRET, "nothing is known to be written"
-    written = made.written(door, frozenset({"pin"}))
+    written = made.written(door, COMPARED.write_only_values(door.parameters))
     assert "1234" not in str(written)
     same, door = _secrets("1234", secrets=written)
     assert _actual(same, door) == REFERENCE
@@ -73,7 +73,7 @@ def test_what_was_written_is_as_declared_until_the_secret_changes() -> None:
 @pytest.mark.rule("A8")
 def test_a_digest_of_another_key_is_never_equal_so_that_the_value_is_written_once_more() -> None:
     made, door = _secrets("1234")
-    other, door = _secrets("1234", b"o" * 32, secrets=made.written(door, frozenset({"pin"})))
+    other, door = _secrets("1234", b"o" * 32, secrets=made.written(door, COMPARED.write_only_values(door.parameters)))
     assert _actual(other, door) == OTHER_SECRET
 
 
@@ -81,7 +81,7 @@ def test_a_digest_of_another_key_is_never_equal_so_that_the_value_is_written_onc
 def test_an_importer_sees_nothing_of_it() -> None:
     made, door = _secrets("1234")
     imported = replace(door, import_only=True)
-    assert "pin" not in made.hidden(imported, COMPARED, sighting()).actual
+    assert "pin" not in made.hidden(imported, COMPARED, sighting(), imported.parameters).actual
 
 
 @pytest.mark.rule("A8")

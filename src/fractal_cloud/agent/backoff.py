@@ -10,7 +10,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fractal_cloud.model.backoff import Backoff
-from fractal_cloud.model.errors import CloudError, Conflict, Denied, Invalid, Protected, Throttled, Unexpected
+from fractal_cloud.model.errors import (
+    CloudError,
+    Conflict,
+    Denied,
+    DependencyMissing,
+    Invalid,
+    Protected,
+    Throttled,
+    Unexpected,
+)
 
 PERMANENT: Final = (Denied, Invalid, Protected)
 """What no time cures: a person must change something (S21)."""
@@ -37,7 +46,7 @@ def refused(cycle: timedelta) -> Backoff:
 
 
 def passing(cycle: timedelta) -> Backoff:
-    """Conflicts that pass by themselves: 1 s, 2 s, 4 s, up to a cycle."""
+    """Conflicts that pass by themselves, and what waits for something else: 1 s, 2 s, 4 s, up to a cycle."""
     return Backoff(min(_SECOND, cycle), cycle)
 
 
@@ -59,7 +68,7 @@ def after_error(error: CloudError, cycle: timedelta) -> Backoff:
         return refused(cycle)
     if isinstance(error, Throttled):
         return THROTTLED
-    return passing(cycle) if isinstance(error, Conflict) else unsettled(cycle)
+    return passing(cycle) if isinstance(error, Conflict | DependencyMissing) else unsettled(cycle)
 
 
 def next_try(error: CloudError | None, times: int, now: datetime, cycle: timedelta) -> datetime:

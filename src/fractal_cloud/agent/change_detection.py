@@ -43,7 +43,14 @@ def affected(held: HeldScope, offers: Mapping[str, OfferFacts], seen: Iterable[S
         return set()
     ids = {sighting.resource_id for sighting in seen}
     components = held.work.tracked.values()
-    found = [t for t in components if (t.type, t.identity.name) in named or t.memory.resource_id in ids]
+    types = {sighting.type for sighting in seen}
+    found = [
+        t
+        for t in components
+        if (t.type, t.identity.name) in named
+        or t.memory.resource_id in ids
+        or any(lookup.type in types for lookup in t.finds)
+    ]
     uids = {tracked.uid for tracked in found}
     referring = _referring(components, offers)
     while found:

@@ -95,6 +95,7 @@ class Conclusions:
         """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""
         try:
             view = self._evaluator.view(tracked)
+            self._state.keep_found(tracked)
             return _Conclusion(judgement, view, observed_after(tracked, view, judgement))
         except Exception as error:
             log.exception("component cannot be published", live_system=tracked.live_system_id, id=tracked.component_id)

@@ -94,7 +94,7 @@ class Cycle:
         held, work = self._held, self._work
         was_quiet, recheck = work.is_quiet, work.recheck
         work.invalidate()  # until this one has come to its end
-        rotated = self._state.secrets.refresh()
+        rotated = self._state.secrets.refresh() | self._evaluator.lookups.refresh()
         changed, is_swept_anew = self._observer.read()
         due = self._authors.due
         is_same = changed == [] and not is_swept_anew and not rotated and not due

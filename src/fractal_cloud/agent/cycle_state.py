@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fractal_cloud.agent.deadline import steady
@@ -16,6 +16,7 @@ from fractal_cloud.agent.errors import WriteErrors
 from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.link_handlers import LinkHandlers
 from fractal_cloud.agent.link_reconciler import LinkReconciler
+from fractal_cloud.agent.lookups import remembered
 from fractal_cloud.agent.reading import Reader, Snapshot
 from fractal_cloud.agent.report_builder import Publisher, ReportBuilder
 from fractal_cloud.agent.scope import HeldScope
@@ -70,6 +71,15 @@ class CycleState:
     def offer_of(self, tracked: Tracked) -> AnyOffer:
         """The offer of a component's type."""
         return self.context.offers[tracked.type].offer
+
+    def keep_found(self, tracked: Tracked) -> None:
+        """Remember what lookups of a component found, before anything follows from it (C12)."""
+        if not (tracked.finds or tracked.memory.found) or tracked.deleting:
+            return
+        found = remembered(tracked, self.evaluator.filled(tracked).found)
+        if found != tracked.memory.found:
+            tracked.memory = replace(tracked.memory, found=found)
+            self.report.unpublished.add(tracked.uid)
 
     def refresh(self) -> None:
         """Have every view drawn anew, because something was read again."""

@@ -16,6 +16,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Overtaken,
     Protected,
     Throttled,
@@ -86,6 +87,8 @@ class WriteErrors:
             message = f"the transfer failed and is used up: {error.cause}; ask again once that is resolved"
         else:
             until = next_try(error, times, now, self._cycle)
+            if isinstance(error, DependencyMissing):
+                message = words.waits_for_missing(error)
             if isinstance(error, PERMANENT):
                 message = f"{message}; next try at {clock_time(until)}"
         traits = self._offers[tracked.type].traits
@@ -164,7 +167,7 @@ def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: 
     """Whether the component is Failed by it; else its status is what it would be without."""
     if isinstance(error, Unexpected):
         return True
-    if isinstance(error, Throttled | Transient | Overtaken | Unreadable) or verb in (
+    if isinstance(error, Throttled | Transient | Overtaken | Unreadable | DependencyMissing) or verb in (
         Verb.UNTAG,
         Verb.PUSH,
         Verb.TRANSFER,

@@ -14,6 +14,8 @@ from typing import Any
 
 import structlog
 
+from fractal_cloud.agent.filling import MISSING, Filled, fill, inside
+from fractal_cloud.agent.lookups import Lookups
 from fractal_cloud.agent.reading import Snapshot
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.secrets import CycleSecrets
@@ -21,7 +23,7 @@ from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.model.catalog import part_name
 from fractal_cloud.model.errors import AwaitsPerson, CloudError, Unreadable
-from fractal_cloud.model.reference import output_reference
+from fractal_cloud.model.reference import OutputReference, output_reference
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Hold, Presence, Trace
 from fractal_cloud.model.status import Stance, Status
@@ -30,7 +32,7 @@ from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import AnyOffer, LinkFields, Recognition
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules import words
-from fractal_cloud.rules.judge import Circumstances, Judgement, judge
+from fractal_cloud.rules.judge import Circumstances, Judgement, Lacking, judge
 from fractal_cloud.rules.parts import hold_of, hold_of_deleted
 from fractal_cloud.rules.situate import ABSENT, GONE, NEVER, Claims, View, found_elsewhere, pick
 
@@ -53,12 +55,14 @@ class Evaluator:
     ) -> None:
         self.held = held
         self.secrets = secrets or CycleSecrets(held)
+        self.lookups = Lookups(held, offers)
         self.snapshot = snapshot
         self.now = now
         self._offers = offers
         self._settings = settings
         self._limits = settings.limits(held.observed.cycle_seconds)
         self._views: dict[str, View] = {}
+        self._filled: dict[str, Filled] = {}
         self._orphans: dict[tuple[str, str], Sighting | None] | None = None
         self.rivals: dict[str, str] = {}
         self.traces: dict[str, View] = {}
@@ -101,6 +105,7 @@ class Evaluator:
         """Something was read again: every view is derived anew."""
         self.now = now
         self._views.clear()
+        self._filled.clear()
         self._orphans = None
 
     # --- what was seen of a component
@@ -143,7 +148,8 @@ class Evaluator:
 
     def hidden(self, tracked: Tracked, sighting: Sighting) -> Sighting:
         """What was sighted without the values of secrets: what is decided, published and journalled is made of it."""
-        return self.secrets.hidden(tracked, self._offers[tracked.type].compared, sighting)
+        declared = self.filled(tracked).parameters if tracked.fills else tracked.parameters
+        return self.secrets.hidden(tracked, self._offers[tracked.type].compared, sighting, declared)
 
     def _observed(self, tracked: Tracked) -> View:
         error = self.snapshot.error_of(tracked)
@@ -298,6 +304,37 @@ class Evaluator:
         found = view.sighting or view.elsewhere
         return found.outputs.get(output) if found is not None else None
 
+    def filled(self, tracked: Tracked) -> Filled:
+        """The declared parameters with outputs of others and what lookups found in them."""
+        if not tracked.fills:
+            return Filled(tracked.parameters)
+        found = self._filled.get(tracked.uid)
+        if found is None:
+            found = self._filled[tracked.uid] = fill(
+                tracked.parameters,
+                self._offers[tracked.type],
+                lambda reference: self._value_of(tracked, reference),
+                lambda declared, lookup: self.lookups.answer(tracked, declared, lookup, self.snapshot),
+                tracked.fills,
+            )
+        return found
+
+    def _value_of(self, tracked: Tracked, reference: OutputReference) -> Any:
+        """What another component publishes: outputs first, then actual values; ``MISSING`` while it is not there."""
+        other = self._by_id.get((tracked.live_system_id, reference.component))
+        if other is None:
+            outside = self.held.work.outside.get((tracked.live_system_id, reference.component))
+            is_there = outside is not None and outside.status in _USABLE_OUTSIDE
+            fields: Mapping[str, Any] = outside.output_fields if outside is not None and is_there else {}
+            return inside(fields, reference.field)
+        view = self.view(other)
+        sighting = view.sighting or view.elsewhere
+        if sighting is None:
+            return MISSING
+        value = inside({"name": sighting.name, **sighting.actual, **sighting.outputs}, reference.field)
+        is_made = sighting.condition is not Condition.CREATING
+        return value if value not in (None, "") or (value == "" and is_made) else MISSING
+
     def declared(self, tracked: Tracked) -> Mapping[str, Any]:
         """The declared parameters with references resolved, and those that links set.
 
@@ -305,11 +342,12 @@ class Evaluator:
         """
         facts = self._offers[tracked.type]
         references = facts.references
+        parameters = self.filled(tracked).parameters
         if not references and not facts.is_wired:
-            return tracked.parameters
+            return parameters
         resolved: dict[str, Any] = dict(facts.offer.linked_parameters(_wired(tracked))) if facts.is_wired else {}
-        for name, value in tracked.parameters.items():
-            if name not in references:
+        for name, value in parameters.items():
+            if name not in references or name in tracked.fills:
                 resolved[name] = value
                 continue
             output = references[name][1]
@@ -394,6 +432,7 @@ class Evaluator:
         parent = self.parent(tracked) if facts.traits.is_part else None
         above = parent_view or (self.view(parent) if parent is not None else None)
         owner = above.sighting.protocol.owner if above is not None and above.sighting is not None else None
+        filled = self.filled(tracked)
         return Circumstances(
             compared=facts.compared,
             traits=facts.traits,
@@ -416,7 +455,10 @@ class Evaluator:
             window_over=self._is_window_over(tracked),
             is_own_creation=self._is_own_creation(tracked, view),
             limits=self._limits,
-            lacking=self.secrets.lacking(tracked) if tracked.secrets else None,
+            lacking=Lacking("; ".join(filled.errors)) if filled.errors else self.secrets.lacking(tracked),
+            unfilled=filled.waits,
+            unfound=filled.seeks,
+            news=filled.news,
             parent=_parent_named(tracked, facts)[0],
             parts=self._parts_that_go_along(tracked) if tracked.deleting else (),
         )

@@ -82,12 +82,16 @@ class Outcomes:
                 self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         elif outcome.is_done:  # a step that was not tried says nothing of the one that was refused
             self._errors.forget(tracked)
-            self._remember_written(tracked, frozenset(step.drift))
+            self._remember_written(tracked, step.drift.keys())
             self._follow(outcome)
 
-    def _remember_written(self, tracked: Tracked, names: frozenset[str]) -> None:
-        """Remember by its digest what the cloud will never return (A8)."""
-        blind = names & self._context.offers[tracked.type].compared.write_only
+    def _remember_written(self, tracked: Tracked, names: Collection[str] | None = None) -> None:
+        """Remember by its digest what the cloud will never return: these differences, or all of it (A8)."""
+        compared = self._context.offers[tracked.type].compared
+        if not compared.write_only:
+            return
+        every = compared.write_only_values(self._evaluator.declared(tracked))
+        blind = {name: value for name, value in every.items() if names is None or name in names}
         if blind:
             written = self._state.secrets.written(tracked, blind)
             tracked.memory = replace(tracked.memory, secrets=written)
@@ -141,7 +145,7 @@ class Outcomes:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
             self._errors.forget(tracked)
-            self._remember_written(tracked, frozenset(tracked.parameters))
+            self._remember_written(tracked)
             self._report.unpublished.add(tracked.uid)
             return
         error = outcome.error

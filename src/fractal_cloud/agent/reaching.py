@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -245,18 +245,24 @@ class Reachability:
         confirm = confirmation(session, scope, name, self._settings.environment)
         key, what = ("realm", scope.key), f"the session of {scope.provider!r}"
         return HeldScope(
-            scope, NotConnected(scope), lambda: read_safely(self._watchdog, key, what, lambda _: confirm())
+            scope,
+            NotConnected(scope),
+            lambda: read_safely(self._watchdog, key, what, lambda _: confirm()),
+            elsewhere=lambda place: self._cloud_at(replace(scope, place=place)),
         )
+
+    def _cloud_at(self, scope: Scope) -> Cloud:
+        session = self.session_of(scope.provider)
+        what = f"the session of {scope.provider!r}"
+        return read_safely(self._watchdog, ("at", scope.key), what, lambda _: session.at(scope))
 
     def connect(self, held: HeldScope) -> None:
         """Connect a held scope to its cloud; where its session fails at it, nothing of it can be read (S24)."""
         if not isinstance(held.cloud, NotConnected):
             return
         scope = held.scope
-        session = self.session_of(scope.provider)
-        what = f"the session of {scope.provider!r}"
         try:
-            held.cloud = read_safely(self._watchdog, ("at", scope.key), what, lambda _: session.at(scope))
+            held.cloud = self._cloud_at(scope)
         except CloudError as error:
             log.warning("scope cannot be connected to", scope=scope.key, error=error.message)
             held.cloud = NotConnected(scope, error.message)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fractal_cloud.agent.backoff import RECORD, RECORD_DENIED, RECORD_REFUSED, THROTTLED
+from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.link import Half
 from fractal_cloud.model.sighting import Sighting
@@ -281,13 +282,19 @@ class Enquiries:
         self.asked.pop(uid, None)
 
 
+def _nowhere(place: str) -> Cloud:
+    raise Unreadable(f"{place!r} cannot be reached from here")
+
+
 @dataclass(slots=True)
 class HeldScope:
     """One leased scope: its cloud, its work, what was observed there, and what is backing off.
 
     ``confirm_realm`` raises where the realm that is reached now is not, or may not be, that of the scope (S26).
     ``is_lost``: the lease is gone, and nothing may be written in the scope any more; set from another thread than that
-    of the cycle. ``secret_prints``: by what a secret that changed is noticed, by LiveSystem and name (A8).
+    of the cycle. ``secret_prints``: by what a secret that changed is noticed, by LiveSystem and name (A8);
+    ``lookup_prints``: the same of what is looked for in other places (C12). ``elsewhere``: the cloud in another place
+    of the same realm, to be read.
     """
 
     scope: Scope
@@ -298,6 +305,8 @@ class HeldScope:
     work: Work = field(default_factory=Work)
     observed: Observation = field(default_factory=Observation)
     secret_prints: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    lookup_prints: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+    elsewhere: Callable[[str], Cloud] = _nowhere
     backoff: ScopeBackoff = field(default_factory=ScopeBackoff)
     enquiries: Enquiries = field(default_factory=Enquiries)
 

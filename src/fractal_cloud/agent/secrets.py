@@ -160,38 +160,42 @@ class CycleSecrets:
         former = [path for path in tracked.memory.secrets if path] if compared.holds_secrets else []
         return Hiding(compared, values, is_importer=is_importer, former=former)
 
-    def hidden(self, tracked: Tracked, compared: ComparedType, sighting: Sighting) -> Sighting:
-        """What was seen of a component's resource, without what nobody may see."""
+    def hidden(
+        self, tracked: Tracked, compared: ComparedType, sighting: Sighting, declared: Mapping[str, Any]
+    ) -> Sighting:
+        """What was seen of a component's resource, without what nobody may see; ``declared``: with all filled in."""
         owner = sighting.protocol.owner
         is_others = owner is not None and owner != tracked.live_system_id
         is_importer = is_others or tracked.import_only or tracked.memory.stance is Stance.IMPORTED
         hiding = self.hiding(tracked, compared, is_importer=is_importer)
-        if not hiding.is_needed:
+        if not (hiding.is_needed or compared.write_only):
             return sighting
-        actual = dict(hiding.actual(tracked.parameters, sighting.actual))
+        actual = dict(hiding.actual(declared, sighting.actual))
         if not is_importer:
-            actual |= self._last_written(tracked, compared, hiding)
+            actual |= self._last_written(tracked, compared, hiding, declared)
         return replace(sighting, actual=actual, detail=KNOWN.redact(sighting.detail))
 
-    def _last_written(self, tracked: Tracked, compared: ComparedType, hiding: Hiding) -> dict[str, Any]:
+    def _last_written(
+        self, tracked: Tracked, compared: ComparedType, hiding: Hiding, declared: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """What stands for parameters that the cloud never returns: as declared, or another value (A8)."""
         found: dict[str, Any] = {}
-        declared = hiding.declared(tracked.parameters) if compared.write_only else {}
-        for name in compared.write_only & tracked.parameters.keys():
-            digest = self._digest(tracked, name)
+        shown = compared.write_only_values(hiding.declared(declared)) if compared.write_only else {}
+        for name, value in compared.write_only_values(declared).items():
+            digest = self._digest(tracked, name, value)
             if digest is not None:
-                found[name] = declared[name] if tracked.memory.secrets.get(name) == digest else OTHER_SECRET
+                found[name] = shown[name] if tracked.memory.secrets.get(name) == digest else OTHER_SECRET
         return found
 
-    def _digest(self, tracked: Tracked, name: str) -> str | None:
+    def _digest(self, tracked: Tracked, name: str, value: Any) -> str | None:
         """What stands for the declared value of a parameter; None where a secret in it has no value."""
         if self._common is None or self.lacking(tracked) is not None:
             return None
-        return self._common.key.digest(tracked.uid, name, self.resolved(tracked, tracked.parameters)[name])
+        return self._common.key.digest(tracked.uid, name, self.resolved(tracked, {name: value})[name])
 
-    def written(self, tracked: Tracked, names: frozenset[str]) -> Mapping[str, str]:
-        """What is remembered after these parameters, which the cloud never returns, were written."""
-        digests = {name: self._digest(tracked, name) or "" for name in names & tracked.parameters.keys()}
+    def written(self, tracked: Tracked, values: Mapping[str, Any]) -> Mapping[str, str]:
+        """What is remembered after these values, which the cloud never returns, were written; by name."""
+        digests = {name: self._digest(tracked, name, value) or "" for name, value in values.items()}
         return {**tracked.memory.secrets, **digests}
 
 

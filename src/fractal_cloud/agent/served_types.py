@@ -7,6 +7,7 @@ does is the business of ``offers``; which type a cloud itself must be asked abou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 
 import structlog
 
@@ -15,6 +16,7 @@ from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.offers.family import Family
 from fractal_cloud.offers.offer import AnyOffer
+from fractal_cloud.offers.parameter_validation import SchemaCheck
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.offers.type_validation import template_errors, type_errors
@@ -48,6 +50,11 @@ class OfferFacts:
         self.is_wired = bool(facts.linked())
         self.parent = offer.parent
         self.parent_output = self.references.get(offer.parent or "", ("", ""))[1]
+
+    @cached_property
+    def check(self) -> SchemaCheck:
+        """By which values that were filled in are checked."""
+        return SchemaCheck(self.facts.parameter_schema, "parameter of this type")
 
 
 class ServedTypes(Mapping[str, OfferFacts]):

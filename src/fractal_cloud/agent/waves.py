@@ -165,7 +165,7 @@ class Waves:
             if intended is None:
                 continue
             planned.append(intended.planned)
-            if intended.is_news:
+            if intended.is_news or (tracked.finds and tracked.uid in self._report.unpublished):
                 changes.append(to_change(tracked.uid, intended.memory, used_request=intended.used_request))
                 memories[tracked.uid] = intended.memory
         self._report.publish(changes, memories)
@@ -178,6 +178,7 @@ class Waves:
         """Write one intent into the journal; None where it cannot be made, which is this component's error alone."""
         step = judgement.step
         assert step is not None, "only components with a step are in a wave"
+        self._state.keep_found(tracked)
         view = self._evaluator.view(tracked)
         entry_id = self._report.journal.intend(tracked, step, view.sighting)
         planned = Planned(tracked, step, entry_id, view.sighting)

@@ -16,7 +16,17 @@ from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.component import Component
-from fractal_cloud.model.errors import CloudError, DeclarationError, GivenUp, Invalid, Transient, Unexpected, Unreadable
+from fractal_cloud.model.errors import (
+    CloudError,
+    DeclarationError,
+    DependencyMissing,
+    GivenUp,
+    Invalid,
+    NotFound,
+    Transient,
+    Unexpected,
+    Unreadable,
+)
 from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Hold
@@ -24,7 +34,8 @@ from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.call_context import CallContext
 from fractal_cloud.offers.offer import AnyOffer, Wanted
-from fractal_cloud.offers.refusals import describe_unexpected
+from fractal_cloud.offers.refusals import describe_unexpected, missing_elsewhere
+from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Step, Verb
 from fractal_cloud.rules.situate import ABSENT, View, found_elsewhere
 
@@ -129,6 +140,8 @@ class Writer:
                 outcome.error = Unexpected(describe_unexpected(error), code=type(error).__name__)
             if outcome.error is not None and step.verb is not Verb.CREATE:
                 self._read_after_error(planned, outcome)
+            if isinstance(outcome.error, NotFound) and _is_elsewhere(step.verb, outcome):
+                outcome.error = missing_elsewhere(outcome.error)
         outcome.request_ids = list(act.request_ids)
         return outcome
 
@@ -254,14 +267,23 @@ class Writer:
         return frozenset(tracked.parameters) & self._facts.compared.swept - tracked.ignored
 
 
+def _is_elsewhere(verb: Verb, outcome: Outcome) -> bool:
+    """Whether what a write did not find is not the resource itself: that is being made, or is seen to be there."""
+    is_there = outcome.view is not None and outcome.view.sighting is not None
+    return verb is Verb.CREATE or (verb is Verb.UPDATE and is_there)
+
+
 def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
     """What an offer has to bring about, the values of secrets included."""
+    filled = evaluator.filled(tracked)
     parameters = evaluator.secrets.resolved(tracked, evaluator.declared(tracked))
     try:
         component = offer.component.from_resolved(tracked.component_id, parameters)
     except DeclarationError as error:
+        if filled.waits or filled.seeks:  # what is required is not there: none of it can be written
+            raise DependencyMissing(words.waits_for((), filled.waits, filled.seeks)) from None
         if not tracked.secrets:
-            raise
+            raise Invalid(f"what was filled in does not fit this type: {error}") if tracked.fills else error from None
         raise Invalid(f"a secret holds a value that this type does not take: {error}") from None
     if not tracked.parameters.get(evaluator.named_by(tracked)):
         component.name = tracked.identity.name

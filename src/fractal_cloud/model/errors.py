@@ -20,6 +20,7 @@ FractalError
     ├── Invalid             the cloud will never accept this request as it is
     │   └── LimitReached    a quota or limit is used up: a person must raise it, or free something
     ├── NotFound            the thing named is not there
+    ├── DependencyMissing   something else that the call refers to is not there
     └── Transient           no answer, or a server error: the effect is unknown
         ├── GivenUp         the call did not return in time: it may still take effect (S24)
         └── Unexpected      the code that made the call failed in a way nobody expected (S24)
@@ -160,6 +161,13 @@ class LimitReached(Invalid):
 
 class NotFound(CloudError):
     """The resource named in the call is not there."""
+
+
+class DependencyMissing(CloudError):
+    """Something else that a write refers to is not there, and nobody declares it here: nothing was done.
+
+    It may come into being without a new declaration, so the write is tried again until it does.
+    """
 
 
 class Transient(CloudError):

@@ -101,6 +101,17 @@ class ChangedBy(Wire):
     source: str = ""
 
 
+class Found(Wire):
+    """What a lookup found when a generation was first reconciled: kept until the next deploy (C12).
+
+    ``lookup``: the lookup as it is declared, as JSON text.
+    """
+
+    lookup: str
+    generation: int
+    values: list[Any]
+
+
 class Refusal(Wire):
     """A write that failed, how often in a row, and when it is tried again (S21).
 
@@ -134,6 +145,7 @@ class _Carried:
     ``restored``: all this comes from a backup: what would change is shown for one cycle before it is written (C9).
     ``secrets``: where values of secrets stand, by path; of parameters that the cloud never returns, the keyed digest of
     what was written (A8). ``changed_by``: what was changed outside of Fractal Cloud, the newest first, and by whom.
+    ``found``: what its lookups found (C12).
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = Wire.model_config
@@ -156,6 +168,7 @@ class _Carried:
     links: LinkStates = NO_LINKS
     secrets: Mapping[str, str] = field(default_factory=dict)
     changed_by: tuple[ChangedBy, ...] = ()
+    found: tuple[Found, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +252,7 @@ class ObservedColumns:
     links: Json = field(default_factory=dict, metadata=_LINKS)
     secrets: Json | None = field(default=None, metadata=_MAPPING)
     changed_by: list[Json] | None = field(default=None, metadata=_DOCUMENTS)
+    found: list[Json] | None = field(default=None, metadata=_DOCUMENTS)
 
 
 STAMPED: Final = {"absent_since": "absent", "noticed_since": "noticed"}

@@ -11,7 +11,7 @@ from typing import Any, Final, get_type_hints
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
 from fractal_cloud.model.observed import Observed, to_report
-from fractal_cloud.model.reference import references
+from fractal_cloud.model.reference import FindReference, find_references, needs_filling, references
 from fractal_cloud.model.wire import (
     Bound,
     ComponentChange,
@@ -123,7 +123,8 @@ class Tracked:
     """The desired half of a component, as the control plane sent it, and what is remembered of it.
 
     ``realm_names``: what the account (or the like) is called under which it is looked for, and in the declaration.
-    ``secrets``: the names of the secrets that its parameters refer to (A8).
+    ``secrets``: the names of the secrets that its parameters refer to (A8). ``fills``: the parameters in which
+    something is filled in; ``finds``: what they look for (C12).
     """
 
     uid: str
@@ -151,6 +152,8 @@ class Tracked:
     in_recovery: bool = False
     secrets: frozenset[str] = _NOTHING
     create_once: bool = False
+    fills: tuple[str, ...] = ()
+    finds: tuple[FindReference, ...] = ()
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, interner: Interner) -> Tracked:
@@ -187,6 +190,8 @@ class Tracked:
             links_out=tuple(work.links_out),
             in_recovery=work.in_recovery,
             secrets=frozenset(own(one.name) for _, one in references(declaration.parameters)) or _NOTHING,
+            fills=tuple(own(name) for name, value in declaration.parameters.items() if needs_filling(value)),
+            finds=tuple(lookup for _, lookup in find_references(declaration.parameters)),
         )
 
     @property

@@ -11,6 +11,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     LimitReached,
     NotFound,
@@ -32,6 +33,7 @@ _FOLLOWS: Final[dict[type[CloudError], str]] = {
     LimitReached: "raise the limit, or free something; it is tried again from time to time",
     Invalid: "correct the declaration and deploy again",
     NotFound: "it is looked for again",
+    DependencyMissing: "create it, or refer to another one; it is tried again until it is there",
     Transient: "whether it took effect is unknown until it is read again",
 }
 _READABLE: Final = (Throttled, Denied, NotFound, Unreadable)
@@ -61,3 +63,9 @@ def refusal(
     follows = _FOLLOWS[kind].format(provider=provider)
     cause = f"{said} ({where})"
     return kind(f"{cause}: {follows}", code=code, request_id=request_id, cause=cause)
+
+
+def missing_elsewhere(error: NotFound) -> DependencyMissing:
+    """What «not found» means where the resource that is written cannot be meant: something else that it refers to."""
+    message = f"{error.cause}: {_FOLLOWS[DependencyMissing]}"
+    return DependencyMissing(message, code=error.code, request_id=error.request_id, cause=error.cause)

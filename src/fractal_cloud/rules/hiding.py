@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
-from fractal_cloud.model.reference import SecretReference, references, secret_name
+from fractal_cloud.model.reference import SecretReference, has_reference, references, secret_name
 from fractal_cloud.model.secret_detection import apparent_secret
 from fractal_cloud.model.wording import Path, path_text
-from fractal_cloud.rules.drift import ComparedType
+from fractal_cloud.rules.drift import ComparedType, places_marked
+from fractal_cloud.rules.nested.path import ANY, of_name, written
+from fractal_cloud.rules.nested.path import Path as Place
 
 SENSITIVE: Final = "(sensitive)"
 """Stands for a clear text that is hidden."""
@@ -42,7 +45,7 @@ def holds_hidden(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Which parameters may hold secrets, by name; ``ComparedType`` says the same of one type."""
+    """Which parameters may hold secrets, by name, or by path in nested values; ``ComparedType`` says it of one type."""
 
     secret: frozenset[str]
     sensitive: frozenset[str]
@@ -51,13 +54,9 @@ class Marks:
     @classmethod
     def of_any(cls, types: Iterable[TypeFacts]) -> Marks:
         """What any of these types hides."""
-        marked = {"secret": set[str](), "sensitive": set[str](), "holdsSecrets": set[str]()}
-        for facts in types:
-            for name in facts.hidden():
-                for mark, names in marked.items():
-                    if facts.parameter_facts(name).get(mark):
-                        names.add(name)
-        return cls(*map(frozenset, marked.values()))
+        every = list(types)
+        marks = ("secret", "sensitive", "holdsSecrets")
+        return cls(*(frozenset(name for facts in every for name in places_marked(facts, mark)) for mark in marks))
 
     def to_json(self) -> dict[str, list[str]]:
         """As it is stored; empty where nothing may hold a secret."""
@@ -67,6 +66,28 @@ class Marks:
     def from_json(cls, stored: Mapping[str, Iterable[str]] | None) -> Marks:
         """What was stored."""
         return cls(*(frozenset((stored or {}).get(item.name, ())) for item in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The places that are hidden whole, those in which only what seems to be a secret is, and where both begin."""
+
+    whole: tuple[Place, ...]
+    holding: tuple[Place, ...]
+    roots: frozenset[object]
+
+
+@lru_cache(maxsize=1024)
+def _places(whole: frozenset[str], holding: frozenset[str]) -> _Places:
+    every, some = (tuple(map(of_name, sorted(names))) for names in (whole, holding))
+    return _Places(every, some, frozenset(place[0] for place in (*every, *some)))
+
+
+def _covers(places: tuple[Place, ...], path: Path) -> bool:
+    return any(
+        len(place) <= len(path) and all(step in (ANY, at) for step, at in zip(place, path, strict=False))
+        for place in places
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +108,16 @@ class Hiding:
     def is_needed(self) -> bool:
         """Whether there is anything to hide at all."""
         compared = self.compared
-        return bool(compared.secret or compared.sensitive or compared.holds_secrets)
+        return bool(compared.secret or compared.sensitive or compared.holds_secrets or self._is_nested)
+
+    @property
+    def _is_nested(self) -> bool:
+        """Whether references to secrets may stand anywhere in the values."""
+        return isinstance(self.compared, ComparedType) and self.compared.shape is not None
+
+    @property
+    def _hidden(self) -> _Places:
+        return _places(self.compared.secret | self.compared.sensitive, self.compared.holds_secrets)
 
     def declared(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Declared parameters without what nobody may see."""
@@ -122,24 +152,28 @@ class Hiding:
 
     # --- one parameter
 
-    def _is_marked(self, name: str) -> bool:
-        compared = self.compared
-        return name in compared.secret or name in compared.sensitive or name in compared.holds_secrets
+    def _is_marked(self, path: Path, declared: object) -> bool:
+        if path[0] in self._hidden.roots:
+            return True
+        return self._is_nested and has_reference(declared)
 
     def _is_unknown(self, name: str, declared: object) -> bool:
         """Whether a parameter refers to a secret whose value is not known: nothing can be said of it."""
-        return self._is_marked(name) and any(one.name not in self.values for _, one in references(declared))
+        is_marked = self._is_marked(_path(name), declared)
+        return is_marked and any(one.name not in self.values for _, one in references(declared))
 
     def _declared(self, name: str, value: Any) -> Any:
         """A declared value; references stay, and what is hidden stands for itself."""
-        if not self._is_marked(name):
+        path = _path(name)
+        if not self._is_marked(path, value):
             return value
-        return self._leaves((name,), value, value, lambda _, one: SecretReference(one).to_json())
+        return self._leaves(path, value, value, lambda _, one: SecretReference(one).to_json())
 
     def _actual(self, name: str, declared: Any, actual: Any) -> Any:
-        if not self._is_marked(name):
+        path = _path(name)
+        if not self._is_marked(path, declared):
             return actual
-        return self._leaves((name,), declared, actual, self._beside_secret)
+        return self._leaves(path, declared, actual, self._beside_secret)
 
     def _leaves(self, path: Path, declared: Any, value: Any, beside: Callable[[Any, str], Any]) -> Any:
         """A value with each text in it hidden as it must be, beside what is declared in its place."""
@@ -158,8 +192,10 @@ class Hiding:
     def _text(self, path: Path, declared: Any, value: str) -> str:
         if value in STAND_INS:
             return value
-        name, entry = str(path[0]), str(path[-1]) if len(path) > 1 else ""
-        is_whole = name in self.compared.secret or name in self.compared.sensitive
+        hidden, entry = self._hidden, str(path[-1]) if len(path) > 1 else ""
+        is_whole = _covers(hidden.whole, path)
+        if not (is_whole or _covers(hidden.holding, path)):
+            return value
         if value == declared:
             return SENSITIVE if is_whole or apparent_secret(entry, value) else value
         is_others = self.is_importer or path_text(path).removeprefix(".") in self.former
@@ -173,6 +209,11 @@ class Hiding:
             return None
         is_same = isinstance(value, str) and compare_digest(_bytes(value), _bytes(self.values[secret]))
         return SecretReference(secret).to_json() if is_same else OTHER_SECRET
+
+
+def _path(name: str) -> Path:
+    """The path that a parameter's name, or that of a drift, writes."""
+    return tuple(str(step) if isinstance(step, str) else written((step,)) for step in of_name(name))
 
 
 def _bytes(text: str) -> bytes:

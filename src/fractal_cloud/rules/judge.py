@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from fractal_cloud.model.observed import Setback
+from fractal_cloud.model.reference import OutputReference
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Action, Decision, Fate, Presence
 from fractal_cloud.model.status import Stance, Status
@@ -59,7 +60,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """Why a component cannot be written: a secret of it has no value; ``is_passing``: its store is asked again (A8)."""
+    """Why a component cannot be written: a secret of it has no value (A8), or what was filled in does not fit its type.
+
+    ``is_passing``: the store of the secret is asked again.
+    """
 
     message: str
     is_passing: bool = False
@@ -77,7 +81,9 @@ class Circumstances:
     ``orphan``: a resource of this LiveSystem that no component names any more (S15). ``rival``: another LiveSystem
     that is creating the same resource in this very cycle (O2). ``window_over``: an open create intent shows no more.
     ``is_own_creation``: whether what was seen is what the component's open creation made; None while that is not known.
-    ``limits``: when a value that somebody sets back is given up (S27). ``lacking``: a secret of it has no value (A8).
+    ``limits``: when a value that somebody sets back is given up (S27). ``lacking``: a secret of it has no value (A8),
+    or what was filled in does not fit. ``unfilled``: outputs of others that it refers to and that are not there yet;
+    ``unfound``: why lookups have no answer yet; ``news``: what they would find by now (C12).
     ``parent``: the component that it is in. ``parts``: those of the ``dependents`` that are parts of this one, and go
     with it (S25).
     """
@@ -101,6 +107,24 @@ class Circumstances:
     lacking: Lacking | None = None
     parent: str = ""
     parts: tuple[str, ...] = ()
+    unfilled: tuple[OutputReference, ...] = ()
+    unfound: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether everything that it refers to is there."""
+        return not (self.unfilled or self.unfound)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The components that it waits for."""
+        return tuple(dict.fromkeys([*self.waits_for, *(one.component for one in self.unfilled)]))
+
+    @property
+    def waiting(self) -> str:
+        """What it waits for, in words; empty where there is nothing."""
+        return words.waits_for(self.waits_for, self.unfilled, self.unfound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +167,40 @@ class Judgement:
 def judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
     judgement = _judge(tracked, view, context)
-    if context.lacking is None or tracked.deleting or tracked.in_recovery or view.error is not None:
+    if tracked.deleting or tracked.in_recovery or view.error is not None:
         return judgement
-    return _without_secrets(tracked, judgement, context.lacking)
+    if context.lacking is not None:
+        return _without_secrets(tracked, judgement, context.lacking)
+    if not context.is_filled and view.sighting is not None:
+        judgement = _unfilled(tracked, judgement, context)
+    return replace(judgement, message="; ".join([judgement.message, *context.news])) if context.news else judgement
+
+
+def _unfilled(tracked: Tracked, judgement: Judgement, context: Circumstances) -> Judgement:
+    """What follows for what is there while something that it refers to is not: the rest of it is reconciled.
+
+    A handshake is not over before all of it is written; hands that are off have nothing to wait for.
+    """
+    message = f"{judgement.message}; {context.waiting}"
+    is_readopted = judgement.rule in ("S9", "S11a") and judgement.carried_out
+    is_finished = judgement.step is not None and judgement.step.verb is Verb.FINISH
+    if judgement.stance.is_read_only and not is_readopted:
+        return replace(judgement, message=message)
+    return replace(
+        judgement,
+        step=None if is_finished else judgement.step,
+        status=_working(tracked) if judgement.status is Status.ACTIVE else judgement.status,
+        stance=tracked.memory.stance if is_readopted or is_finished else judgement.stance,
+        message=message,
+        waits_for=context.needed,
+        in_progress=True,
+        carried_out=False,
+    )
+
+
+def _working(tracked: Tracked) -> Status:
+    """The status of what is being brought to its declaration."""
+    return Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
 
 
 def _without_secrets(tracked: Tracked, judgement: Judgement, lacking: Lacking) -> Judgement:
@@ -334,7 +389,7 @@ def _creation(
             Status.INSTANTIATING,
             memory.stance,
             waiting,
-            waits_for=context.waits_for,
+            waits_for=context.needed,
             in_progress=True,
             answer=answer,
             stuck=bool(context.renamed),
@@ -358,8 +413,8 @@ def _noticed_creation(tracked: Tracked, context: Circumstances, decision: Decisi
 def _why_creation_waits(tracked: Tracked, context: Circumstances) -> str:
     if context.renamed:
         return words.waits_for_renamed(context.renamed)
-    if context.waits_for:
-        return words.waits_for(context.waits_for)
+    if context.waiting:
+        return context.waiting
     if context.rival is not None:
         return words.rival(context.rival)
     if tracked.memory.intent is not None and not context.window_over:
@@ -474,8 +529,7 @@ def _reconciliation(
     step = Step(Verb.UPDATE, reason, drift=writable) if is_open and writable else None
     message = words.not_visible(changes) if is_waiting and not writable else words.reconciling(changes)
     message = message if is_open else words.at_work(sighting)
-    working = Status.INSTANTIATING if tracked.memory.observed_generation == 0 else Status.MUTATING
-    status, message = _with_failures(tracked, sighting, context, drift, working, message, known)
+    status, message = _with_failures(tracked, sighting, context, drift, _working(tracked), message, known)
     return Judgement(
         decision.rule,
         status,

@@ -22,6 +22,7 @@ from fractal_cloud.model.wording import path_text
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.links import link_message, link_status
+from fractal_cloud.rules.nested.path import root
 from fractal_cloud.rules.situate import View, is_bound_to, is_handed_back
 
 _CONFIRMS_MANAGEMENT = frozenset({"S4", "S9", "S11a", "S12"})
@@ -75,8 +76,8 @@ def _secrets(tracked: Tracked, judgement: Judgement) -> Mapping[str, str]:
         return known
     found = {path_text(path).removeprefix("."): "" for path, _ in references(tracked.parameters) if len(path) > 1}
     for path, digest in known.items():
-        name = path.partition(".")[0]
-        if name in tracked.parameters if digest else name in judgement.drift:
+        name = root(path)
+        if name in tracked.parameters if digest else any(root(differing) == name for differing in judgement.drift):
             found[path] = digest
     return known if found == known else dict(sorted(found.items()))
 

@@ -14,6 +14,7 @@ from typing import Any
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
 from fractal_cloud.model.observed import Setback
+from fractal_cloud.model.reference import OutputReference
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Hold
 from fractal_cloud.model.status import Stance, Status
@@ -167,9 +168,20 @@ def tagging_lost() -> str:
     )
 
 
-def waits_for(component_ids: Iterable[str]) -> str:
-    """Dependencies come first."""
-    return f"waits for {', '.join(component_ids)}"
+def waits_for(
+    component_ids: Iterable[str], unfilled: Iterable[OutputReference] = (), unfound: Iterable[str] = ()
+) -> str:
+    """Dependencies come first, and what is referred to; empty where nothing is missing."""
+    fields: dict[str, list[str]] = {component_id: [] for component_id in component_ids}
+    for reference in unfilled:
+        fields.setdefault(reference.component, []).append(reference.field)
+    named = [f"{name} ({', '.join(fields)})" if fields else name for name, fields in fields.items()]
+    return "; ".join(f"waits for {what}" for what in (", ".join(named), *unfound) if what)
+
+
+def waits_for_missing(error: CloudError) -> str:
+    """A write refers to something that is not there, and that nobody declares: it is tried again until it is."""
+    return f"waits for something that it refers to and that is not there: {error.message}"
 
 
 def waits_for_renamed(found: Mapping[str, Sighting]) -> str:

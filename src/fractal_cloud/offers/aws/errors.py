@@ -5,6 +5,7 @@ How an error is caught belongs in cloud.py; nothing here knows the SDK.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     LimitReached,
     NotFound,
@@ -100,6 +102,17 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
     412: Conflict,
     429: Throttled,
 }
+_MISSING: Final = re.compile(
+    r"\b(bucket|certificate|cluster|function|group|key|load ?balancer|policy|principal|profile|queue|role|secret|"
+    r"stream|subnet|target|task ?definition|template|topic|vpc)s?\b.*"
+    r"(do(es)? not exist|not (be )?found|cannot be assumed|no longer exists|not have an associated|not accessible)"
+    r"|invalid (iam instance profile|principal in policy)|unable to assume",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What services say of something else that a write refers to, under codes that say only that the request is invalid.
+
+Lambda and ECS: https://repost.aws/knowledge-center/ecs-unable-to-assume-role; EC2: «Invalid IAM Instance Profile name».
+"""
 _SAYS_NOTHING_ELSE: Final = "HeadBucket"
 """The one call whose refusal has no code, only a status: elsewhere a bare 404 comes from something in between (S0)."""
 
@@ -119,7 +132,9 @@ class Answer:
 def kind_of(answer: Answer) -> type[CloudError]:
     """The error of the closed set; a read that failed is never anything from which absence could be concluded."""
     kind = _kind_of_answer(answer)
-    return when_read(kind) if answer.is_read else kind
+    if answer.is_read:
+        return when_read(kind)
+    return DependencyMissing if kind is Invalid and _MISSING.search(answer.message) else kind
 
 
 def _kind_of_answer(answer: Answer) -> type[CloudError]:
