@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
@@ -61,7 +62,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "additionalProperties": False,
             },
         },
-        "outputs": {"Arn": "its address among all toys"},
+        "outputs": {"Arn": "its address among all toys", "Later": "what the vendor finds out some time later"},
     },
     ALARM: {
         "description": "Rings when a queue is full.",
@@ -156,6 +157,20 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
             tags.pop(key, None)
 
 
+_OUTPUTS: dict[str, Callable[[Thing], dict[str, Any]]] = {
+    QUEUE: lambda thing: {"Arn": f"toy:{thing.id}", **thing.routes},
+    ALARM: lambda thing: {"AlarmId": f"alarm:{thing.id}"},
+    PRIVATE: lambda _: {},
+}
+
+
+def _returned(thing: Thing) -> dict[str, Any]:
+    """What the vendor returns of a resource: all of it, but for what it never returns."""
+    properties = {**SCHEMAS, **IN_THE_ACCOUNT}[thing.type]["properties"]
+    known = [name for name in properties if not properties[name].get("x-fractal", {}).get("writeOnly")]
+    return {name: copy.deepcopy(thing.actual.get(name)) for name in known}
+
+
 def _sighting(thing: Thing) -> Sighting:
     return Sighting(
         type=thing.type,
@@ -163,8 +178,8 @@ def _sighting(thing: Thing) -> Sighting:
         resource_id=thing.id,
         protocol=ProtocolTags.from_mapping(thing.tags),
         tags=dict(thing.tags),
-        actual=copy.deepcopy(thing.actual),
-        outputs={"endpoint": f"{thing.name}.toy", "Arn": f"toy:{thing.id}"},
+        actual=_returned(thing),
+        outputs={"endpoint": f"{thing.name}.toy", **_OUTPUTS[thing.type](thing)},
     )
 
 
@@ -225,6 +240,13 @@ class _Session(ToySession):
 
 provider = Provider("toys", "Toys", _Session)
 family = ToyTypes()
+
+
+def another(name: str) -> ModuleType:
+    """The same vendor as another process has it installed: what one has learned, no other knows."""
+    made = ModuleType(f"{__name__}.{name}")
+    vars(made).update(provider=provider, family=ToyTypes())
+    return made
 
 
 def empty() -> None:

@@ -17,7 +17,6 @@ from fractal_cloud.agent.main import Agent
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.control.app import create_app
 from fractal_cloud.control.settings import ControlSettings
-from fractal_cloud.control.store import open_store
 from fractal_cloud.offers.registry import Registry
 from fractal_cloud.testing.in_process import InProcessClient
 from fractal_cloud.testing.tokens import agent_token
@@ -43,7 +42,6 @@ class World(LiveSystems):
     def __init__(self, folder: Path, **agent: Any) -> None:
         toys.empty()
         self.folder = folder
-        self.registry = Registry([toys])
         self._settings = {"secrets_file": folder / "secrets.yaml", "state_dir": folder / "state", **agent}
         self.open_control_plane()
 
@@ -53,8 +51,7 @@ class World(LiveSystems):
         """Start a control plane on a database file, and the agent with it."""
         url = library_caches.database(self.folder / "control.db")
         settings = ControlSettings(database_url=url, admin_token=ADMIN_TOKEN, cycle_seconds=CYCLE)
-        types = {name: self.registry[name].facts() for name in toys.SCHEMAS}
-        self.app = create_app(settings, open_store(url, types_here=types))
+        self.app = create_app(settings, registry=Registry([toys.another("control_plane")]))
         self.api = InProcessClient(self.app, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
         self.api.__enter__()
         self.token = agent_token(self.api, "toys-agent", providers=["toys"])
@@ -71,7 +68,7 @@ class World(LiveSystems):
             **self._settings,
         )
         plane = wrap(ControlPlane("http://testserver", self.token, client=self.api))
-        self.agent = Agent(settings, plane, Registry([toys]))
+        self.agent = Agent(settings, plane, Registry([toys.another("agent")]))
         self.agent._register()
         return self.agent
 

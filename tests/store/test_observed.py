@@ -22,6 +22,7 @@ from fractal_cloud.model.link import LinkState, LinkStates
 from fractal_cloud.model.observed import (
     OBSERVED,
     ChangedBy,
+    Found,
     Intent,
     Observed,
     ObservedColumns,
@@ -53,6 +54,7 @@ UNLIKE_THE_DEFAULT: Mapping[object, object] = {
     Refusal | None: Refusal(verb="update", message="no", since=AT, times=3),
     tuple[Setback, ...]: (Setback(parameter="size", at=[AT], given_up=True),),
     tuple[ChangedBy, ...]: (ChangedBy(parameter="size", seen=AT, state="known", by="ann", at=AT),),
+    tuple[Found, ...]: (Found(lookup="{}", generation=2, values=["a", "b"]),),
     LinkStates: LinkStates(inbound={"a": LinkState(link_type="queue", other_type="T", other_provider="p")}),
 }
 

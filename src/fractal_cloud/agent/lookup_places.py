@@ -29,8 +29,8 @@ def place_of(held: HeldScope, offers: Mapping[str, OfferFacts], tracked: Tracked
     return "/".join(words.get(word, "") for word in facts.own.place) or GLOBAL_PLACE
 
 
-def types_looked_for(held: HeldScope, offers: Mapping[str, OfferFacts]) -> Iterator[str]:
-    """The types that are looked for in the scope itself."""
+def searched_types(held: HeldScope, offers: Mapping[str, OfferFacts]) -> Iterator[str]:
+    """The types that lookups search in the scope itself."""
     for tracked in held.work.tracked.values():
         for lookup in tracked.finds:
             if place_of(held, offers, tracked, lookup) == held.scope.place:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from fractal_cloud.agent.lookup_places import types_looked_for
+from fractal_cloud.agent.lookup_places import searched_types
 from fractal_cloud.agent.scope import HeldScope, Swept
 from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.model.errors import CloudError, Throttled
@@ -119,7 +119,7 @@ class Reader:
     def read_all(self, held: HeldScope, resolve: Resolve, now: datetime) -> Snapshot:
         """Everything of every declared type in the scope, fresh; one bulk read per type, in parallel."""
         snapshot = Snapshot()
-        types = {tracked.type for tracked in held.work.tracked.values()} | set(types_looked_for(held, self._offers))
+        types = {tracked.type for tracked in held.work.tracked.values()} | set(searched_types(held, self._offers))
         offers = [self._offers[component_type].offer for component_type in sorted(types)]
         self._read(held, snapshot, [offer for offer in offers if not offer.reads_by_parent], resolve, now)
         self._read(held, snapshot, [offer for offer in offers if offer.reads_by_parent], resolve, now)
@@ -153,8 +153,8 @@ class Reader:
         snapshot.forget_index()
 
     def _query_for(self, held: HeldScope, offer: AnyOffer, snapshot: Snapshot, resolve: Resolve) -> Query:
-        is_looked_for = any(offer.type == one.type for t in held.work.tracked.values() for one in t.finds)
-        names = frozenset(t.identity.name for t in held.work.of_type(offer.type) if not is_looked_for)
+        is_searched = any(offer.type == one.type for t in held.work.tracked.values() for one in t.finds)
+        names = frozenset(t.identity.name for t in held.work.of_type(offer.type) if not is_searched)
         asks = offer.reads_by_parent or offer.reads_what_is_declared
         known = resolve(offer, snapshot) if asks else Resolved()
         recall = SeenPages(held.observed.seen.get(offer.type, {}), held.observed.pages.get(offer.type, {}))
