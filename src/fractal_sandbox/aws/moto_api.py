@@ -18,7 +18,16 @@ from fractal_sandbox.aws.request import AwsRequest, with_parameters
 from fractal_sandbox.aws.speed import Moto
 from fractal_sandbox.calls import Call, Origin
 
-__all__ = ["items", "tags"]
+__all__ = ["MotoRefused", "ask", "items", "tags"]
+
+
+class MotoRefused(RuntimeError):
+    """Moto refused a call: with the service's own code and message."""
+
+    def __init__(self, call: str, code: str, message: str) -> None:
+        super().__init__(f"moto refuses {call}: {code}: {message}")
+        self.code = code
+        self.message = message
 
 
 def items(resource: Resource, region: str) -> dict[str, Any]:
@@ -28,7 +37,7 @@ def items(resource: Resource, region: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     parameters: dict[str, Any] = {}
     while True:
-        data = _ask(resource.service, region, listing["operation"], parameters)
+        data = ask(resource.service, region, listing["operation"], parameters)
         for item in walk(data, listing["path"]):
             ref = resource.named(str(item[listing["id"]] if listing["id"] else item), region)
             if ref is not None:
@@ -43,14 +52,18 @@ def tags(ref: Ref) -> dict[str, str]:
     resource = RESOURCES[ref.kind]
     tagging = SERVICES[resource.service].tagging
     arn = resource.arn(ref.id, ref.region, accounts.current())
-    answer = _ask(resource.service, ref.region, tagging["read"], {tagging["target"]: arn})
+    answer = ask(resource.service, ref.region, tagging["read"], {tagging["target"]: arn})
     found: Any = next((value for name, value in answer.items() if name.lower() in ("tags", "taglist")), None) or []
     if isinstance(found, dict):
         return {str(key): str(value) for key, value in found.items()}
     return {tag.get("Key", tag.get("key")): tag.get("Value", tag.get("value")) or "" for tag in found}
 
 
-def _ask(service: str, region: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+def ask(service: str, region: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return what moto answers to a call, past the knobs and every check; raises where it refuses.
+
+    Taken for empty, a refusal would hide resources from the monitor.
+    """
     request = with_parameters(_request(service, region, operation), parameters)
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
@@ -60,9 +73,11 @@ def _ask(service: str, region: str, operation: str, parameters: dict[str, Any]) 
     body = b"".join(_moto()(request.replay(), start_response))
     status, headers = started[-1]
     answer = Answer(int(status.split()[0]), tuple(headers), body)
-    if not answer.is_success:  # taken for empty, it would hide resources from the monitor
-        raise RuntimeError(f"moto refuses {service}:{operation} {parameters}: {body.decode('utf-8', 'replace')}")
-    return read(request, answer)
+    found = read(request, answer)
+    if not answer.is_success:
+        error = found.get("Error") or {}
+        raise MotoRefused(f"{service}:{operation}", str(error.get("Code", "")), str(error.get("Message", "")))
+    return found
 
 
 @functools.cache
@@ -81,6 +96,7 @@ def _request(service: str, region: str, operation: str) -> AwsRequest:
         "SERVER_PORT": "80",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "HTTP_HOST": "localhost",
+        "HTTP_X_MOTO_ACCOUNT_ID": accounts.current(),
         "HTTP_AUTHORIZATION": f"AWS4-HMAC-SHA256 Credential={signed}, SignedHeaders=host, Signature=0",
         "wsgi.url_scheme": "http",
     }

@@ -129,11 +129,11 @@ def list_resources(context: FixContext, request: AwsRequest, call: Call) -> Answ
     schema = handling.supported(call.parameters["TypeName"], "list")
     wanted = _list_model(schema, call)
     found = []
-    for identifier, model in STORE.all(schema, call.region):
+    for identifier in STORE.identifiers(schema, call.region):
         if _is_hidden(context, schema, identifier, call.region, is_read=True):
             continue
-        if all(model.get(name) == value for name, value in wanted.items() if name in schema.list_parents):
-            shown = _partial(schema, STORE.shown(schema, model))
+        shown = _partial(schema, identifier, call.region)
+        if all(shown.get(name) == value for name, value in wanted.items() if name in schema.list_parents):
             found.append({"Identifier": identifier, "Properties": json.dumps(shown)})
     return written(request, {"TypeName": schema.name, "ResourceDescriptions": found})
 
@@ -328,7 +328,10 @@ def _list_model(schema: TypeSchema, call: Call) -> Model:
     return dict(model)
 
 
-def _partial(schema: TypeSchema, shown: Model) -> Model:
+def _partial(schema: TypeSchema, identifier: str, region: str) -> Model:
     """Return what a listing shows of a resource: what identifies it, and what its parent is."""
+    if not schema.list_parents:
+        return dict(zip((path[-1] for path in schema.identifier), identifier.split("|"), strict=False))
     kept = {path[0] for path in schema.identifier} | set(schema.list_parents)
-    return {name: value for name, value in shown.items() if name in kept}
+    model = STORE.find(schema, identifier, region) or {}
+    return {name: value for name, value in model.items() if name in kept}

@@ -71,7 +71,8 @@ class Store:
         if shown is None:
             self.drop(schema, identifier, region)
             return None
-        return {**copy.deepcopy(kept or {}), **shown}
+        only_here = {name: value for name, value in (kept or {}).items() if name not in twin.kept_there}
+        return {**copy.deepcopy(only_here), **shown}
 
     def all(self, schema: TypeSchema, region: str) -> Iterator[tuple[str, Model]]:
         """Return every resource of a type with its properties."""

@@ -22,6 +22,11 @@ class Refused(Exception):
 class Twin(Protocol):
     """A type whose resources another service has too, by the identifiers that Cloud Control uses."""
 
+    @property
+    def kept_there(self) -> frozenset[str]:
+        """The properties that the service keeps: what it does not return of them is not there."""
+        ...
+
     def create(self, model: Mapping[str, Any], region: str) -> dict[str, Any]:
         """Make it there; return the properties with those that the service chose. Raises `Refused`."""
         ...
@@ -46,8 +51,18 @@ class Twin(Protocol):
 
 
 # The module of each type's twin, and the types that the ARNs of a service may name.
-_MODULES: Final[Mapping[str, str]] = {}
-_BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {}
+_MODULES: Final[Mapping[str, str]] = {
+    "AWS::KMS::Key": "logs_and_keys",
+    "AWS::Logs::LogGroup": "logs_and_keys",
+    "AWS::SNS::Topic": "messaging",
+    "AWS::SQS::Queue": "messaging",
+}
+_BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
+    "kms": ("AWS::KMS::Key",),
+    "logs": ("AWS::Logs::LogGroup",),
+    "sns": ("AWS::SNS::Topic",),
+    "sqs": ("AWS::SQS::Queue",),
+}
 
 
 @cache

@@ -1,0 +1,102 @@
+"""One world: what Cloud Control makes and what a service's own calls make is the same, with its tags and properties."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_sandbox import Sandbox, sandbox_env
+from tests.sandbox.cloudcontrol.making import QUEUE, create, delete, event, pairs, patch, read
+from tests.sandbox.conftest import Tools
+
+TOPIC = "AWS::SNS::Topic"
+GROUP = "AWS::Logs::LogGroup"
+KEY = "AWS::KMS::Key"
+TAGS = {"team": "a", "managed-by": "fractal-cloud"}
+
+
+def tags_of(properties: dict[str, Any]) -> dict[str, str]:
+    return {one["Key"]: one["Value"] for one in properties.get("Tags", [])}
+
+
+def test_a_queue_made_by_cloud_control_is_one_of_sqs(person: Tools) -> None:
+    url = create(person, QUEUE, {"QueueName": "jobs", "DelaySeconds": 5, "Tags": pairs(TAGS)})
+    assert person.sqs.list_queue_tags(QueueUrl=url)["Tags"] == TAGS
+    person.sqs.untag_queue(QueueUrl=url, TagKeys=["managed-by"])
+    person.sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "9"})
+    shown = read(person, QUEUE, url)
+    assert (tags_of(shown), shown["DelaySeconds"]) == ({"team": "a"}, 9)
+    person.sqs.delete_queue(QueueUrl=url)
+    assert delete(person, QUEUE, url)["ErrorCode"] == "NotFound"
+
+
+def test_a_queue_made_by_sqs_is_one_of_cloud_control(person: Tools) -> None:
+    person.sqs.create_queue(QueueName="jobs", tags={"a": "b"})
+    listed = person.cloudcontrol.list_resources(TypeName=QUEUE)["ResourceDescriptions"]
+    url = listed[0]["Identifier"]
+    assert tags_of(read(person, QUEUE, url)) == {"a": "b"}
+    done = patch(person, QUEUE, url, {"op": "replace", "path": "/VisibilityTimeout", "value": 60})
+    assert done["OperationStatus"] == "SUCCESS"
+    found = person.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+    assert found["Attributes"]["VisibilityTimeout"] == "60"
+
+
+def test_a_second_queue_of_one_name_already_exists(person: Tools) -> None:
+    person.sqs.create_queue(QueueName="jobs")
+    made = person.cloudcontrol.create_resource(TypeName=QUEUE, DesiredState=json.dumps({"QueueName": "jobs"}))
+    assert event(person, made)["ErrorCode"] == "AlreadyExists"
+
+
+def test_a_topic_and_a_log_group_are_of_both_worlds_too(person: Tools) -> None:
+    arn = create(person, TOPIC, {"TopicName": "news", "DisplayName": "News", "Tags": pairs(TAGS)})
+    person.sns.untag_resource(ResourceArn=arn, TagKeys=["managed-by"])
+    person.sns.set_topic_attributes(TopicArn=arn, AttributeName="DisplayName", AttributeValue="Old")
+    shown = read(person, TOPIC, arn)
+    assert (tags_of(shown), shown["DisplayName"]) == ({"team": "a"}, "Old")
+    name = create(person, GROUP, {"LogGroupName": "/app", "RetentionInDays": 30, "Tags": pairs(TAGS)})
+    group = read(person, GROUP, name)["Arn"]
+    person.logs.untag_resource(resourceArn=group.removesuffix(":*"), tagKeys=["managed-by"])
+    person.logs.delete_retention_policy(logGroupName=name)
+    shown = read(person, GROUP, name)
+    assert tags_of(shown) == {"team": "a"}
+    assert "RetentionInDays" not in shown
+
+
+def test_a_key_goes_when_its_deletion_is_scheduled(person: Tools) -> None:
+    key = create(person, KEY, {"Description": "d", "Tags": pairs(TAGS)})
+    person.kms.untag_resource(KeyId=key, TagKeys=["managed-by"])
+    assert tags_of(read(person, KEY, key)) == {"team": "a"}
+    assert delete(person, KEY, key)["OperationStatus"] == "SUCCESS"
+    assert person.kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] == "PendingDeletion"
+    assert delete(person, KEY, key)["ErrorCode"] == "NotFound"
+
+
+@pytest.mark.parametrize("verb", ["untag", "tag"])
+def test_the_tagging_api_writes_tags_of_both(person: Tools, verb: str) -> None:
+    url = create(person, QUEUE, {"QueueName": "jobs", "Tags": pairs(TAGS)})
+    listed = person.tagging.get_resources(ResourceTypeFilters=["sqs"])["ResourceTagMappingList"]
+    arn = listed[0]["ResourceARN"]
+    if verb == "untag":
+        answer = person.tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+    else:
+        answer = person.tagging.tag_resources(ResourceARNList=[arn], Tags={"managed-by": "me"})
+    assert answer["FailedResourcesMap"] == {}
+    expected = {"team": "a"} if verb == "untag" else {"team": "a", "managed-by": "me"}
+    assert person.sqs.list_queue_tags(QueueUrl=url)["Tags"] == expected
+
+
+def test_people_type_the_commands_they_know(sandbox: Sandbox, person: Tools, tmp_path: Path) -> None:
+    url = create(person, QUEUE, {"QueueName": "jobs", "Tags": pairs(TAGS)})
+    # This version of `aws` has an address of its own for SQS, which no variable of the environment replaces.
+    command = [Path(sys.executable).parent / "aws", "sqs", "untag-queue", "--endpoint-url", sandbox.url]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandbox_env(sandbox.url)}
+    words = [*command, "--queue-url", url, "--tag-keys", "managed-by"]
+    done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert tags_of(read(person, QUEUE, url)) == {"team": "a"}
