@@ -12,7 +12,6 @@ from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.family import Declared
 from fractal_cloud.offers.family_validation import (
-    family_of,
     identity_errors,
     in_others_words,
     in_settings,
@@ -21,7 +20,7 @@ from fractal_cloud.offers.family_validation import (
     why_not_once,
 )
 from fractal_cloud.offers.input_errors import InputErrors
-from fractal_cloud.offers.installed_types import declared_in
+from fractal_cloud.offers.installed_types import declared_in, family_of
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.output_validation import OutputChecks, is_of
 from fractal_cloud.offers.parameter_validation import ParameterCheck
@@ -138,8 +137,9 @@ class Components:
         if facts is None or self._errors.has(base):
             return parameters
         known = self._checks.get(facts.type) or self._checks.setdefault(facts.type, ParameterCheck(facts))
-        misused = dict(reference_errors(parameters, facts))
-        misused |= {path: text for path, text in self._references(item, parameters, facts) if path not in misused}
+        misused: dict[Path, str] = {}
+        for path, text in (*reference_errors(parameters, facts), *self._references(item, parameters, facts)):
+            misused.setdefault(path, text)
         self._errors.extend(base, misused.items())
         identifier = item["id"] if isinstance(item.get("id"), str) and is_id(item["id"]) else "x"
         found = known.errors(identifier, parameters)

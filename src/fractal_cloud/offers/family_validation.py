@@ -10,18 +10,10 @@ from typing import Any
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.reference import output_references
 from fractal_cloud.model.wording import Path, is_marked, shown
-from fractal_cloud.offers.family import Family
-from fractal_cloud.offers.installed_types import Catalog
 from fractal_cloud.offers.output_validation import parent_error, reference_written
-from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.schema_validator import has_unknowns
 
 Found = tuple[Path, str]
-
-
-def family_of(catalog: Mapping[str, TypeFacts], component_type: str) -> Family | None:
-    """The family whose form a type's name has."""
-    return catalog.family_of(component_type) if isinstance(catalog, Catalog) else installed().family_of(component_type)
 
 
 def identity_errors(parameters: Mapping[str, Any], facts: TypeFacts) -> Iterator[Found]:

@@ -10,7 +10,7 @@ from typing import Self
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.offers.family import Declared, Family
-from fractal_cloud.offers.registry import Registry
+from fractal_cloud.offers.registry import Registry, installed
 
 
 class InstalledTypes(Mapping[str, TypeFacts]):
@@ -101,3 +101,8 @@ class Catalog(Mapping[str, TypeFacts]):
     def family_of(self, component_type: object) -> Family | None:
         """The family whose form a type's name has, where neither a class nor an agent's package says what it is."""
         return self.installed.family_of(component_type)
+
+
+def family_of(catalog: Mapping[str, TypeFacts], component_type: str) -> Family | None:
+    """The family whose form a type's name has."""
+    return catalog.family_of(component_type) if isinstance(catalog, Catalog) else installed().family_of(component_type)

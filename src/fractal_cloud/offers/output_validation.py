@@ -21,6 +21,7 @@ from fractal_cloud.model.reference import (
     output_references,
 )
 from fractal_cloud.model.wording import Path, closest, is_marked, listed, shown
+from fractal_cloud.offers.installed_types import family_of
 
 _ALWAYS: Final = ("resourceId",)
 _NEVER_SHOWN: Final = ("secret", "sensitive", "writeOnly")
@@ -81,17 +82,21 @@ class OutputChecks:
     def _wrong_lookup(self, lookup: FindReference, facts: TypeFacts | None) -> str:
         found = self._catalog.get(lookup.type)
         if found is None:
+            family = family_of(self._catalog, lookup.type)
+            if family is not None:
+                return f"looks for {shown(lookup.type)}, which {family.refusal(lookup.type)}"
             meant = closest(lookup.type, self._catalog)
-            return f"looks for {shown(lookup.type)}, a type nobody here knows" + (
-                f": did you mean {meant!r}?" if meant else ""
-            )
+            guess = f": did you mean {meant!r}?" if meant else ""
+            return f"looks for {shown(lookup.type)}, a type nobody here knows{guess}"
         if facts is not None and found.provider != facts.provider:
             return (
                 f"looks for {lookup.type}, which is of {found.provider!r}: look for what is of {facts.provider!r} here"
             )
         first = lookup.output.partition(".")[0]
         if first and not _has(found, lookup.output, first):
-            return f"looks for the output {shown(lookup.output)} of {lookup.type}{_instead(lookup.output, found)}"
+            return (
+                f"looks for the output {shown(lookup.output)} of {lookup.type}, which{_instead(lookup.output, found)}"
+            )
         return ""
 
     def needed(self, parameters: Mapping[str, Any]) -> list[str]:
