@@ -25,6 +25,9 @@ _TRIES: Final = 40
 _FEWER: Final = 0.75
 """By which the share of optional properties shrinks with every level."""
 _MOST_ITEMS: Final = 3
+_KEYS: Final = ("Key", "key", "Name", "name")
+_PAIR: Final = 2
+"""A pair without its key means nothing, though some schemas allow it."""
 _CLASSES: Final = {
     "L": "a-zA-Z",
     "M": "",
@@ -199,7 +202,10 @@ class Values:
             here = f"{at}/{name}" if depth == 0 else f"{path}/{name}"
             if here in self._hidden or here == self._tags:
                 continue
-            wanted = name in required or (depth < _DEEPEST and self._random.random() < self._full * _FEWER**depth)
+            is_key = name in _KEYS and len(schema["properties"]) <= _PAIR
+            wanted = (
+                name in required or is_key or (depth < _DEEPEST and self._random.random() < self._full * _FEWER**depth)
+            )
             if not wanted:
                 continue
             try:

@@ -21,7 +21,7 @@ from fractal_cloud.rules.drift import ComparedType, find_drift
 from fractal_cloud.rules.nested.correct import corrected
 from fractal_cloud.rules.nested.path import root
 from fractal_sandbox.aws.cloudcontrol.schemas import catalog
-from fractal_sandbox.aws.cloudcontrol.shapes import reshaped
+from fractal_sandbox.aws.cloudcontrol.shapes.applying import reshaped
 from tests.offers.aws_resources.generating import NoValue, Values
 
 # Python warns of what may be sets of sets one day; these are AWS's patterns, and mean what they say.
@@ -50,7 +50,7 @@ class Type:
         """The value as AWS may return it; what it leaves out is not there."""
         schema = catalog().find(self.name)
         assert schema is not None
-        found = reshaped(schema, "an-identifier", deepcopy(value), seed)
+        found = reshaped(schema, "an-identifier", deepcopy(value), "eu-central-1", seed)
         return {one: found.get(one) for one in {*self.declared, *found}}
 
     def drift(self, actual: dict[str, Any]) -> dict[str, Any]:
