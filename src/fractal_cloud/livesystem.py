@@ -5,8 +5,8 @@ Whether its types are known where it is deployed is checked there, not here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from fractal_cloud.model.component import Component, reference_id
@@ -22,15 +22,16 @@ from fractal_cloud.model.reference import ESCAPED, output_reference, output_refe
 from fractal_cloud.model.wording import FACTS, closest, path_text, shown
 
 # Left out of the JSON where they say nothing.
-_OPTIONAL = ("ignoreDrift", "importOnly", "createOnce", "linksFrom")
+_OPTIONAL = ("ignoreDrift", "importOnly", "createOnce", "linksFrom", "tags")
 
 
 @dataclass(frozen=True)
 class LiveSystem:
     """A set of components that are deployed together.
 
-    ``readoption``: ``"handshake"`` takes both tags to hand a component back, ``"tag"`` only ``managed-by``. Raises
-    ``DeclarationError`` with every error that can be found without a catalog of types.
+    ``readoption``: ``"handshake"`` takes both tags to hand a component back, ``"tag"`` only ``managed-by``. ``tags``:
+    your own tags, for all components; those of a component win. Raises ``DeclarationError`` with every error that can
+    be found without a catalog of types.
     """
 
     id: str
@@ -38,6 +39,7 @@ class LiveSystem:
     environment: str = "default"
     description: str = ""
     readoption: Readoption = "handshake"
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         errors = [*self._own_errors(), *self._component_errors()]
@@ -55,6 +57,13 @@ class LiveSystem:
         if self.readoption not in get_args(Readoption):
             options = " or ".join(repr(option) for option in get_args(Readoption))
             yield InputError("readoption", f"is {shown(self.readoption)}: must be {options}")
+        tags: object = self.tags
+        if not isinstance(tags, Mapping):
+            yield InputError("tags", f"is {shown(tags)}: must be texts by their keys")
+            return
+        for key, value in tags.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                yield InputError(f"tags[{shown(key)}]", f"is {shown(value)}: keys and values are texts")
 
     def _component_errors(self) -> Iterator[InputError]:
         known: set[str] = set()
@@ -78,12 +87,15 @@ class LiveSystem:
             environment=self.environment,
             description=self.description,
             readoption=self.readoption,
+            tags=dict(self.tags),
             components=[_declare(component) for component in self.components],
         )
 
     def to_json(self) -> dict[str, Any]:
         """The declaration as JSON, with what was declared and nothing else."""
         document = self.to_declaration().to_json()
+        if not document["tags"]:
+            del document["tags"]
         for component in document["components"]:
             for name in _OPTIONAL:
                 if not component[name]:
@@ -103,6 +115,7 @@ def _declare(component: Component) -> ComponentDeclaration:
         import_only=component.import_only,
         create_once=component.create_once,
         links_from=component.links_from,
+        tags=component.tags,
     )
 
 
@@ -118,11 +131,11 @@ def _referenced(component: Component) -> Iterator[tuple[str, str]]:
     declared = component.parameters()
     for path, reference in output_references(declared):
         yield path_text(("parameters", *path)).removeprefix("."), reference.component
-    for name, field in type(component).model_fields.items():
-        extra = field.json_schema_extra
+    for name, info in type(component).model_fields.items():
+        extra = info.json_schema_extra
         facts = extra.get(FACTS) if isinstance(extra, dict) else None
         if isinstance(facts, dict) and "reference" in facts:
-            value = declared.get(field.alias or name, [])
+            value = declared.get(info.alias or name, [])
             for found in value if isinstance(value, list) else [value]:
                 if output_reference(found) is None:
                     yield name, str(found)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
+from urllib.parse import unquote
 
 __all__ = ["Actor", "Call", "CallLog", "Filter", "Origin", "RecordedCall"]
 
@@ -20,22 +21,27 @@ Actor = Literal["agent", "person"]
 
 @dataclass(frozen=True)
 class Origin:
-    """On whose behalf the agent calls, as its user agent says; all empty for a person's tools."""
+    """On whose behalf the agent calls, as its user agent says; all empty for a person's tools.
+
+    `tags`: the keys of the user's own tags that it says its declaration names, and that it writes now.
+    """
 
     agent: str = ""
     live_system: str = ""
     component: str = ""
     reason: str = ""
+    tags: frozenset[str] = frozenset()
 
     @classmethod
     def from_user_agent(cls, user_agent: str) -> Origin:
-        """Read the tokens `ls/…`, `component/…`, `reason/…` and, where several agents run, `agent/…`."""
+        """Read the tokens `ls/…`, `component/…`, `reason/…`, `tags/…` and, where several agents run, `agent/…`."""
         tokens = dict(token.split("/", 1) for token in user_agent.split() if "/" in token)
         return cls(
             agent=tokens.get("agent", ""),
             live_system=tokens.get("ls", ""),
             component=tokens.get("component", ""),
             reason=tokens.get("reason", ""),
+            tags=frozenset(unquote(key) for key in tokens.get("tags", "").split(",") if key),
         )
 
 

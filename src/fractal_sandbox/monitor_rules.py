@@ -33,6 +33,8 @@ OWNER = "fractal-cloud-owner"
 PROTOCOL_KEYS = frozenset({MANAGED_BY, RECONCILE, OWNER})
 LINK = "fractal-cloud-link"
 """The monitor's name for the mark of the link that made a resource, wherever a cloud keeps it (L17)."""
+LABELS = "labels:"
+"""Stands before the keys of labels where a cloud has annotations beside them."""
 _AFTER_COMPONENT = ("<", ">", "=")  # how a mark goes on after the component it belongs to; tags of AWS take no < and >
 
 
@@ -119,11 +121,15 @@ def _not_managed(tags: Mapping[str, str]) -> Broken | None:
 def _forbidden_tagging(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
     if change.removes_all:
         return Broken("T1", "all tags were removed, other people's too")
-    foreign = sorted({*change.added, *change.removed} - PROTOCOL_KEYS)
+    touched = {*change.added, *change.removed}
+    declared = {*origin.tags, *(f"{LABELS}{key}" for key in origin.tags)}
+    foreign = sorted(touched - PROTOCOL_KEYS - declared)
     if foreign:
-        return Broken("T1", f"tags that are not of the protocol were touched: {', '.join(foreign)}")
+        return Broken("T1", f"tags that are neither of the protocol nor declared were touched: {', '.join(foreign)}")
     if change.finishes and origin.reason == "tagging":
         return _forbidden_finish(change, tags, origin)
+    if touched - PROTOCOL_KEYS:
+        return _forbidden_user_tags(change, tags, origin)
     if origin.reason == "transfer":
         return _forbidden_transfer(change, tags, origin)
     adds_by_force = origin.reason == "force-push" and not change.removed and MANAGED_BY not in tags
@@ -135,10 +141,22 @@ def _forbidden_tagging(change: Change, tags: Mapping[str, str], origin: Origin) 
     )
 
 
+def _forbidden_user_tags(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
+    """The user's own tags are parameters (T1): written on what is the LiveSystem's own and managed, by themselves."""
+    if PROTOCOL_KEYS & {*change.added, *change.removed}:
+        return Broken("T1", "tags of the protocol and declared ones were written in one call")
+    if origin.reason not in ("deploy", "drift", "handshake"):
+        return Broken("T1", f"declared tags were written for {origin.reason or 'no'} reason")
+    if tags.get(OWNER) != origin.live_system:
+        return Broken("S6", f"declared tags were written where {OWNER} is {tags.get(OWNER)!r}")
+    return _not_managed(tags)
+
+
 def _forbidden_finish(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
     if PROTOCOL_KEYS & tags.keys():
         return Broken("S17", "tags were put on what somebody had tagged already")
-    if change.removed or change.added != {MANAGED_BY: OURS, OWNER: origin.live_system}:
+    added = {key: value for key, value in change.added.items() if key not in origin.tags}
+    if change.removed or added != {MANAGED_BY: OURS, OWNER: origin.live_system}:
         return Broken("T2", f"the tags of a creation are {MANAGED_BY} and {OWNER}, and these are {dict(change.added)}")
     return None
 

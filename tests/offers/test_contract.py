@@ -109,6 +109,12 @@ def test_another_name_destroys_nothing_and_makes_nothing(contract: OfferContract
     contract.refuses_another_name()
 
 
+@pytest.mark.rule("T1", "T2", "T10")
+@EVERY_OFFER
+def test_the_users_own_tags_are_written_and_no_others(contract: OfferContract) -> None:
+    contract.writes_the_declared_tags_and_no_others()
+
+
 @pytest.mark.rule("G15")
 @EVERY_OFFER
 def test_ignored_parameters_are_left_alone(contract: OfferContract) -> None:

@@ -201,6 +201,10 @@ class _Isolated:
         """Add or remove protocol tags."""
         self._write("tag", cloud, lambda _: self._offer.tag(cloud, sighting, add, remove))
 
+    def write_tags(self, cloud: Cloud, sighting: Sighting, tags: Mapping[str, str]) -> None:
+        """Write tags of the user's own."""
+        self._write("write_tags", cloud, lambda _: self._offer.write_tags(cloud, sighting, tags))
+
     # --- how
 
     def _read(self, verb: str, cloud: Cloud, run: Callable[[Beat], T]) -> T:

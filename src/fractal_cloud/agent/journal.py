@@ -15,6 +15,7 @@ from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import CloudError, GivenUp, Transient
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tag_rules import TAGS
 from fractal_cloud.model.tags import OWNER
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.visible_text import visible
@@ -74,7 +75,8 @@ class Journal:
         if step.verb is not Verb.CREATE:
             return _after(step)
         facts = self._offers.get(tracked.type)
-        return dict(Hiding(facts.compared).declared(tracked.parameters) if facts is not None else {})
+        shown = dict(Hiding(facts.compared).declared(tracked.parameters) if facts is not None else {})
+        return {**shown, TAGS: dict(tracked.tags)} if tracked.tags else shown
 
     def withdraw(self, entry_id: str) -> None:
         """Remove an intent that was not published yet: it is not written."""

@@ -30,6 +30,7 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Hold
+from fractal_cloud.model.tag_rules import tag_key
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.call_context import CallContext
@@ -127,7 +128,9 @@ class Writer:
         if tracked.in_recovery:  # judged so before: whatever led here all the same, nothing is written (C9)
             outcome.abandoned = True
             return outcome
-        with self._held.cloud.calling_as(CallContext(tracked.live_system_id, tracked.component_id, step.reason)) as act:
+        named = {**step.add.declared, **declared_tags(step)}
+        context = CallContext(tracked.live_system_id, tracked.component_id, step.reason, tags=named)
+        with self._held.cloud.calling_as(context) as act:
             try:
                 if step.verb is Verb.CREATE:
                     self._create(planned, outcome)
@@ -154,7 +157,7 @@ class Writer:
             outcome.abandoned = True
             return
         outcome.written = True
-        tags = stamp(tracked.live_system_id) if self._facts.traits.taggable else NO_TAGS
+        tags = stamp(tracked.live_system_id, tracked.tags) if self._facts.traits.taggable else NO_TAGS
         outcome.created = self._offer.create(self._held.cloud, made, tags)
         outcome.race_lost = self._facts.traits.is_part and _is_let_go(self._read_parent(tracked))
 
@@ -249,6 +252,8 @@ class Writer:
     def _write(self, tracked: Tracked, fresh: Sighting, step: Step) -> None:
         cloud = self._held.cloud
         match step.verb:
+            case Verb.UPDATE if declared_tags(step):
+                self._offer.write_tags(cloud, fresh, declared_tags(step))
             case Verb.UPDATE:
                 self._offer.update(cloud, fresh, wanted(self._evaluator, self._offer, tracked), frozenset(step.drift))
             case Verb.DELETE:
@@ -273,6 +278,12 @@ def _is_elsewhere(verb: Verb, outcome: Outcome) -> bool:
     return verb is Verb.CREATE or (verb is Verb.UPDATE and is_there)
 
 
+def declared_tags(step: Step) -> dict[str, str]:
+    """The tags of the user's own that an update writes: it writes nothing else."""
+    keys = {name: tag_key(name) for name in step.drift} if step.verb is Verb.UPDATE else {}
+    return {key: str(step.drift[name].declared) for name, key in keys.items() if key is not None}
+
+
 def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str = "") -> Wanted[Component]:
     """What an offer has to bring about, the values of secrets included."""
     filled = evaluator.filled(tracked)
@@ -289,7 +300,8 @@ def wanted(evaluator: Evaluator, offer: AnyOffer, tracked: Tracked, token: str =
         component.name = tracked.identity.name
     parent_id = evaluator.parent_id(tracked)
     secrets = frozenset(path for path, _ in references(tracked.parameters)) if tracked.secrets else frozenset()
-    return Wanted(component, tracked.live_system_id, parent_id, token, frozenset(tracked.ignored), secrets)
+    ignored = frozenset(tracked.ignored)
+    return Wanted(component, tracked.live_system_id, parent_id, token, ignored, secrets, tracked.tags)
 
 
 def _is_let_go(view: View) -> bool:

@@ -13,6 +13,7 @@ from pydantic import Field
 from fractal_cloud.model.commands import Command
 from fractal_cloud.model.declaration import Wire
 from fractal_cloud.model.link import LinkContract
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.wording import FACTS, HIDING
 
 GLOBAL_PLACE = "global"
@@ -84,7 +85,7 @@ class TypeFacts(Wire):
     ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``key``: where no single
     parameter names a part, those whose values together distinguish the parts of one parent; a part with neither is the
     only one of its parent (see ``part_name``). ``creates_once``: it carries no tags, and a component may say
-    `createOnce` (S1b).
+    `createOnce` (S1b). ``tag_rules``: which tags people may declare for it.
     """
 
     type: str
@@ -112,6 +113,7 @@ class TypeFacts(Wire):
     is_part: bool = False
     key: list[str] = Field(default_factory=list)
     creates_once: bool = False
+    tag_rules: TagRules = Field(default_factory=TagRules)
 
     def parameter_facts(self, name: str) -> dict[str, Any]:
         """What the reconciler must know of one parameter (see ``parameter``)."""

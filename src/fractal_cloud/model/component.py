@@ -53,7 +53,7 @@ from fractal_cloud.model.wording import FACTS, Path, explain, is_hidden, path_te
 
 Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries"]
 COMPONENT_FIELDS: Final = frozenset(
-    {"id", "dependencies", "links", "ignore_drift", "import_only", "create_once", "links_from"}
+    {"id", "dependencies", "links", "ignore_drift", "import_only", "create_once", "links_from", "tags"}
 )
 
 
@@ -234,6 +234,7 @@ class Component(_Declarable):
     import_only: bool = False
     create_once: bool = False
     links_from: list[str] = Field(default_factory=list)
+    tags: dict[str, str] = Field(default_factory=dict)
 
     def __init__(self, /, **given: Any) -> None:
         """Accept parameters by their Python or their declared names. Raises ``ComponentError`` with every error."""

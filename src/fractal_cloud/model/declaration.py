@@ -41,13 +41,15 @@ class ComponentDeclaration(Wire):
     import_only: bool = False
     create_once: bool = False
     links_from: list[str] = Field(default_factory=list)
+    tags: dict[str, str] = Field(default_factory=dict)
 
 
 class LiveSystemDeclaration(Wire):
-    """One LiveSystem as it is declared."""
+    """One LiveSystem as it is declared. ``tags``: for all its components; a component's own win."""
 
     id: str
     environment: str = "default"
     description: str = ""
     readoption: Readoption = "handshake"
+    tags: dict[str, str] = Field(default_factory=dict)
     components: list[ComponentDeclaration] = Field(default_factory=list)

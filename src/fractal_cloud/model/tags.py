@@ -1,4 +1,4 @@
-"""The three tags that are the protocol, as plain values.
+"""The three tags that are the protocol, as plain values, and the user's own tags that are written with them.
 
 How a provider spells and stores them belongs beside that provider's offers, not here.
 """
@@ -6,7 +6,7 @@ How a provider spells and stores them belongs beside that provider's offers, not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -19,11 +19,16 @@ OWNER: Final = "fractal-cloud-owner"
 
 @dataclass(frozen=True, slots=True)
 class ProtocolTags:
-    """What the three tags of one resource say; every other tag is somebody else's."""
+    """What the three tags of one resource say; every other tag is somebody else's.
+
+    ``declared``: where tags are added, those of the user's own that travel in the same call (T1). What is read from a
+    resource, and what is removed, has none.
+    """
 
     managed_by: str | None = None
     reconcile: bool = False
     owner: str | None = None
+    declared: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_managed(self) -> bool:
@@ -48,8 +53,10 @@ class ProtocolTags:
         return _same_tags(managed_by, reconcile == RECONCILE_VALUE, owner)
 
     def to_mapping(self) -> dict[str, str]:
-        """The tags as plain key-value pairs, those that are set."""
-        tags = {} if self.managed_by is None else {MANAGED_BY: self.managed_by}
+        """The tags as plain key-value pairs, those that are set; no declared one stands in the place of the three."""
+        tags = dict(self.declared)
+        if self.managed_by is not None:
+            tags[MANAGED_BY] = self.managed_by
         if self.reconcile:
             tags[RECONCILE] = RECONCILE_VALUE
         if self.owner is not None:
@@ -65,6 +72,6 @@ def _same_tags(managed_by: str | None, reconcile: bool, owner: str | None) -> Pr
 NO_TAGS: Final = ProtocolTags()
 
 
-def stamp(owner: str) -> ProtocolTags:
-    """The tags a resource is created with (T2)."""
-    return ProtocolTags(managed_by=OURS, owner=owner)
+def stamp(owner: str, declared: Mapping[str, str] | None = None) -> ProtocolTags:
+    """The tags a resource is created with (T2), the user's own among them."""
+    return ProtocolTags(managed_by=OURS, owner=owner, declared=declared or {})

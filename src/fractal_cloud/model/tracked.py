@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, get_type_hints
 
@@ -25,6 +25,7 @@ AT_PUBLICATION: Final = datetime.max.replace(tzinfo=UTC)
 """Stands for a time that the control plane will stamp when it is published."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
+_NO_TAGS: Final[Mapping[str, str]] = {}
 
 
 class Interner:
@@ -125,6 +126,7 @@ class Tracked:
     ``realm_names``: what the account (or the like) is called under which it is looked for, and in the declaration.
     ``secrets``: the names of the secrets that its parameters refer to (A8). ``fills``: the parameters in which
     something is filled in; ``finds``: what they look for (C12).
+    ``tags``: the user's own, those of its LiveSystem among them.
     """
 
     uid: str
@@ -154,6 +156,7 @@ class Tracked:
     create_once: bool = False
     fills: tuple[str, ...] = ()
     finds: tuple[FindReference, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_wire(cls, work: WorkComponent, scope: Scope, interner: Interner) -> Tracked:
@@ -192,6 +195,7 @@ class Tracked:
             secrets=frozenset(own(one.name) for _, one in references(declaration.parameters)) or _NOTHING,
             fills=tuple(own(name) for name, value in declaration.parameters.items() if needs_filling(value)),
             finds=tuple(lookup for _, lookup in find_references(declaration.parameters)),
+            tags=interner.plain(declaration.tags) if declaration.tags else _NO_TAGS,
         )
 
     @property

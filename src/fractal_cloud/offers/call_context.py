@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from fractal_cloud import __version__
 from fractal_cloud.model.errors import Throttled
@@ -19,12 +20,16 @@ from fractal_cloud.model.errors import Throttled
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The component and the reason of calls; collects the provider's request ids for the journal (C7)."""
+    """The component and the reason of calls; collects the provider's request ids for the journal (C7).
+
+    ``tags``: the user's own tags that a call writes; their keys are named, so that a log shows which were meant.
+    """
 
     live_system_id: str
     component_id: str
     reason: str
     request_ids: list[str] = field(default_factory=list)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -109,9 +114,10 @@ def user_agent() -> str:
     context = _current.get()
     if context is None:
         return f"fractal-cloud/{__version__} reason/read"
+    tags = f" tags/{','.join(quote(key, safe='') for key in sorted(context.tags))}" if context.tags else ""
     return (
         f"fractal-cloud/{__version__} ls/{_token(context.live_system_id)} "
-        f"component/{_token(context.component_id)} reason/{_token(context.reason)}"
+        f"component/{_token(context.component_id)} reason/{_token(context.reason)}{tags}"
     )
 
 

@@ -26,13 +26,14 @@ from fractal_cloud.offers.output_validation import OutputChecks, is_of
 from fractal_cloud.offers.parameter_validation import ParameterCheck
 from fractal_cloud.offers.plain_data import plain_data_errors
 from fractal_cloud.offers.reference_validation import reference_errors
+from fractal_cloud.offers.tag_validation import check_for_type, check_tags, ignorable
 from fractal_cloud.rules.identify import referenced
 
 MAX_ENTRIES: Final = 1_000
 
 _KEYS: Final = (
     *("id", "type", "provider", "parameters", "dependencies", "links"),
-    *("ignoreDrift", "importOnly", "createOnce", "linksFrom"),
+    *("ignoreDrift", "importOnly", "createOnce", "linksFrom", "tags"),
 )
 _LINK_KEYS: Final = ("target", "settings")
 
@@ -97,6 +98,9 @@ class Components:
         dependencies = self._dependencies(item, base, parameters, facts)
         links = self._links(item, base)
         self._flags(item, base, facts)
+        tags = check_tags(item.get("tags", {}), base, self._errors)
+        if facts is not None:
+            check_for_type(tags, facts, base, self._errors)
         if facts is None or self._errors.has(f"{base}.id"):
             return None
         return _declared(item, facts, parameters, dependencies, links)
@@ -262,7 +266,7 @@ class Components:
     def _flags(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> None:
         for index, name in self._texts(item, base, "ignoreDrift"):
             known = facts.parameter_schema.get("properties", {}) if facts else {name: None}
-            if name not in known:
+            if name not in known and not (facts and ignorable(name, facts)):
                 self._errors.add(
                     f"{base}.ignoreDrift[{index}]", f"is {name!r}, and {unknown('parameter of this type', name, known)}"
                 )
@@ -324,4 +328,5 @@ def _declared(
         import_only=item.get("importOnly", False),
         create_once=item.get("createOnce", False),
         links_from=item.get("linksFrom", []),
+        tags=item.get("tags", {}),
     )

@@ -120,6 +120,7 @@ class FamilyOffer(Offer[GenericComponent, K]):
             "is_part": facts.is_part,
             "key": tuple(facts.key),
             "creates_once": facts.creates_once,
+            "tag_rules": facts.tag_rules,
             "outputs": facts.outputs,
             "guard": facts.guard,
             "glass": facts.glass,

@@ -1,7 +1,7 @@
 """The small door between the reconciler and the clouds: what every offer must be able to do, and nothing more.
 
 An offer observes and carries out single calls. It never decides, never waits, never keeps state, and never touches a
-tag that is not one of the three.
+tag that is neither one of the three nor among those that it is given as declared.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.realm_entry import RealmEntry
 from fractal_cloud.model.sighting import Sighting, UnreadItem
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.model.wire import Host
 from fractal_cloud.model.wording import Path
@@ -188,8 +189,9 @@ class Wanted(Generic[C]):
 
     ``token`` is the same for every try of one creation and different for every other: the idempotency token.
     ``ignored``: the parameters in `ignoreDrift`: set at creation, and never written afterwards, also not as a means to
-    change another one (G15). ``secrets``: where values of secrets stand in the component, by path; they are for this
-    one call, and for no message or log (A8).
+    change another one (G15). ``tags``: the user's own tags; those that are written stand beside the protocol's in
+    ``create`` and in ``write_tags``, and what a resource brings with it (its volumes) may bear them too. ``secrets``:
+    where values of secrets stand in the component, by path; they are for this one call, and for no message or log (A8).
     """
 
     component: C
@@ -198,6 +200,7 @@ class Wanted(Generic[C]):
     token: str = ""
     ignored: frozenset[str] = frozenset()
     secrets: frozenset[Path] = frozenset()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def may_stop_for(self, parameter: str, name: str) -> None:
         """Raise ``Conflict`` where a machine would have to be stopped for a parameter, and its run state is ignored."""
@@ -217,9 +220,9 @@ class Offer(ABC, Generic[C, K]):
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
     calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
     provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer``, ``tags_frozen``, ``vendor_type``,
-    ``is_part``, ``key`` and ``creates_once``: see ``TypeFacts``. ``blocks_parent_deletion``: the cloud does not
-    delete the parent of such a part while the part is there. ``unguarded``: which of ``update``, ``tag`` and ``delete``
-    carry no precondition though a sighting has a revision; a race lost there is reported (S16).
+    ``is_part``, ``key``, ``creates_once`` and ``tag_rules``: see ``TypeFacts``. ``blocks_parent_deletion``: the cloud
+    does not delete the parent of such a part while the part is there. ``unguarded``: which of ``update``, ``tag`` and
+    ``delete`` carry no precondition though a sighting has a revision; a race lost there is reported (S16).
 
     ``reads_by_parent``: it can list only what lies in given parents, so it is read after all others.
     ``reads_what_is_declared``: nothing lists all of this type with all there is to say of it: what is declared is read
@@ -259,6 +262,7 @@ class Offer(ABC, Generic[C, K]):
     key: ClassVar[tuple[str, ...]] = ()
     blocks_parent_deletion: ClassVar[bool] = False
     creates_once: ClassVar[bool] = False
+    tag_rules: ClassVar[TagRules] = TagRules()
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
     reads_what_is_declared: ClassVar[bool] = False
@@ -327,7 +331,7 @@ class Offer(ABC, Generic[C, K]):
 
     @abstractmethod
     def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
-        """Create it with the tags in the same call; returns before the cloud is ready.
+        """Create it with the tags in the same call, the user's own among them; returns before the cloud is ready.
 
         ONE writing call: what the create call cannot carry is left to ``update``. Where ``tags_follow``, the tags are
         left out.
@@ -368,6 +372,13 @@ class Offer(ABC, Generic[C, K]):
 
         A removal is compare-and-delete where the provider can.
         """
+
+    def write_tags(self, cloud: K, sighting: Sighting, tags: Mapping[str, str]) -> None:
+        """Write these tags of the user's own in ONE writing call, with the precondition where there is one (T1).
+
+        Every other tag stays as it is, byte for byte. Where that takes several calls, the next one is made.
+        """
+        self.tag(cloud, sighting, add=ProtocolTags(declared=tags), remove=NO_TAGS)
 
     def transfer(self, cloud: K, sighting: Sighting, owner: str) -> None:
         """Replace the owner tag that was read in ONE writing call, with the precondition where there is one (O8).
@@ -423,6 +434,7 @@ class Offer(ABC, Generic[C, K]):
             is_part=self.is_part,
             key=list(self.key),
             creates_once=self.creates_once,
+            tag_rules=self.tag_rules,
             guard=self.guard,
             glass=self.glass,
             entry=self.entry,

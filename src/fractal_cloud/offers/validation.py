@@ -16,6 +16,7 @@ from fractal_cloud.model.wording import shown
 from fractal_cloud.offers.component_validation import Components, check_id, labels_of
 from fractal_cloud.offers.input_errors import InputErrors
 from fractal_cloud.offers.plain_data import plain_data_errors
+from fractal_cloud.offers.tag_validation import check_general, check_inherited, check_tags
 from fractal_cloud.rules.identify import DeclaredIdentity, find_identities, named_by
 from fractal_cloud.rules.order import find_cycle
 
@@ -23,7 +24,7 @@ MAX_COMPONENTS: Final = 10_000
 MAX_ENVIRONMENT: Final = 63
 
 _MAX_CYCLES: Final = 20
-_KEYS: Final = ("id", "environment", "description", "readoption", "components")
+_KEYS: Final = ("id", "environment", "description", "readoption", "tags", "components")
 
 
 def check(
@@ -40,6 +41,9 @@ def check(
     errors = InputErrors()
     _check_live_system(document, expected_id, errors)
     components = _check_components(document.get("components"), catalog, errors)
+    tags = check_tags(document.get("tags", {}), "", errors)
+    check_general(tags, "", errors)
+    check_inherited(tags, components, catalog, errors)
     if errors.found:
         raise DeclarationError(errors.found)
     return LiveSystemDeclaration(
@@ -47,6 +51,7 @@ def check(
         environment=document.get("environment", "default"),
         description=document.get("description", ""),
         readoption=document.get("readoption", "handshake"),
+        tags=tags,
         components=components,
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from fractal_cloud.model.observed import ChangedBy
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tag_rules import TAGS, tag_path
 from fractal_cloud.model.tags import MANAGED_BY
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules import words
@@ -62,7 +63,7 @@ def after_reading(tracked: Tracked, sighting: Sighting | None, judgement: Judgem
     kept = tuple(_kept(one, differing) for one in known)
     followed = {one.parameter for one in kept if one.stands}
     new = [name for name in sorted(differing) if name not in followed]
-    begun = [_begun(name, differing[name], moment) for name in new if _is_change(name, tracked, sighting, judgement)]
+    begun = [_begun(name, differing[name], moment) for name in new if _is_change(name, tracked, judgement)]
     begun = [one for one in begun if moment.begins and one.parameter not in moment.linked]
     if not begun and all(one is before for one, before in zip(kept, known, strict=True)):
         return known
@@ -87,7 +88,7 @@ def _begun(name: str, value: str, moment: Moment) -> ChangedBy:
     )
 
 
-def _is_change(name: str, tracked: Tracked, sighting: Sighting, judgement: Judgement) -> bool:
+def _is_change(name: str, tracked: Tracked, judgement: Judgement) -> bool:
     """Whether a difference comes from outside: neither a declaration nor a write of ours, as far as is remembered."""
     memory = tracked.memory
     if name == MANAGED_BY:
@@ -95,11 +96,12 @@ def _is_change(name: str, tracked: Tracked, sighting: Sighting, judgement: Judge
         return is_new and not words.is_tagging_lost(tracked)
     # What is enforced without being declared stands in the drift alone.
     drift = {one: both.get("actual") for one, both in memory.output_fields.get("drift", {}).items()}
-    published = {**drift, **memory.output_fields}
+    of_tags = {tag_path(key): value for key, value in memory.output_fields.get(TAGS, {}).items()}
+    published = {**drift, **memory.output_fields, **of_tags}
     if name not in published:  # seen for the first time: it was so before it was anybody's
         return judgement.stance is Stance.OVERRIDE and memory.intent is None
     is_at_rest = memory.stance in _OURS and memory.intent is None and memory.status in _AT_REST
-    return is_at_rest and digest(published[name]) != digest(sighting.actual.get(name))
+    return is_at_rest and digest(published[name]) != digest(judgement.drift[name].actual)
 
 
 def is_waiting(changes: Changes) -> bool:

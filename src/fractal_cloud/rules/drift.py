@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.tag_rules import ignored_keys, tag_key, tag_path
 from fractal_cloud.rules.nested.amounts import network, quantity
 from fractal_cloud.rules.nested.compare import Comparison
 from fractal_cloud.rules.nested.path import Path, is_covered, of_name, root, written
@@ -44,6 +45,9 @@ class ComparedType:
         self.sensitive = places_marked(facts, "sensitive")
         self.holds_secrets = places_marked(facts, "holdsSecrets")
         self.write_only = places_marked(facts, "writeOnly")
+        self.tag_rules = facts.tag_rules
+        self.taggable = facts.taggable
+        self.tags_frozen = facts.tags_frozen
         self.named_by = facts.named_by
         self.key = tuple(facts.key)
         self.place = frozenset(facts.place)
@@ -165,6 +169,21 @@ def _nested_drift(
     return drift
 
 
+def find_tag_drift(
+    compared: ComparedType, declared: Mapping[str, str], tags: Mapping[str, str], ignored: Collection[str] = ()
+) -> Drift:
+    """Every declared tag whose value differs, by the name of its drift; nobody else's tag is compared (T1)."""
+    if not declared or not compared.taggable:
+        return {}
+    left = ignored_keys(ignored, declared)
+    actual = compared.tag_rules.actual(tags, declared)
+    return {
+        tag_path(key): Difference(value, actual.get(key))
+        for key, value in sorted(declared.items())
+        if key not in left and actual.get(key) != value
+    }
+
+
 def _has_grown(declared: Any, actual: Any, switch: Any) -> bool:
     """Whether the cloud itself may have raised a value above the declared one: the switch for it is on."""
     is_on = bool(switch) and switch != "Disabled"
@@ -214,18 +233,33 @@ def mutable(compared: ComparedType, drift: Drift) -> Drift:
     return {name: difference for name, difference in drift.items() if not compared.is_immutable(name)}
 
 
+def correctable(compared: ComparedType, drift: Drift, *, in_handshake: bool = False) -> Drift:
+    """The part of a drift that is written; tags that are not written one by one only in re-adoption, or never (T10)."""
+    rules = compared.tag_rules
+    writes_tags = not compared.tags_frozen and (in_handshake or not rules.written_once)
+    return {name: one for name, one in mutable(compared, drift).items() if writes_tags or tag_key(name) is None}
+
+
+def left_tags(compared: ComparedType, drift: Drift, *, in_handshake: bool = False) -> list[str]:
+    """The names of tags that differ and are only reported (T10)."""
+    written = correctable(compared, drift, in_handshake=in_handshake)
+    return sorted(name for name in drift if tag_key(name) is not None and name not in written)
+
+
 def immutable(compared: ComparedType, drift: Drift) -> Drift:
     """The part of a drift that would need another resource (S18)."""
     return {name: difference for name, difference in drift.items() if compared.is_immutable(name)}
 
 
 def in_turn(compared: ComparedType, drift: Drift) -> Drift:
-    """The part of a drift that is written next: what the cloud never returns by itself, after everything else.
+    """The part of a drift that is written next: tags by themselves, and what the cloud never returns, last of all.
 
-    So it is certain which value a call that succeeded has written (A8).
+    Tags are another call. What is never returned is written alone, so that it is certain which value a call that
+    succeeded has written (A8).
     """
     blind = sorted(name for name in drift if compared.is_write_only(name)) if compared.write_only else []
-    if not blind:
+    tags = {name: difference for name, difference in drift.items() if tag_key(name) is not None}
+    if not blind and not tags:
         return drift
-    others = {name: difference for name, difference in drift.items() if name not in blind}
-    return others or {blind[0]: drift[blind[0]]}
+    others = {name: difference for name, difference in drift.items() if name not in blind and name not in tags}
+    return others or tags or {blind[0]: drift[blind[0]]}

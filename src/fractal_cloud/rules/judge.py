@@ -17,12 +17,22 @@ from fractal_cloud.model.reference import OutputReference
 from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.situation import Action, Decision, Fate, Presence
 from fractal_cloud.model.status import Stance, Status
+from fractal_cloud.model.tag_rules import tag_path
 from fractal_cloud.model.tags import NO_TAGS, OURS, ProtocolTags, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import OperatorRequest
 from fractal_cloud.rules import setbacks, words
 from fractal_cloud.rules.decide import decide, decide_deletion
-from fractal_cloud.rules.drift import ComparedType, Drift, find_drift, immutable, in_turn, mutable
+from fractal_cloud.rules.drift import (
+    ComparedType,
+    Drift,
+    correctable,
+    find_drift,
+    find_tag_drift,
+    immutable,
+    in_turn,
+    left_tags,
+)
 from fractal_cloud.rules.requests import Answer, answer_request
 from fractal_cloud.rules.situate import Claims, TypeTraits, View, is_bound_to, situate
 
@@ -135,7 +145,8 @@ class Judgement:
     generation (S22). ``noticing``: what would change is being shown first (S12a). ``finished``: a deletion has ended;
     ``left``: its resource stays in the cloud; ``is_needed``: it is let go, and something that was left depends on it.
     ``answer``: what becomes of the operator's request. ``stuck``: nothing goes on until a person acts (C8).
-    ``setbacks``: the values of ours that are followed because somebody may set them back (S27).
+    ``setbacks``: the values of ours that are followed because somebody may set them back (S27). ``tags``: what the
+    declared tags of the user's own are in the cloud.
     ``fate``: how its deletion goes on; ``waits_for_cloud``: that waits for what the cloud is doing.
     """
 
@@ -157,6 +168,7 @@ class Judgement:
     setbacks: tuple[Setback, ...] = ()
     fate: Fate | None = field(default=None, compare=False)
     waits_for_cloud: bool = field(default=False, compare=False)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def leaves_what_it_needs(self) -> bool:
@@ -167,6 +179,8 @@ class Judgement:
 def judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
     """Decide about one component (S, O10, G10, G13) and name the next write, if any is allowed."""
     judgement = _judge(tracked, view, context)
+    if tracked.tags and view.sighting is not None and context.compared.taggable:
+        judgement = replace(judgement, tags=context.compared.tag_rules.actual(view.sighting.tags, tracked.tags))
     if tracked.deleting or tracked.in_recovery or view.error is not None:
         return judgement
     if context.lacking is not None:
@@ -242,7 +256,7 @@ def _judge(tracked: Tracked, view: View, context: Circumstances) -> Judgement:
         view,
         context.claims,
         context.traits,
-        drifted=bool(mutable(context.compared, drift)),
+        drifted=bool(correctable(context.compared, drift)),
         now=context.now,
         cycle=context.cycle,
     )
@@ -293,7 +307,7 @@ def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:
 
 def _tagging(tracked: Tracked, decision: Decision, answer: Answer | None) -> Judgement:
     """The second half of a creation whose call could not carry tags."""
-    step = Step(Verb.TAG, "tagging", add=stamp(tracked.live_system_id))
+    step = Step(Verb.TAG, "tagging", add=stamp(tracked.live_system_id, tracked.tags))
     return Judgement(
         decision.rule, decision.status, decision.stance, words.tagging(), step=step, in_progress=True, answer=answer
     )
@@ -308,7 +322,9 @@ def _sighted(view: View) -> Sighting:
 def _drift(tracked: Tracked, view: View, context: Circumstances) -> Drift:
     if view.sighting is None:
         return {}
-    return find_drift(context.compared, context.declared, view.sighting.actual, tracked.ignored)
+    compared, sighting = context.compared, view.sighting
+    of_tags = find_tag_drift(compared, tracked.tags, sighting.tags, tracked.ignored)
+    return find_drift(compared, context.declared, sighting.actual, tracked.ignored) | of_tags
 
 
 def _act_on_request(tracked: Tracked, view: View, context: Circumstances, answer: Answer, drift: Drift) -> Judgement:
@@ -394,7 +410,7 @@ def _creation(
             answer=answer,
             stuck=bool(context.renamed),
         )
-    tags = stamp(tracked.live_system_id) if context.traits.taggable else NO_TAGS
+    tags = stamp(tracked.live_system_id, tracked.tags) if context.traits.taggable else NO_TAGS
     step = Step(Verb.CREATE, "create", add=tags)
     message = words.creating(tracked)
     return Judgement(
@@ -449,7 +465,14 @@ def _readoption(
     if sighting.protocol.reconcile and not context.traits.tags_frozen:
         step = Step(Verb.FINISH, "handshake", remove=ProtocolTags(reconcile=True))
         return replace(readopted, message=words.readopted(), step=step)
-    return replace(readopted, status=Status.ACTIVE, message=words.in_step(), in_progress=False, carried_out=True)
+    message = _in_step(context, drift, in_handshake=True)
+    return replace(readopted, status=Status.ACTIVE, message=message, in_progress=False, carried_out=True)
+
+
+def _in_step(context: Circumstances, drift: Drift, *, in_handshake: bool = False) -> str:
+    """That everything is as declared, or what of the tags is not and stays so (T10)."""
+    left = left_tags(context.compared, drift, in_handshake=in_handshake)
+    return words.left_tags(left) if left else words.in_step()
 
 
 def _unfinished_readoption(
@@ -462,7 +485,7 @@ def _unfinished_readoption(
         return replace(pending, step=step, message=words.reconciling(drift))
     if not sighting.accepts_changes:
         return replace(pending, message=words.at_work(sighting))
-    changes = mutable(context.compared, drift)
+    changes = correctable(context.compared, drift, in_handshake=True)
     writable = in_turn(context.compared, setbacks.to_write(known, changes))
     if writable:
         step = Step(Verb.UPDATE, "handshake", drift=writable)
@@ -485,8 +508,10 @@ def _followed(
     known = tracked.memory.setbacks
     if not known:
         return known
-    declared = {n: d for n, d in mutable(context.compared, drift).items() if n not in context.compared.linked}
-    reading = setbacks.Reading(declared, sighting.actual, sighting.accepts_changes, in_handshake)
+    changes = correctable(context.compared, drift, in_handshake=in_handshake)
+    declared = {n: d for n, d in changes.items() if n not in context.compared.linked}
+    read = {*sighting.actual, *map(tag_path, tracked.tags)}
+    reading = setbacks.Reading(declared, read, sighting.accepts_changes, in_handshake)
     return setbacks.after_reading(known, reading, context.now, context.limits)
 
 
@@ -503,10 +528,11 @@ def _reconciliation(
     drift: Drift,
     answer: Answer | None,
 ) -> Judgement:
-    changes = mutable(context.compared, drift)
+    changes = correctable(context.compared, drift)
     frozen = context.traits.tags_frozen
     if decision.action is Action.NOTICE:
-        message = words.noticed(tracked, changes, context.cycle, frozen=frozen) if changes else words.in_step()
+        shown = words.noticed(tracked, changes, context.cycle, frozen=frozen)
+        message = shown if changes else _in_step(context, drift)
         status, message = _with_failures(tracked, sighting, context, drift, decision.status, message)
         return Judgement(
             decision.rule,
@@ -569,6 +595,8 @@ def _standstill(
     if decision.rule == "S12":
         sighting = _sighted(view)
         known = _followed(tracked, sighting, context, drift)
+        if left_tags(context.compared, drift):
+            message = _in_step(context, drift)
         status, message = _with_failures(tracked, sighting, context, drift, Status.ACTIVE, message, known)
         in_progress = sighting.condition in (Condition.CREATING, Condition.CHANGING, Condition.DYING)
     return Judgement(

@@ -16,6 +16,7 @@ from fractal_cloud.model.reference import references
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.status import Stance
+from fractal_cloud.model.tag_rules import TAGS
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import AT_PUBLICATION, Tracked
 from fractal_cloud.model.wording import path_text
@@ -146,6 +147,8 @@ def _output_fields(tracked: Tracked, view: View, judgement: Judgement) -> Mappin
             fields[name] = actual[name]
         elif name in tracked.memory.output_fields:
             fields[name] = tracked.memory.output_fields[name]
+    if judgement.tags:
+        fields[TAGS] = dict(judgement.tags)
     drift = {name: difference.to_json() for name, difference in sorted(judgement.drift.items())}
     if drift:
         fields["drift"] = drift

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,6 +37,15 @@ NEVER_OURS = "it was not created for this LiveSystem, and its tags are frozen: i
 def in_step() -> str:
     """Declared and actual agree."""
     return "as declared"
+
+
+def left_tags(names: Collection[str]) -> str:
+    """Tags differ that are not corrected (T10)."""
+    return (
+        f"{', '.join(names)} differ{'s' if len(names) == 1 else ''}, and {'is' if len(names) == 1 else 'are'} only "
+        "reported: this provider replaces all tags at once or takes none after the creation, so that ours are written "
+        "at creation and in re-adoption alone"
+    )
 
 
 def readopted() -> str:

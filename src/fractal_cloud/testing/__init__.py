@@ -9,8 +9,10 @@ from fractal_cloud.testing.contract import OfferContract
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Declaration, Found, Hazard, Obstacle, OfferExample, OperatorActions
 from fractal_cloud.testing.product import Product
+from fractal_cloud.testing.trial import MINE
 
 __all__ = [
+    "MINE",
     "Declaration",
     "Environment",
     "Found",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 
 from fractal_cloud.model.commands import command_errors, values_of
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.testing.example import Hazard
-from fractal_cloud.testing.trial import LIVE_SYSTEM, READER, SLOW, Subject, Trial
+from fractal_cloud.testing.trial import HANDSHAKE, LIVE_SYSTEM, MINE, READER, SLOW, Subject, Trial
 
 
 class OfferContract(Trial):
@@ -107,6 +108,52 @@ class OfferContract(Trial):
             assert not self.example.operator.find(other), "a resource was made under the other name"
             self._redeploy(subject)
             self._is_active(subject)
+
+    def writes_the_declared_tags_and_no_others(self) -> None:
+        """T1, T2, T10: the user's own tags travel in the creation; what a person makes of one of them comes back.
+
+        Where tags cannot be written one by one it is reported, and comes back in re-adoption. An importer writes none,
+        and a key that is taken out of the declaration stays on the resource.
+        """
+        with self._subject(is_new=True, tags=dict(MINE)) as subject:
+            rules = self.offer.tag_rules
+            before = len(self._writes_for(subject))
+            if not self.offer.tags_frozen:
+                self._tag(subject, {"team": "other"})
+                self.env.settle()
+                if rules.written_once:
+                    self._stays_reported(subject, "tags.team", "shop", "other")
+                    self._break(subject)
+                    self.env.cycle()
+                    self._hand_back_tags(subject, MINE)
+                else:
+                    subject.tags |= MINE
+                self._is_active(subject)
+            imported = {**subject.declaration, "importOnly": True, "tags": {"team": "readers"}}
+            self.env.deploy(READER, *self.example.parents, imported)
+            self.env.settle()
+            self._stands(subject)
+            drift = self._component(READER, subject.id)["outputFields"]["drift"]
+            assert drift["tags.team"] == {"declared": "readers", "actual": "shop"}, drift
+            self.env.delete(READER)
+            self.env.settle()
+            subject.declaration.pop("tags")
+            self._redeploy(subject)
+            self._is_active(subject)
+            reasons = {write.reason for write in self._writes_for(subject)[before:]}
+            assert reasons <= {"drift", "handshake"}, f"tags were written for {reasons}"
+
+    def _stays_reported(self, subject: Subject, name: str, declared: str, actual: str) -> None:
+        shown = self._shown(subject)
+        assert shown["status"] == "Active", shown
+        assert shown["outputFields"]["drift"] == {name: {"declared": declared, "actual": actual}}, shown
+        assert name in shown["message"], shown["message"]
+        self._stands(subject)
+
+    def _hand_back_tags(self, subject: Subject, tags: Mapping[str, str]) -> None:
+        self.example.operator.tag(subject.found, HANDSHAKE)
+        self.env.settle()
+        subject.tags |= {MANAGED_BY: OURS, **tags}
 
     def leaves_ignored_parameters_alone(self) -> None:
         """G15: set at creation, never compared, never written afterwards, not even by a handshake or a Force Push."""

@@ -26,6 +26,8 @@ OTHERS: Final[Mapping[str, str]] = {"cost center": "a=b/c:d", "Fractal-Cloud": "
 
 Not `Managed-By`: AWS does not say what a condition on the tag `managed-by` means where both are there.
 """
+MINE: Final[Mapping[str, str]] = {"team": "shop", "cost-centre": "c-42"}
+"""Tags that a declaration names as the user's own: in letters that every provider takes."""
 HANDSHAKE: Final[Mapping[str, str]] = {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE}
 SLOW: Final = 0.4
 PATIENCE: Final = 30
@@ -87,7 +89,7 @@ class Trial:
         self._is_clean = False
         [found] = self.example.operator.find(declaration["id"])
         named = {self.example.name_tag: declaration["id"]} if self.example.name_tag else {}
-        own = {**named, **stamp(LIVE_SYSTEM).to_mapping()}
+        own = {**named, **declaration.get("tags", {}), **stamp(LIVE_SYSTEM).to_mapping()}
         assert dict(found.tags) == own, f"created with the tags {dict(found.tags)}, not {own}"
         others = {} if self.offer.tags_frozen else OTHERS
         if others:

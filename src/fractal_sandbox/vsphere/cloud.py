@@ -10,7 +10,7 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -213,7 +213,7 @@ class VsphereCloud:
             )
             return []
         if asked.kind == "word":
-            if not self._is_our_word(asked):
+            if not self._is_our_word(asked, call.origin.tags):
                 self.monitor.unclassified(call, f"it makes {asked.name!r}, which is no tag of the protocol")
             return self.monitor.check(call, [])
         if asked.kind == "create":
@@ -232,15 +232,17 @@ class VsphereCloud:
             return self.monitor.check(call, [])
         return self.monitor.check(call, [Touch(_reference(asked.machine), change, self.tags(asked.machine))])
 
-    def _is_our_word(self, asked: Asked) -> bool:
-        """Whether what is made is the category of the protocol, or a tag of the protocol in it."""
+    def _is_our_word(self, asked: Asked, declared: Collection[str]) -> bool:
+        """Whether what is made is the category of the protocol, a tag of the protocol in it, or a declared tag's."""
         if not asked.parent:
-            return asked.name == CATEGORY
+            return asked.name == CATEGORY or asked.name in declared
         try:
             category = self.simulator.tagging("GET", f"/category/id:{asked.parent}")["name"]
         except LookupError:
             return False
-        return category == CATEGORY and asked.name.partition(":")[0] in PROTOCOL_KEYS
+        if category != CATEGORY:
+            return category in declared
+        return asked.name.partition(":")[0] in PROTOCOL_KEYS
 
     def _note(self, call: Call, asked: Asked, reply: Reply) -> None:
         if call.actor != "agent":

@@ -16,7 +16,7 @@ from fractal_cloud.offers.aruba.kaas import ArubaKaas
 from fractal_cloud.offers.aruba.security_group import ArubaSecurityGroup
 from fractal_cloud.offers.aruba.subnet import ArubaSubnet
 from fractal_cloud.offers.aruba.vpc import ArubaVpc
-from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing import MINE, Found, Hazard, Obstacle, OfferExample
 from tests.offers.aruba.examples import BOOTABLE, EXAMPLES
 from tests.offers.aruba.person import CLUSTERS, DISKS, SERVERS, SNAPSHOTS, VPCS, ArubaPerson
 
@@ -26,7 +26,8 @@ OTHERS = "others-"
 
 def spelled(key: str, value: str) -> str:
     """One tag as the cloud takes it."""
-    return f"{key}:{value}" if key in OURS else f"{OTHERS}{key.encode().hex()}.{value.encode().hex()}"
+    is_plain = key in OURS or key in MINE
+    return f"{key}:{value}" if is_plain else f"{OTHERS}{key.encode().hex()}.{value.encode().hex()}"
 
 
 def key_and_value(tag: str) -> tuple[str, str]:

@@ -81,14 +81,22 @@ def test_changes_are_tied_to_the_tag() -> None:
 
 
 @pytest.mark.rule("T1")
-def test_tagging_is_limited_to_the_three_keys() -> None:
+def test_tagging_of_what_is_not_managed_is_limited_to_the_three_keys() -> None:
     [later] = [one for one in _statements() if one["Sid"] == "TagProtocolOnly"]
     keys = {"managed-by", "fractal-cloud", "fractal-cloud-owner"}
     assert set(later["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == keys
     assert later["Condition"]["Null"] == {"aws:TagKeys": "false"}
-    [first] = [one for one in _statements() if one["Sid"] == "NameAtCreation"]
-    assert set(first["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {*keys, "Name"}
+    [first] = [one for one in _statements() if one["Sid"] == "TagAtCreation"]
     assert "ec2:CreateAction" in first["Condition"]["StringEquals"]
+
+
+@pytest.mark.rule("T1", "S16")
+def test_the_users_own_tags_are_written_on_what_is_managed_and_never_taken_off() -> None:
+    others = [one for one in _statements() if one["Sid"] in ("TagWithStamp", "TagManaged", "TagBuckets")]
+    taken = {action for one in others for action in one["Action"] if "Untag" in action or "Remove" in action}
+    assert (len(others), taken) == (3, set())
+    [managed] = [one for one in others if one["Sid"] == "TagManaged"]
+    assert managed["Condition"] == {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
 
 
 def test_buckets_are_tied_to_the_tag_once_they_have_abac() -> None:

@@ -48,7 +48,13 @@ class Clients(Person):
                 aws_access_key_id=self._key,
                 aws_secret_access_key=self._secret,
             )
+            if service == "s3control":  # it puts the account into the host name, which no loopback address resolves
+                self._clients[service].meta.events.register("before-sign.s3-control", _without_account)
         return self._clients[service]
+
+
+def _without_account(request: Any, **_: object) -> None:
+    request.url = request.url.replace(f"//{ACCOUNT}.", "//")
 
 
 @pytest.fixture
@@ -125,6 +131,10 @@ def set_type(agent: Clients, machine: str) -> Callable[[], Any]:
     return partial(agent("ec2").modify_instance_attribute, InstanceId=machine, InstanceType={"Value": "t3.large"})
 
 
+def tag_team(agent: Clients, vpc: str, **more: str) -> Callable[[], Any]:
+    return partial(agent("ec2").create_tags, Resources=[vpc], Tags=pairs(team="a", **more))
+
+
 Attempt = Callable[[Clients, Person], Callable[[], Any]]
 TAG, KEYS = "aws:ResourceTag/managed-by", "aws:TagKeys"
 STAMP = "aws:RequestTag/managed-by"
@@ -142,16 +152,20 @@ ATTEMPTS: dict[tuple[str, str, str], Attempt] = {
         Engine="postgres",
         AllocatedStorage=20,
     ),
-    ("NameAtCreation", "StringEquals", "ec2:CreateAction"): lambda agent, person: partial(
-        agent("ec2").create_tags, Resources=[a_vpc(person, managed_by="fractal-cloud")], Tags=pairs(Name="other")
+    ("TagAtCreation", "StringEquals", "ec2:CreateAction"): lambda agent, person: partial(
+        agent("ec2").create_tags, Resources=[a_vpc(person)], Tags=pairs(Name="other")
     ),
-    ("NameAtCreation", "ForAllValues:StringEquals", KEYS): lambda agent, _: partial(
-        agent("ec2").create_vpc,
-        CidrBlock="10.0.0.0/16",
-        TagSpecifications=[{"ResourceType": "vpc", "Tags": pairs(managed_by="fractal-cloud", team="a")}],
+    ("TagProtocolOnly", "ForAllValues:StringEquals", KEYS): lambda agent, person: tag_team(agent, a_vpc(person)),
+    ("TagWithStamp", "StringEquals", STAMP): lambda agent, person: tag_team(agent, a_vpc(person)),
+    ("TagWithStamp", "StringEqualsIfExists", TAG): lambda agent, person: tag_team(
+        agent, a_vpc(person, managed_by="terraform"), managed_by="fractal-cloud"
     ),
-    ("TagProtocolOnly", "ForAllValues:StringEquals", KEYS): lambda agent, person: partial(
-        agent("ec2").create_tags, Resources=[a_vpc(person, managed_by="fractal-cloud")], Tags=pairs(team="a")
+    ("TagManaged", "StringEquals", TAG): lambda agent, person: tag_team(agent, a_vpc(person)),
+    ("TagBuckets", "ForAllValues:StringNotEquals", KEYS): lambda agent, person: partial(
+        agent("s3control").tag_resource,
+        AccountId=ACCOUNT,
+        ResourceArn=f"arn:aws:s3:::{a_bucket(person)}",
+        Tags=pairs(fractal_cloud_owner="ls-a", team="a"),
     ),
     ("TagProtocolOnly", "Null", KEYS): lambda agent, person: partial(
         agent("ec2").delete_tags, Resources=[a_vpc(person, managed_by="fractal-cloud")]

@@ -19,11 +19,12 @@ from fractal_cloud.offers.gcp.cloud_run import GcpCloudRun
 from fractal_cloud.offers.gcp.gke import GcpGke
 from fractal_cloud.offers.gcp.postgres import GcpPostgresDbms
 from fractal_cloud.offers.gcp.vm import GcpVm
-from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing import MINE, Found, Hazard, Obstacle, OfferExample
 from tests.offers.gcp.examples import EXAMPLES, Example
 from tests.offers.gcp.person import GcpPerson, Raw
 
-PROTOCOL = {MANAGED_BY, OWNER, RECONCILE}
+PROTOCOL = {MANAGED_BY, OWNER, RECONCILE, *MINE}
+"""The keys that are labels as they are."""
 OTHERS = "o-"
 
 

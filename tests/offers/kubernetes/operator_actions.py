@@ -18,11 +18,11 @@ from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPoli
 from fractal_cloud.offers.kubernetes.service import KubernetesService
 from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
-from fractal_cloud.testing import Declaration, Found, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing import MINE, Declaration, Found, Hazard, Obstacle, OfferExample
 from tests.offers.kubernetes.examples import EXAMPLES, Example
 from tests.offers.kubernetes.person import MANAGED_BY, OWNER, RECONCILE, KubernetesPerson
 
-LABELS = {"managed-by": MANAGED_BY, "fractal-cloud-owner": OWNER}
+LABELS = {"managed-by": MANAGED_BY, "fractal-cloud-owner": OWNER, **{key: key for key in MINE}}
 ANNOTATIONS = {"fractal-cloud": RECONCILE}
 OTHERS = "others.example/"
 """Tags of others stand behind this prefix, their keys written so that they are allowed."""

@@ -14,7 +14,7 @@ from fractal_cloud.offers.oci.bucket import OciBucket
 from fractal_cloud.offers.oci.instance import OciInstance
 from fractal_cloud.offers.oci.subnet import OciSubnet
 from fractal_cloud.offers.oci.vcn import OciVcn
-from fractal_cloud.testing import Found, Hazard, Obstacle, OfferExample
+from fractal_cloud.testing import MINE, Found, Hazard, Obstacle, OfferExample
 from tests.offers.oci.examples import DOMAIN, EXAMPLES, IMAGE, Example
 from tests.offers.oci.person import BUCKETS, CORE, OciPerson
 
@@ -23,7 +23,7 @@ OTHERS = "others-"
 
 
 def _key(tag: str) -> str:
-    return tag if tag in OURS else f"{OTHERS}{tag.encode().hex()}"
+    return tag if tag in OURS or tag in MINE else f"{OTHERS}{tag.encode().hex()}"
 
 
 def _tag(key: str) -> str:

@@ -15,7 +15,7 @@ from fractal_cloud.offers.offer import Query, Wanted
 from fractal_cloud.offers.vsphere import policy
 from fractal_cloud.offers.vsphere.cloud import Vsphere, VsphereSession
 from fractal_cloud.offers.vsphere.credentials import credentials
-from fractal_cloud.offers.vsphere.tags import names_of
+from fractal_cloud.offers.vsphere.tags import words_of
 from fractal_cloud.offers.vsphere.vm import VsphereVm, VsphereVmOffer
 from fractal_sandbox import Sandbox
 from fractal_sandbox.vsphere.cloud import VERSION
@@ -108,7 +108,8 @@ def test_a_creation_is_known_by_its_instance_uuid_and_the_journal_gets_the_task(
 
 @pytest.mark.rule("S17", "T8")
 def test_what_permits_is_the_last_to_be_attached() -> None:
-    assert names_of(stamp("ls")) == ["fractal-cloud-owner:ls", "managed-by:fractal-cloud"]
+    ours = [("fractal-cloud", "fractal-cloud-owner:ls"), ("fractal-cloud", "managed-by:fractal-cloud")]
+    assert words_of(stamp("ls", {"team": "shop"})) == [("team", "shop"), *ours]
 
 
 def test_a_session_that_ran_out_is_opened_again(cloud: Vsphere, vcenter: Sandbox, person: VspherePerson) -> None:

@@ -11,6 +11,7 @@ from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.call_context import CallContext, calling_as
 from fractal_cloud.offers.vsphere.cloud import VsphereSession
 from fractal_cloud.offers.vsphere.machines import Making
+from fractal_cloud.offers.vsphere.tags import CATEGORY
 from fractal_sandbox import Sandbox, agent_env
 from fractal_sandbox.vsphere.cloud import VERSION
 from fractal_sandbox.vsphere.simulator import why_not
@@ -19,7 +20,7 @@ from tests.offers.vsphere.person import VspherePerson
 
 OWNER = "fractal-cloud-owner"
 MANAGED = "managed-by:fractal-cloud"
-OURS = [f"{OWNER}:ls", MANAGED]
+OURS = [(CATEGORY, f"{OWNER}:ls"), (CATEGORY, MANAGED)]
 MARK = "5b0b7a4e-0c53-5d5e-9f43-1a3d6c0c9e71"
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
@@ -121,7 +122,7 @@ def test_a_creation_is_tagged_by_nothing_else_and_for_no_other_reason(
     cloud = _agent(session_sandbox, monkeypatch)
     machine = _made(cloud)
     with calling_as(CallContext("ls", "box", reason)):
-        cloud.attach(machine.moref, names)
+        cloud.attach(machine.moref, [(CATEGORY, name) for name in names])
     assert [one.rule for one in session_sandbox.vsphere.monitor.violations] == [rule]
 
 

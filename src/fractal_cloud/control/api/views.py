@@ -38,6 +38,7 @@ class LiveSystemSummary(Wire):
     environment: str
     description: str
     readoption: str
+    tags: dict[str, str]
     status: Status
     counts: dict[str, int]
     overrides: int

@@ -177,6 +177,7 @@ def _header(declaration: LiveSystemDeclaration) -> Json:
         "environment": declaration.environment,
         "description": declaration.description,
         "readoption": declaration.readoption,
+        "tags": declaration.tags,
     }
 
 
@@ -332,7 +333,7 @@ def summary(tx: Tx, live_system_id: str) -> Json:
 def declaration(tx: Tx, live_system_id: str) -> Json:
     """What is declared, as it could be deployed again."""
     described = get(tx, live_system_id)
-    names = ("id", "environment", "description", "readoption", "components")
+    names = ("id", "environment", "description", "readoption", "tags", "components")
     return {name: described[name] for name in names}
 
 
@@ -375,6 +376,7 @@ def _summary(row: Any, stale: LiveSystemStaleness) -> Json:
         "environment": row.environment,
         "description": row.description,
         "readoption": row.readoption,
+        "tags": row.tags,
         "status": row.status,
         "counts": row.counts,
         "overrides": row.overrides,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from fractal_cloud.control.store import links, livesystems, plan_tasks, scopes, work
 from fractal_cloud.control.store.agents import Agent, all_agents, realms
@@ -76,17 +75,17 @@ def ask(
     recall_overrides(tx, merged.added)
     asked = Asked(new_id(), declaration.id, merged.all)
     asked.links = _links(tx, {row.uid: row for row in rows}, merged, unserved or {})
-    return _put(tx, asked, declaration.readoption, tx.now)
+    return _put(tx, asked, work.Header(declaration.readoption, declaration.tags, tx.now))
 
 
 def ask_as_it_stands(tx: Tx, live_system_id: str) -> Asked:
     """Ask what would become of a LiveSystem if it were reconciled as it stands, its deletions too (C9)."""
     stored = livesystems.require(tx, live_system_id)
     asked = Asked(new_id(), live_system_id, records_of(tx, live_system_id))
-    return _put(tx, asked, stored.readoption, stored.deployed_at)
+    return _put(tx, asked, work.Header(stored.readoption, stored.tags, stored.deployed_at))
 
 
-def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
+def _put(tx: Tx, asked: Asked, header: work.Header) -> Asked:
     """Store one task for the agents of every scope that is asked about."""
     living = [agent for agent in all_agents(tx) if agent.deadline > tx.now]
     served = {reach for agent in living for reach in agent.reaches}
@@ -104,7 +103,7 @@ def _put(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> Asked:
         elif row.scope_key in unbound:
             asked.unanswered[row.uid] = unbound[row.scope_key]
             asked.elsewhere.add(row.uid)
-    tasks = _tasks(tx, asked, readoption, deployed_at)
+    tasks = _tasks(tx, asked, header)
     asked.scopes = frozenset(task["work"]["scope"] for task in tasks)
     plan_tasks.store_tasks(tx, asked.plan_id, tasks)
     return asked
@@ -157,7 +156,7 @@ def _settings(row: ComponentRecord) -> dict[str, Json]:
     return {link["target"]: link.get("settings", {}) for link in row.declaration.get("links", ())}
 
 
-def _tasks(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> list[Json]:
+def _tasks(tx: Tx, asked: Asked, header: work.Header) -> list[Json]:
     by_scope: dict[str, list[ComponentRecord]] = {}
     for row in asked.rows:
         if row.uid not in asked.unanswered:
@@ -174,7 +173,7 @@ def _tasks(tx: Tx, asked: Asked, readoption: str, deployed_at: datetime) -> list
         ]
         scope_work["components"] += [
             {
-                **work.work_component(row, readoption, deployed_at),
+                **work.work_component(row, header),
                 "heldBy": held_by.get(row.uid, []),
                 "openWrites": open_writes.get(row.uid, []),
             }

@@ -109,6 +109,7 @@ live_systems: Final = Table(
     _text("environment"),
     _text("description"),
     _text("readoption"),
+    Column("tags", JSON(none_as_null=True), nullable=False, default={}),
     _count("generation"),
     _time("deployed_at"),
     _flag("deleting"),

@@ -29,6 +29,15 @@ _DECLARED = ("declared_place", "declared_name", "declared_parent", "declared_rea
 
 
 @dataclass(frozen=True, slots=True)
+class Header:
+    """What an agent must know of the LiveSystem that a component belongs to."""
+
+    readoption: str
+    tags: Mapping[str, str]
+    deployed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class _Beside:
     """What the agent must know of components beside their own rows, by uid."""
 
@@ -77,7 +86,9 @@ def changed_work(tx: Tx, key: str, version: int, since: int) -> Json:
 def _rows() -> Select[Any]:
     return (
         select_records()
-        .add_columns(live_systems.c.readoption, live_systems.c.deployed_at, live_systems.c.in_recovery)
+        .add_columns(
+            live_systems.c.readoption, live_systems.c.tags, live_systems.c.deployed_at, live_systems.c.in_recovery
+        )
         .join(live_systems, live_systems.c.id == components.c.live_system_id)
         .order_by(components.c.live_system_id, components.c.position)
     )
@@ -86,7 +97,7 @@ def _rows() -> Select[Any]:
 def _work_component(record: ComponentRecord, row: Any, beside: _Beside) -> Json:
     linked = beside.links.get(record.uid, _UNLINKED)
     return {
-        **work_component(record, row.readoption, row.deployed_at),
+        **work_component(record, Header(row.readoption, row.tags, row.deployed_at)),
         "inRecovery": row.in_recovery,
         "heldBy": beside.held_by.get(record.uid, []),
         "lodgers": beside.hosted.get(record.uid, []),
@@ -110,16 +121,16 @@ def empty_work(key: str, version: int, *, full: bool) -> Json:
     }
 
 
-def work_component(record: ComponentRecord, readoption: str, deployed_at: datetime) -> Json:
-    """One component as ``WorkComponent`` spells it."""
+def work_component(record: ComponentRecord, header: Header) -> Json:
+    """One component as ``WorkComponent`` spells it, the tags of its LiveSystem beside its own (T1)."""
     return {
         "uid": record.uid,
         "liveSystemId": record.live_system_id,
         "environment": record.environment,
-        "readoption": readoption,
-        "deployedAt": deployed_at,
+        "readoption": header.readoption,
+        "deployedAt": header.deployed_at,
         "generation": record.generation,
-        "declaration": record.declaration,
+        "declaration": _with_tags(record.declaration, header.tags),
         "name": record.name,
         "place": record.place,
         "parent": record.parent,
@@ -134,6 +145,10 @@ def work_component(record: ComponentRecord, readoption: str, deployed_at: dateti
         "request": record.request,
         "memory": to_wire(record),
     }
+
+
+def _with_tags(declaration: Json, tags: Mapping[str, str]) -> Json:
+    return {**declaration, "tags": {**tags, **declaration.get("tags", {})}} if tags else declaration
 
 
 def _known_resource(row: Any) -> Json:

@@ -13,7 +13,7 @@ from fractal_cloud.model.errors import Conflict, Invalid, NotFound, Overtaken
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import NO_TAGS, ProtocolTags
 from fractal_cloud.offers.aruba.calls import VERSION, Aruba, Item, address
-from fractal_cloud.offers.aruba.tags import GUARD, mapping, protocol_of, rewritten, written
+from fractal_cloud.offers.aruba.tags import GUARD, RULES, mapping, protocol_of, rewritten, written
 from fractal_cloud.offers.aruba.value_types import Location, Project, resource_name
 from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.offer import C, Offer, Query, Recognition, Wanted
@@ -70,6 +70,7 @@ class ArubaOffer(Offer[C, Aruba]):
     state.
     """
 
+    tag_rules = RULES
     place = ("location",)
     realm = "project"
     guard = GUARD

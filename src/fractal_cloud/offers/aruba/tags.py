@@ -15,9 +15,17 @@ from typing import Final, Literal, cast
 
 from fractal_cloud.model.catalog import Entry, GlassCommands
 from fractal_cloud.model.commands import Step, Word, output, run, value, variable, word, words
-from fractal_cloud.model.errors import Denied
+from fractal_cloud.model.errors import Denied, Invalid
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
+RULES: Final = TagRules(
+    key=r"[^:,\x00-\x1f]{1,64}",
+    value=r"[^,\x00-\x1f]{0,128}",
+    form="keys of 1 to 64 characters without colons and commas, values of up to 128 without commas",
+    most=20,
+    written_once=True,
+)
 STYLE: Final = "FRACTAL_ARUBA_TAG_STYLE"
 Style = Literal["colon", "plain"]
 PLAIN_MANAGED: Final = f"{MANAGED_BY}-{OURS}"
@@ -103,17 +111,25 @@ def mapping(tags: Iterable[str]) -> dict[str, str]:
 
 
 def written(tags: ProtocolTags) -> list[str]:
-    """The protocol's tags as a write says them."""
+    """The tags as a write says them: the protocol's, and the user's own that are written with them."""
     if style() == "colon":
         return [f"{key}:{value}" for key, value in tags.to_mapping().items()]
+    if tags.declared:
+        raise Invalid(
+            f"{', '.join(sorted(tags.declared))} cannot be written as tags here: {STYLE} is plain, which has no form "
+            "for keys with values. Take them out of tags, or set it to colon"
+        )
     found = [PLAIN_MANAGED] if tags.is_managed else []
     found += [PLAIN_RECONCILE] if tags.reconcile else []
     return found + ([owner_tag(tags.owner)] if tags.owner is not None else [])
 
 
 def rewritten(tags: Iterable[str], add: ProtocolTags, remove: ProtocolTags) -> list[str]:
-    """The whole list with protocol tags added or removed, in either spelling; everybody else's are as they were."""
-    kept = [tag for tag in tags if not _says(tag, remove)]
+    """The whole list with protocol tags added or removed, in either spelling; everybody else's are as they were.
+
+    A declared tag takes the place of what bore its key.
+    """
+    kept = [tag for tag in tags if not _says(tag, remove) and tag.partition(":")[0] not in add.declared]
     return kept + [tag for tag in written(add) if tag not in kept]
 
 

@@ -12,7 +12,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Resource
 from fractal_cloud.offers.aws.history import CLOUDTRAIL, FARTHEST_BACK, SLACK, Event, authors
-from fractal_cloud.offers.aws.tags import GUARD, glass_commands, write_tags
+from fractal_cloud.offers.aws.tags import GUARD, RULES, glass_commands, write_tags
 from fractal_cloud.offers.history import Asked, Author
 from fractal_cloud.offers.offer import Offer, Wanted
 
@@ -25,6 +25,7 @@ class AwsOffer(Offer[C, Aws]):
 
     resource: ClassVar[Resource]
     arn_output: ClassVar[str] = ""
+    tag_rules = RULES
     realm = "account"
     guard = GUARD
     record = CLOUDTRAIL

@@ -22,7 +22,7 @@ from fractal_cloud.offers.aws.kinds import AwsComponent, Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.subnet import AwsSubnet
-from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
+from fractal_cloud.offers.aws.tags import NAME, NAMED_RULES, from_list, interned, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
@@ -145,6 +145,7 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
     """How instances are read and changed."""
 
     component = AwsEc2Instance
+    tag_rules = NAMED_RULES
     title = "EC2 instance"
     short_name = "ec2"
     resource = INSTANCE

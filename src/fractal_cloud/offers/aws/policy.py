@@ -26,7 +26,6 @@ from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.aws.services.cloudtrail import CLOUDTRAIL
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.services.rds import RDS
-from fractal_cloud.offers.aws.tags import NAME
 from fractal_cloud.offers.policy import PLAIN, PolicyOptions, every_match
 from fractal_cloud.offers.registry import installed
 
@@ -104,7 +103,7 @@ def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> l
     own = [
         *_reading(),
         *_creating(),
-        *_tagging(),
+        *_tagging(bucket_abac=bucket_abac),
         *_changing(bucket_abac=bucket_abac),
         *_supporting_permissions(),
         *_passing(options.pass_roles),
@@ -202,10 +201,12 @@ def _creating() -> list[Statement]:
     ]
 
 
-def _tagging() -> list[Statement]:
+def _tagging(*, bucket_abac: bool) -> list[Statement]:
+    """Tags of the protocol wherever no other manager's name stands; the user's own (T1) only with the stamp or on what
+    bears it, and they are never taken off.
+    """
     at_creation = {
         "StringEquals": {"ec2:CreateAction": [action.partition(":")[2] for action in _creations(EC2.name)]},
-        "ForAllValues:StringEquals": {"aws:TagKeys": [NAME, *PROTOCOL_KEYS]},
     }
     # ForAllValues also fits a request without any keys, such as the one that deletes all tags: hence Null.
     # What bears another manager's name is never taken from him, by a Force Push neither (T7).
@@ -214,11 +215,24 @@ def _tagging() -> list[Statement]:
         "Null": {"aws:TagKeys": "false"},
         "StringEqualsIfExists": _IS_MANAGED["StringEquals"],
     }
-    single = [(service, (one.add, one.remove)) for service in services().values() if (one := service.tagging)]
+    users_own = {"ForAllValues:StringNotEquals": {"aws:TagKeys": PROTOCOL_KEYS}}
+    tagged = [(service, one) for service in services().values() if (one := service.tagging)]
+    adding = _actions((service, [one.add]) for service, one in tagged)
+    unheld = _tags_of_buckets() if not bucket_abac else []
     return [
-        _allow("NameAtCreation", [EC2.action("CreateTags")], None, at_creation),
-        _allow("TagProtocolOnly", _actions(single), None, later),
+        _allow("TagAtCreation", [EC2.action("CreateTags")], None, at_creation),
+        _allow("TagProtocolOnly", _actions((service, (one.add, one.remove)) for service, one in tagged), None, later),
+        _allow("TagWithStamp", adding, None, {**_IS_STAMPED, "StringEqualsIfExists": _IS_MANAGED["StringEquals"]}),
+        _allow("TagManaged", [one for one in adding if one not in unheld], None, _IS_MANAGED),
+        *([_allow("TagBuckets", unheld, ["arn:*:s3:::*"], users_own)] if unheld else []),
     ]
+
+
+def _tags_of_buckets() -> list[str]:
+    """What tags a bucket: without ABAC, no condition on a bucket's tags holds."""
+    named = {one.iam or one.name for one in _with_own_statements() if one.needs_abac}
+    by_bucket = [one for one in services().values() if one.tagging and (one.iam or one.name) in named]
+    return _actions((one, [one.tagging.add]) for one in by_bucket if one.tagging)
 
 
 def _changing(*, bucket_abac: bool) -> list[Statement]:

@@ -15,7 +15,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import AwsComponent, Block
 from fractal_cloud.offers.aws.services.ec2 import EC2
-from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
+from fractal_cloud.offers.aws.tags import NAME, NAMED_RULES, from_list, interned, to_list
 from fractal_cloud.offers.aws.vpc import AwsVpc
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
@@ -68,6 +68,7 @@ class AwsSubnetOffer(AwsOffer[AwsSubnet]):
     """How subnets are read and changed."""
 
     component = AwsSubnet
+    tag_rules = NAMED_RULES
     title = "Subnet"
     resource = SUBNET
     place = ("region",)

@@ -11,12 +11,22 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Service, Tagging, method
 
 NAME: Final = "Name"
 NONE: Final[Mapping[str, str]] = {}
+_NAMED: Final = "is the name of this resource, and written as one: say it with the parameter `name`, and take it out"
+RULES: Final = TagRules(
+    key=r"[\w +\-=.:/@]{1,128}",
+    value=r"[\w +\-=.:/@]{0,256}",
+    form="keys of 1 to 128 and values of up to 256 letters, digits, blanks and any of + - = . _ : / @",
+    reserved_prefixes={"aws:": "begins with aws:, which is AWS's own: choose another key"},
+)
+NAMED_RULES: Final = RULES.model_copy(update={"most": 46, "reserved": {NAME: _NAMED}})
+"""For types of which the tag `Name` is the name."""
 GUARD: Final = (
     "no precondition: the window is the one call after a fresh read; the IAM condition "
     "`aws:ResourceTag/managed-by` (`fractal agent policy --provider aws`) closes it"

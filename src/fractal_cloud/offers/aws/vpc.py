@@ -16,7 +16,7 @@ from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import AwsComponent, Block, Region
 from fractal_cloud.offers.aws.services.ec2 import EC2
-from fractal_cloud.offers.aws.tags import NAME, from_list, interned, to_list
+from fractal_cloud.offers.aws.tags import NAME, NAMED_RULES, from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Recognition, Wanted
 
 VPC = Resource(
@@ -63,6 +63,7 @@ class AwsVpcOffer(AwsOffer[AwsVpc]):
     """How VPCs are read and changed."""
 
     component = AwsVpc
+    tag_rules = NAMED_RULES
     title = "VPC"
     resource = VPC
     place = ("region",)

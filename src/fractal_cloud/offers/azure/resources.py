@@ -16,7 +16,7 @@ from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.azure.arm import Azure
 from fractal_cloud.offers.azure.kinds import Item, Location, ResourceKind, canonical_id, group_in, name_in, same_place
-from fractal_cloud.offers.azure.tags import GUARDED, glass, protocol_of, write_tags
+from fractal_cloud.offers.azure.tags import GUARDED, RULES, glass, protocol_of, write_tags
 from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.offer import C, Offer, Query, Wanted
 
@@ -59,6 +59,7 @@ class ResourceOffer(Offer[C, Azure]):
 
     kind: ClassVar[ResourceKind]
     deletes_guarded: ClassVar[bool] = False
+    tag_rules = RULES
     place: ClassVar[tuple[str, ...]] = ("resourceGroup",)
     realm = "subscription"
     rename_changes_id = True  # a move to another resource group

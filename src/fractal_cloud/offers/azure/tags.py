@@ -10,9 +10,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.azure.arm import Azure
 
+_OF_MICROSOFT: Final = "begins with a word that Azure reserves for its own tags: choose another key"
+RULES: Final = TagRules(
+    key=r"[^<>%&\\?/\x00-\x1f]{1,512}",
+    value=r".{0,256}",
+    form="keys of 1 to 512 characters without < > % & \\ ? /, values of up to 256",
+    reserved_prefixes={"microsoft": _OF_MICROSOFT, "azure": _OF_MICROSOFT, "windows": _OF_MICROSOFT},
+    caseless=True,
+)
 TAGS_VERSION: Final = "2024-11-01"
 GUARDED: Final = (
     "updates carry the resource's etag (If-Match); tag changes and deletions have no precondition: "

@@ -14,6 +14,7 @@ from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.gcp.cloud import Gcp
+from fractal_cloud.offers.gcp.tags import RULES
 from fractal_cloud.offers.items import Shown, parse_each, text_at
 from fractal_cloud.offers.offer import C, Offer, Query
 from fractal_cloud.offers.read_only import ReadOnlyOffer
@@ -25,6 +26,7 @@ Raw = Mapping[str, Any]
 class GcpOffer(Offer[C, Gcp]):
     """How one type is found. Names are unique in their place, so the name is the resource's id."""
 
+    tag_rules = RULES
     realm = "project"
 
     @abstractmethod

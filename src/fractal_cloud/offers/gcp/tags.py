@@ -13,8 +13,16 @@ from typing import Final
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import Overtaken
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
+RULES: Final = TagRules(
+    key=r"(?!.*[A-Z])[^\W\d_][\w-]{0,62}",
+    value=r"(?!.*[A-Z])[\w-]{0,63}",
+    form="keys of 1 to 63 small letters, digits, _ and -, beginning with a letter, values of up to 63 of the same",
+    most=61,
+    reserved_prefixes={"goog": "begins with goog, which is Google's own: choose another key"},
+)
 NONE: Final[Mapping[str, str]] = {}
 BOTH: Final = f"{MANAGED_BY}={OURS},{RECONCILE}={RECONCILE_VALUE}"
 

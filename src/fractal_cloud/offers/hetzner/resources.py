@@ -15,7 +15,7 @@ from fractal_cloud.model.errors import Conflict, NotFound, Overtaken, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.hetzner.cloud import Hetzner, Item
-from fractal_cloud.offers.hetzner.tags import GUARD, relabelled
+from fractal_cloud.offers.hetzner.tags import GUARD, RULES, relabelled
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.offer import Offer, Query, Wanted
 
@@ -52,6 +52,7 @@ class ResourceOffer(Offer[C, Hetzner]):
 
     plural: ClassVar[str]
     unique_in = "its project"
+    tag_rules = RULES
     realm = "project"
     service = "hetzner"
     guard = GUARD

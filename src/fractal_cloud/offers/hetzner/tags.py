@@ -10,8 +10,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
+_PART: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+RULES: Final = TagRules(
+    key=rf"(?:(?=[^/]{{1,253}}/)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?{_PART}",
+    value=rf"(?:{_PART})?",
+    form="keys and values of up to 63 letters, digits, - _ and ., beginning and ending with a letter or digit; a key "
+    "may have a prefix and a / before it",
+    most=61,
+    reserved_prefixes={"hetzner.cloud/": "begins with hetzner.cloud/, which is Hetzner's own: choose another key"},
+    written_once=True,
+)
 GUARD: Final = (
     "no precondition: the window is the one call after a fresh read. A write of labels replaces them all, so a label "
     "that is changed within that one call is lost; it happens only at creation, in re-adoption, and when an operator "

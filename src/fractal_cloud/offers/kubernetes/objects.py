@@ -30,6 +30,7 @@ from fractal_cloud.offers.kubernetes.tags import (
     GUARD,
     PROTOCOL_KEYS,
     RECONCILE,
+    RULES,
     WRITTEN_BY_THE_CLUSTER,
     annotations_of,
     guard,
@@ -98,6 +99,7 @@ class ObjectOffer(Offer[C, Kubernetes]):
     object_kind: ClassVar[ObjectKind]
     also_reads: ClassVar[Mapping[ObjectKind, str]] = {}
     listed_everywhere: ClassVar[tuple[ObjectKind, ...]] = ()
+    tag_rules = RULES
     place = ("namespace",)
     realm = "cluster"
     guard = GUARD

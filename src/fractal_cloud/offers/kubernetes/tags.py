@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import OURS, RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 
@@ -21,6 +22,22 @@ WRITTEN_BY_THE_CLUSTER: Final = PROTOCOL_KEYS | {
     "kubectl.kubernetes.io/last-applied-configuration",
 }
 """Annotations that are nobody's declaration: the protocol's, and notes of the cluster and of kubectl."""
+_PART: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_OF_THE_PRODUCT: Final = "belongs to the product: it is written for you, and cannot be declared. Take it out"
+_OF_THE_SYSTEM: Final = "belongs to Kubernetes itself: choose another key"
+RULES: Final = TagRules(
+    key=rf"(?:(?=[^/]{{1,253}}/)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/)?{_PART}",
+    value=rf"(?:{_PART})?",
+    form="keys and values of up to 63 letters, digits, - _ and ., beginning and ending with a letter or digit; a key "
+    "may have a domain and a / before it",
+    most=100,
+    reserved={MANAGED_BY: _OF_THE_PRODUCT, "pod-template-hash": _OF_THE_SYSTEM},
+    reserved_prefixes={
+        "fractal.cloud/": _OF_THE_PRODUCT,
+        "kubernetes.io/": _OF_THE_SYSTEM,
+        "k8s.io/": _OF_THE_SYSTEM,
+    },
+)
 GUARD: Final = (
     "atomic: a change tests the tags and the uid in the same JSON Patch, a deletion carries uid and resourceVersion; "
     "a person who removes the label before the write wins, always"
@@ -39,9 +56,9 @@ def protocol_of(item: Mapping[str, Any]) -> ProtocolTags:
 
 
 def labels_of(tags: ProtocolTags) -> dict[str, str]:
-    """The labels that tags become."""
+    """The labels that tags become, the user's own among them."""
     pairs = {MANAGED_BY: tags.managed_by, OWNER: tags.owner}
-    return {key: value for key, value in pairs.items() if value is not None}
+    return {**tags.declared, **{key: value for key, value in pairs.items() if value is not None}}
 
 
 def annotations_of(tags: ProtocolTags) -> dict[str, str]:

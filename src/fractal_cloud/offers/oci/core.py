@@ -12,7 +12,7 @@ from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.oci.calls import CORE, Item, Oci
-from fractal_cloud.offers.oci.tags import GUARD, protocol_of, rewritten, warning
+from fractal_cloud.offers.oci.tags import GUARD, RULES, protocol_of, rewritten, warning
 from fractal_cloud.offers.oci.value_types import Compartment, Region
 from fractal_cloud.offers.offer import C, Offer, Query, Recognition, Wanted
 
@@ -46,6 +46,7 @@ class OciComponent(Component):
 class OciOffer(Offer[C, Oci]):
     """Where all offers of OCI find things."""
 
+    tag_rules = RULES
     place = ("region",)
     realm = "compartment"
     guard = GUARD

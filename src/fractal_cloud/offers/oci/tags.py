@@ -10,8 +10,16 @@ from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.commands import Output, Step, Word, output, run, variable, words
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
+RULES: Final = TagRules(
+    key=r"[^.\s\x00-\x1f]{1,100}",
+    value=r".{0,256}",
+    form="keys of 1 to 100 characters without dots and blanks, values of up to 256",
+    most=7,
+    caseless=True,
+)
 GUARD: Final = (
     "atomic: every change, deletion and tag write carries the etag of the guard's own read, which every edit of a tag "
     "changes; a person who removes the tag before the write wins, always"
@@ -46,7 +54,8 @@ def rewritten(tags: Mapping[str, str], add: ProtocolTags, remove: ProtocolTags) 
     adding, removing = add.to_mapping(), remove.to_mapping()
     if adding and removing:
         raise ValueError(f"tags are added or removed in one call, not both: {sorted(adding)} and {sorted(removing)}")
-    return {**{key: value for key, value in tags.items() if key.lower() not in {*adding, *removing}}, **adding}
+    changed = {key.lower() for key in (*adding, *removing)}
+    return {**{key: value for key, value in tags.items() if key.lower() not in changed}, **adding}
 
 
 def glass(resource: str, option: str, what: str = "{resourceId}") -> GlassCommands:

@@ -14,7 +14,7 @@ from fractal_cloud.offers.vsphere.credentials import Credentials, credentials
 from fractal_cloud.offers.vsphere.machines import Machine, Making
 from fractal_cloud.offers.vsphere.soap import Soap
 from fractal_cloud.offers.vsphere.tagging import Tagging
-from fractal_cloud.offers.vsphere.tags import vocabulary
+from fractal_cloud.offers.vsphere.tags import Word, vocabulary
 
 _MOREF: Final = "vm-"
 
@@ -64,13 +64,13 @@ class Vsphere(Cloud):
         elsewhere = "" if is_here else self._soap.path_of(found.folder)
         return Tagged(found, self._tagging.attached_to(found.moref), elsewhere)
 
-    def create(self, making: Making, live_system_id: str, names: Sequence[str]) -> str:
+    def create(self, making: Making, live_system_id: str, words: Sequence[Word]) -> str:
         """Make a machine, with these tags where they can go along; they are made first, also where they cannot.
 
         Returns its managed object id, or nothing while vCenter is at it.
         """
-        self._tagging.ensure(vocabulary(live_system_id))
-        return self._soap.create(self.folder, making, [self._tagging.id_of(name) for name in names])
+        self._tagging.ensure([*vocabulary(live_system_id), *words])
+        return self._soap.create(self.folder, making, [self._tagging.id_of(word) for word in words])
 
     def reconfigure(self, moref: str, *, disk: int | None = None, **values: Any) -> None:
         """Change a machine."""
@@ -88,14 +88,18 @@ class Vsphere(Cloud):
         """Delete a machine with its disks."""
         self._soap.destroy(moref)
 
-    def attach(self, moref: str, names: Sequence[str]) -> None:
-        """Attach tags of ours; they are made where they do not exist."""
-        self._tagging.ensure(names)
-        self._tagging.attach(moref, names)
+    def words_on(self, moref: str) -> list[Word]:
+        """The tags of one machine, each by itself."""
+        return self._tagging.words_on(moref)
 
-    def detach(self, moref: str, name: str) -> None:
-        """Detach one tag of ours."""
-        self._tagging.detach(moref, name)
+    def attach(self, moref: str, words: Sequence[Word]) -> None:
+        """Attach tags; they are made where they do not exist."""
+        self._tagging.ensure(words)
+        self._tagging.attach(moref, words)
+
+    def detach(self, moref: str, word: Word) -> None:
+        """Detach one tag."""
+        self._tagging.detach(moref, word)
 
 
 class VsphereSession(Session):

@@ -13,7 +13,7 @@ from fractal_cloud.offers.call_context import CallContext, calling_as, current_c
 from fractal_cloud.offers.rest import CONNECTIONS, Answer, Call, RestClient
 from fractal_cloud.offers.vsphere.credentials import Credentials
 from fractal_cloud.offers.vsphere.errors import VsphereDialect
-from fractal_cloud.offers.vsphere.tags import CATEGORY, tags_of
+from fractal_cloud.offers.vsphere.tags import CATEGORY, Word, tags_of
 
 CHUNK: Final = 500
 _OLD: Final = "/rest/com/vmware/cis"
@@ -35,7 +35,7 @@ class Tagging(RestClient):
         self._secret = b64encode(f"{found.user}:{found.password}".encode()).decode()
         self._login_lock = threading.Lock()
         self._is_old = False
-        self._known: dict[str, str] = {}
+        self._known: dict[Word, str] = {}
 
     # --- reading
 
@@ -52,67 +52,80 @@ class Tagging(RestClient):
 
     def attached_to(self, machine: str) -> dict[str, str]:
         """The tags of one machine."""
+        return tags_of(self.words_on(machine))
+
+    def words_on(self, machine: str) -> list[Word]:
+        """The tags of one machine, each by itself."""
         found = self._ask("tag-association", "list-attached-tags", {"object_id": _object(machine)})
         ids = [str(tag) for tag in _list(found)]
         names = self._names(ids)
-        return tags_of(names[tag] for tag in ids)
+        return [names[tag] for tag in ids]
 
     # --- writing
 
-    def attach(self, machine: str, names: Iterable[str]) -> None:
-        """Attach tags of ours to a machine, in one call; all of them exist."""
-        body = {"object_id": _object(machine), "tag_ids": [self.id_of(name) for name in names]}
+    def attach(self, machine: str, words: Iterable[Word]) -> None:
+        """Attach tags to a machine, in one call; all of them exist."""
+        body = {"object_id": _object(machine), "tag_ids": [self.id_of(word) for word in words]}
         answer = self._write("tag-association", "attach-multiple-tags-to-object", body)
         result = self._value(answer)
         if isinstance(result, dict) and result.get("success") is False:
-            words = "; ".join(str(one.get("message") or one) for one in result.get("error_messages") or ())
+            said = "; ".join(str(one.get("message") or one) for one in result.get("error_messages") or ())
             # Of several, some may be on it now: the next observation shows which.
             kind = Transient if len(body["tag_ids"]) > 1 else Invalid
-            raise kind(f"not all tags could be attached: {words or 'no reason was given'}")
+            raise kind(f"not all tags could be attached: {said or 'no reason was given'}")
 
-    def detach(self, machine: str, name: str) -> None:
-        """Detach one tag of ours from a machine."""
-        self._write("tag-association", "detach", {"object_id": _object(machine)}, self.id_of(name))
+    def detach(self, machine: str, word: Word) -> None:
+        """Detach one tag from a machine."""
+        self._write("tag-association", "detach", {"object_id": _object(machine)}, self.id_of(word))
 
-    def ensure(self, names: Sequence[str]) -> None:
-        """Have the category and these tags exist. They are words, and nobody's resource: nothing deletes them.
+    def ensure(self, words: Sequence[Word]) -> None:
+        """Have these tags and their categories exist. They are words, and nobody's resource: nothing deletes them.
 
         Signed with the LiveSystem they are made for, and with no component: none is changed by it.
         """
-        if all(self._is_known(name) for name in names):
+        if all(self._is_known(word) for word in words):
             return
-        act = current_context()
-        with calling_as(CallContext(act.live_system_id if act else "", "tags", "vocabulary")):
-            category = self._category()
-            present = self._tags_of(category)
-            for name in names:
-                if name not in present:
-                    present[name] = self._made("tag", {"name": name, "description": "", "category_id": category})
-            self._known.update(present)
+        act = current_context() or CallContext("", "", "")
+        with calling_as(CallContext(act.live_system_id, "tags", "vocabulary", tags=act.tags)):
+            for name in dict.fromkeys(category for category, _ in words):
+                self._ensure_in(name, [word for category, word in words if category == name])
 
-    def id_of(self, name: str) -> str:
-        """The id of one of our tags."""
-        if name not in self._known:
-            self.ensure([name])
-        return self._known[name]
+    def _ensure_in(self, name: str, wanted: Sequence[str]) -> None:
+        category = self._category(name)
+        present = self._tags_of(category)
+        for tag in wanted:
+            if tag not in present:
+                present[tag] = self._made("tag", {"name": tag, "description": "", "category_id": category})
+        self._known.update({(name, tag): tag_id for tag, tag_id in present.items()})
 
-    def _is_known(self, name: str) -> bool:
+    def id_of(self, word: Word) -> str:
+        """The id of a tag."""
+        if word not in self._known:
+            self.ensure([word])
+        return self._known[word]
+
+    def _is_known(self, word: Word) -> bool:
         """Whether a tag is still what it was: people may rename or delete one."""
-        if name not in self._known:
+        if word not in self._known:
             return False
         try:
-            is_same = self._tag(self._known[name]).get("name") == name
+            is_same = self._tag(self._known[word]).get("name") == word[1]
         except NotFound:
             is_same = False
         if not is_same:
-            del self._known[name]
+            del self._known[word]
         return is_same
 
-    def _category(self) -> str:
-        for one in _list(self._get("category")):
-            if self._get("category", str(one)).get("name") == CATEGORY:
-                return str(one)
-        spec = {"name": CATEGORY, "description": "", "cardinality": "MULTIPLE", "associable_types": [_MACHINE]}
+    def _category(self, name: str) -> str:
+        """The id of a category, which is made where there is none: one value a key, but for ours, which has several."""
+        named = {str(self._get("category", str(one)).get("name")): str(one) for one in _list(self._get("category"))}
+        if name in named:
+            return named[name]
+        alike = [one for other, one in named.items() if other.casefold() == name.casefold() and name != CATEGORY]
+        if alike:
+            return alike[0]
+        cardinality = "MULTIPLE" if name == CATEGORY else "SINGLE"
+        spec = {"name": name, "description": "", "cardinality": cardinality, "associable_types": [_MACHINE]}
         return self._made("category", spec)
 
     def _tags_of(self, category: str) -> dict[str, str]:

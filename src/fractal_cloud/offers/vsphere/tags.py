@@ -6,12 +6,22 @@ A tag is attached and detached by itself, so nobody else's is ever written (T1).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from fractal_cloud.model.catalog import GlassCommands
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, ProtocolTags
 
 CATEGORY: Final = "fractal-cloud"
+Word = tuple[str, str]
+"""A tag by the names of its category and of itself."""
+RULES: Final = TagRules(
+    key=r"[^\x00-\x1f]{1,256}",
+    value=r"[^\x00-\x1f]{1,256}",
+    form="keys (names of categories) and values (names of tags) of 1 to 256 characters",
+    caseless=True,
+)
 GUARD: Final = (
     "no precondition: vSphere has none for tags. The window is the one call after a fresh read; tags are attached and "
     "detached one by one, so a change of another tag is never lost"
@@ -35,18 +45,27 @@ def name_of(key: str, value: str) -> str:
     return f"{key}:{value}"
 
 
-def names_of(tags: ProtocolTags) -> list[str]:
-    """The names of the tags that a set of ours comes to; what permits is last, should not all of them be taken."""
-    return sorted((name_of(key, value) for key, value in tags.to_mapping().items()), key=_permits)
+def word_of(key: str, value: str) -> Word:
+    """One of our tags, as it is made and attached."""
+    return CATEGORY, name_of(key, value)
 
 
-def _permits(name: str) -> bool:
-    return name == name_of(MANAGED_BY, OURS)
+def words_of(tags: ProtocolTags) -> list[Word]:
+    """The tags that a set comes to: ours in our category, each of the user's own in the category of its key.
+
+    What permits is last, should not all of them be taken.
+    """
+    ours = replace(tags, declared={}).to_mapping()
+    return [*tags.declared.items(), *sorted((word_of(key, value) for key, value in ours.items()), key=_permits)]
 
 
-def vocabulary(live_system_id: str) -> list[str]:
-    """Every tag that a LiveSystem and its people may attach; each must be made before it can be."""
-    return [name_of(OWNER, live_system_id), name_of(RECONCILE, RECONCILE_VALUE), name_of(MANAGED_BY, OURS)]
+def _permits(word: Word) -> bool:
+    return word == word_of(MANAGED_BY, OURS)
+
+
+def vocabulary(live_system_id: str) -> list[Word]:
+    """Every tag of the protocol that a LiveSystem and its people may attach; each must be made before it can be."""
+    return [word_of(OWNER, live_system_id), word_of(RECONCILE, RECONCILE_VALUE), word_of(MANAGED_BY, OURS)]
 
 
 def glass() -> GlassCommands:

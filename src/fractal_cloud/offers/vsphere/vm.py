@@ -18,7 +18,7 @@ from fractal_cloud.offers.items import parse_each
 from fractal_cloud.offers.offer import Offer, Query, Wanted
 from fractal_cloud.offers.vsphere.cloud import Tagged, Vsphere
 from fractal_cloud.offers.vsphere.machines import Machine, Making
-from fractal_cloud.offers.vsphere.tags import GUARD, glass, name_of, names_of
+from fractal_cloud.offers.vsphere.tags import GUARD, RULES, glass, word_of, words_of
 
 _OURS = UUID("5b0b7a4e-0c53-5d5e-9f43-1a3d6c0c9e71")
 _STATES: Mapping[str, str] = {"poweredOn": "running", "poweredOff": "stopped", "suspended": "suspended"}
@@ -80,6 +80,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     """How machines are read and changed."""
 
     component = VsphereVm
+    tag_rules = RULES
     title = "Virtual machine"
     place = ("folder",)
     realm = "vcenter"
@@ -128,7 +129,7 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
         """Create it, stopped, with its tags where they can go along; it is started by ``update``."""
         component = wanted.component
         making = _making(component, self.predicted_id(wanted.token or f"{wanted.live_system_id}/{component.id}"))
-        moref = cloud.create(making, wanted.live_system_id, names_of(tags))
+        moref = cloud.create(making, wanted.live_system_id, words_of(tags))
         found = cloud.find(making.instance) if moref else None
         if found is not None:
             return self._sighting(cloud, found)
@@ -199,11 +200,22 @@ class VsphereVmOffer(Offer[VsphereVm, Vsphere]):
     def tag(self, cloud: Vsphere, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
         """Attach in one call, or detach; nobody else's tags are touched."""
         moref = sighting.outputs["moref"]
-        names = names_of(add)
-        if names:
-            cloud.attach(moref, names)
+        words = words_of(add)
+        if words:
+            cloud.attach(moref, words)
         for key, value in remove.to_mapping().items():
-            cloud.detach(moref, name_of(key, value))
+            cloud.detach(moref, word_of(key, value))
+
+    def write_tags(self, cloud: Vsphere, sighting: Sighting, tags: Mapping[str, str]) -> None:
+        """Detach what stands under one of these keys, one a call, and then attach them: a key has one value."""
+        moref = sighting.outputs["moref"]
+        wanted = {self.tag_rules.folded(key): value for key, value in tags.items()}
+        for word in cloud.words_on(moref):
+            key = self.tag_rules.folded(word[0])
+            if key in wanted and word[1] != wanted[key]:
+                cloud.detach(moref, word)
+                return
+        cloud.attach(moref, list(tags.items()))
 
     def warnings(self, drift: Collection[str]) -> list[str]:
         """What stops the machine."""
