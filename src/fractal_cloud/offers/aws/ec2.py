@@ -147,6 +147,7 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
     component = AwsEc2Instance
     tag_rules = NAMED_RULES
     title = "EC2 instance"
+    vendor_type = "AWS::EC2::Instance"
     short_name = "ec2"
     resource = INSTANCE
     place = ("region",)

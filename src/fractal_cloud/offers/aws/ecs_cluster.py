@@ -95,6 +95,7 @@ class AwsEcsClusterOffer(AwsOffer[AwsEcsCluster]):
 
     component = AwsEcsCluster
     title = "ECS cluster"
+    vendor_type = "AWS::ECS::Cluster"
     resource = CLUSTER
     arn_output = "clusterArn"
     place = ("region",)

@@ -126,6 +126,7 @@ class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
 
     component = AwsEcsService
     title = "ECS service"
+    vendor_type = "AWS::ECS::Service"
     resource = SERVICE
     arn_output = "serviceArn"
     place = ("region",)

@@ -134,6 +134,7 @@ class AwsEksOffer(AwsOffer[AwsEks]):
 
     component = AwsEks
     title = "EKS cluster"
+    vendor_type = "AWS::EKS::Cluster"
     resource = CLUSTER
     arn_output = "clusterArn"
     place = ("region",)

@@ -138,6 +138,7 @@ class AwsRdsPostgresOffer(AwsOffer[AwsRdsPostgres]):
 
     component = AwsRdsPostgres
     title = "RDS for PostgreSQL"
+    vendor_type = "AWS::RDS::DBInstance"
     resource = DATABASE
     arn_output = "dbInstanceArn"
     place = ("region",)

@@ -106,6 +106,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
 
     component = AwsS3
     title = "S3 bucket"
+    vendor_type = "AWS::S3::Bucket"
     resource = BUCKET
     arn_output = "bucketArn"
     holds_data = True

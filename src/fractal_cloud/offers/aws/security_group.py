@@ -123,6 +123,7 @@ class AwsSecurityGroupOffer(AwsOffer[AwsSecurityGroup]):
 
     component = AwsSecurityGroup
     title = "Security group"
+    vendor_type = "AWS::EC2::SecurityGroup"
     resource = SECURITY_GROUP
     place = ("region",)
     parent = "vpc"

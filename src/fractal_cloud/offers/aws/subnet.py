@@ -70,6 +70,7 @@ class AwsSubnetOffer(AwsOffer[AwsSubnet]):
     component = AwsSubnet
     tag_rules = NAMED_RULES
     title = "Subnet"
+    vendor_type = "AWS::EC2::Subnet"
     resource = SUBNET
     place = ("region",)
     parent = "vpc"

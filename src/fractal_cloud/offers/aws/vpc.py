@@ -65,6 +65,7 @@ class AwsVpcOffer(AwsOffer[AwsVpc]):
     component = AwsVpc
     tag_rules = NAMED_RULES
     title = "VPC"
+    vendor_type = "AWS::EC2::VPC"
     resource = VPC
     place = ("region",)
     recognition = Recognition.WINDOW

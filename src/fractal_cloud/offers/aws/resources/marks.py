@@ -71,6 +71,9 @@ class Marker:
             self._mark(path, "compare", "json")
         for path in table.SETS.get(name, ()):
             self._mark(path, "list", "set")
+        for path, key in table.SETTINGS.get(name, {}).items():
+            for mark, value in (("list", "keyed"), ("keys", [key]), ("others", True)):
+                self._mark(path, mark, value)
         for path, default in table.DEFAULTS.get(name, {}).items():
             self._mark(path, "default", default)
 

@@ -294,6 +294,16 @@ SETS: Final[Paths] = {
     ),
 }
 
+# Settings by their names, read back all of them, those of AWS's defaults too: what nobody declared is none of ours.
+# Source: the properties' descriptions («attributes that you do not modify retain their current values»); awscc 1735.
+SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": {"LoadBalancerAttributes": "Key"},
+    "AWS::ElasticLoadBalancingV2::TargetGroup": {"TargetGroupAttributes": "Key"},
+    "AWS::ElasticLoadBalancingV2::Listener": {"ListenerAttributes": "Key"},
+    "AWS::ECS::Cluster": {"ClusterSettings": "Name"},
+    "AWS::RDS::OptionGroup": {"OptionConfigurations.*.OptionSettings": "Name"},
+}
+
 # Lists of ids of one kind have no order in any service of AWS. Source: awscc 3058 (subnets), aws-native 884, 1796.
 SETS_BY_NAME: Final = re.compile(
     r"(?:Subnet|SecurityGroup|VpcEndpoint|RouteTable|NetworkInterface)(?:Id|Identifier|Arn)?s$"
@@ -328,6 +338,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "AWS::IAM::ManagedPolicy": {"Path": "/", "Description": ""},
     "AWS::IAM::InstanceProfile": {"Path": "/"},
     "AWS::EC2::VPC": {"InstanceTenancy": "default"},
+    "AWS::HealthLake::FHIRDatastore": {"IdentityProviderConfiguration.AuthorizationStrategy": "AWS_AUTH"},
     "AWS::Lambda::Function": {"MemorySize": 128, "Timeout": 3, "PackageType": "Zip", "Description": ""},
 }
 """What AWS fills in beyond the schema's own ``default``. Source: the properties' descriptions in the CloudFormation
