@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,3 +177,96 @@ class OneLine:
 
     def close(self) -> None:
         self.closed.set()
+
+
+class Streams:
+    """A server whose streams are written beforehand; after the last one it is closed."""
+
+    context = "streams"
+
+    def __init__(self, *streams: list[str]) -> None:
+        self._streams = list(streams)
+        self.asked: list[Call] = []
+        self.done = threading.Event()
+
+    def send(self, call: Call) -> Answer:
+        self.asked.append(call)
+        return Answer(200, '{"metadata": {"resourceVersion": "10"}}', "", str(call), is_read=True)
+
+    def open(self, call: Call) -> Streams:
+        self.asked.append(call)
+        return self
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._streams:
+            self.done.set()
+            return iter([])
+        return iter(self._streams.pop(0))
+
+    def close(self) -> None:
+        pass
+
+    def places(self) -> list[str]:
+        """Where each stream began; "now" for what was asked to find a beginning."""
+        return [call.query.get("resourceVersion", "now") for call in self.asked]
+
+
+def event(kind: str, version: int) -> str:
+    return json.dumps({"type": kind, "object": {"metadata": {"name": "x", "resourceVersion": str(version)}}})
+
+
+def watched(server: Streams, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Watch until the streams are used up; returns how often it woke."""
+    monkeypatch.setattr(watching, "BACKOFF", Backoff.in_seconds(0.01, 0.01))
+    monkeypatch.setattr(watching, "SPACING", 0.0)
+    woken: list[int] = []
+    watch = Watch(Kubernetes(server, Scope("kubernetes", "uid", "default")), [SERVICE], lambda: woken.append(1))
+    assert server.done.wait(10)
+    watch.stop()
+    wait_for(lambda: not watchers())
+    return len(woken)
+
+
+def test_a_new_stream_continues_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Streams([event("MODIFIED", 12)], [event("BOOKMARK", 40)], [])
+    assert watched(server, monkeypatch) == 1, "a bookmark is no change"
+    assert server.places()[:5] == ["now", "10", "12", "40", "40"]
+    assert all(call.query.get("allowWatchBookmarks") for call in server.asked[1:])
+    assert all("PartialObjectMetadata" in call.accept for call in server.asked), "nothing but metadata is read"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type": "ERROR", "object": {"kind": "Status", "code": 410}}',
+        '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}',
+    ],
+)
+def test_a_place_that_the_server_has_forgotten_is_looked_for_anew_and_wakes(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Streams([line], [])
+    assert watched(server, monkeypatch) == 1, "what was missed meanwhile is read"
+    assert server.places()[:4] == ["now", "10", "now", "10"]
+
+
+def test_a_storm_of_changes_wakes_once_and_not_for_each_of_them() -> None:
+    woken: list[int] = []
+    spaced = watching.Spaced(lambda: woken.append(1), 3600.0)
+    for _ in range(200):
+        spaced()
+    assert len(woken) == 1, "at once, and the next time much later"
+    spaced.stop()
+    spaced()
+    assert len(woken) == 1
+
+
+def test_the_last_change_of_a_storm_is_never_without_a_wake_after_it() -> None:
+    woken_after: list[int] = []
+    changes: list[int] = []
+    spaced = watching.Spaced(lambda: woken_after.append(len(changes)), 0.01)
+    for number in range(200):
+        changes.append(number)
+        spaced()
+    wait_for(lambda: woken_after[-1] == 200)
+    spaced.stop()

@@ -121,7 +121,7 @@ class Cluster:
             raise Unreadable(_cause(error)) from error
         if answer.status != 200:
             answer.close()
-            raise Unreadable(f"{call} answers {answer.status}")
+            raise Unreadable(f"{call} answers {answer.status}", code=str(answer.status))
         return Lines(answer)
 
     def realm(self) -> str:

@@ -60,16 +60,6 @@ def kinds_served(cloud: Kubernetes) -> Iterator[tuple[ObjectKind, frozenset[str]
                 yield from _plain(cloud, str(group["name"]), str(group["preferredVersion"]["version"]))
 
 
-def versions_of(cloud: Kubernetes, group: str) -> list[str]:
-    """The versions of a group that are served, the preferred one first."""
-    document = cloud.document(f"/apis/{group}")
-    if document is None:
-        return []
-    preferred = str((document.get("preferredVersion") or {}).get("version") or "")
-    found = [str(one["version"]) for one in document.get("versions") or ()]
-    return sorted(found, key=lambda version: version != preferred)
-
-
 def _aggregated(document: Mapping[str, Any]) -> Iterator[tuple[ObjectKind, frozenset[str]]]:
     for group in document.get("items") or ():
         for version in (group.get("versions") or ())[:1]:

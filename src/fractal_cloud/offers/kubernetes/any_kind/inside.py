@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Sighting
-from fractal_cloud.offers.kubernetes.any_kind.discovery import kinds_served, versions_of
+from fractal_cloud.offers.kubernetes.any_kind.discovery import DEFINITIONS, kinds_served
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import DEFINED
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
@@ -66,9 +66,11 @@ def _is_passing(metadata: Object, kind: ObjectKind) -> bool:
 
 
 def _of_definition(cloud: Kubernetes, name: str) -> Iterator[str]:
-    plural, _, group = name.partition(".")
-    for version in versions_of(cloud, group)[:1]:
-        everywhere = ObjectKind(group, version, plural, plural, DEFINED, is_namespaced=False)
+    spec = (cloud.find(DEFINITIONS, name) or {}).get("spec") or {}
+    served = [str(one["name"]) for one in spec.get("versions") or () if one.get("served")]
+    for version in served[:1]:
+        plural = str(spec["names"]["plural"])
+        everywhere = ObjectKind(str(spec["group"]), version, plural, plural, DEFINED, is_namespaced=False)
         for head in cloud.heads(everywhere):
             metadata = head["metadata"]
             place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
