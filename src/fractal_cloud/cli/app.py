@@ -12,6 +12,7 @@ from fractal_cloud import __version__
 from fractal_cloud.cli import (
     absorb,
     approvals,
+    convert,
     delete,
     deploy,
     discover,
@@ -89,6 +90,7 @@ app.command("overrides")(overrides.overrides)
 app.command("absorb")(absorb.absorb)
 app.command("delete")(delete.delete)
 app.command("discover")(discover.discover)
+app.command("convert")(convert.convert)
 app.command("verify")(verify.verify)
 app.add_typer(realm.realm_app, name="realm")
 app.add_typer(token.token_app, name="token")

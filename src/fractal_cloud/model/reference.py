@@ -277,6 +277,15 @@ def filled(
     return [filled(item, fill, found) for item in value] if isinstance(value, list | tuple) else value
 
 
+def literal(value: Any) -> Any:
+    """A value as it is declared so that no text in it is taken for a reference; ``filled`` gives it back."""
+    if isinstance(value, str):
+        return _NEARLY_IN_TEXT.sub(lambda one: f"${one[0]}", value) if OPENING in value else value
+    if isinstance(value, Mapping):
+        return {key: literal(item) for key, item in value.items()}
+    return [literal(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def as_text(value: object) -> str:
     """A value as it is written within a text: a text as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
