@@ -17,8 +17,8 @@ class ReadOnlyOffer(Offer[C, K]):
     taggable: ClassVar[bool] = False
     guard: ClassVar[str] = "never written"
 
-    def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> NoReturn:
-        """Never: what could not be owned is not made."""
+    def create(self, cloud: K, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
+        """Never, unless a type overrides it: what could not be owned is made at most once, where that is asked for."""
         del cloud, tags
         raise _untaggable(wanted.component.name)
 

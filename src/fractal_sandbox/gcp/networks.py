@@ -1,4 +1,4 @@
-"""Networks, subnets and firewall rules of Compute Engine: people make them, the agent only reads them."""
+"""Networks, subnets and firewall rules of Compute Engine: they carry no labels, so nobody can own them."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ class Networks(Service):
         body = self.body_of(request)
         project, place = request.words["project"], request.words.get("place", "")
         resource_id = _id(project, place, body["name"])
+        if kind == "subnetwork" and not body.get("ipCidrRange"):
+            raise Refused(400, "required", "Required field 'resource.ipCidrRange' not specified")
         if draft.peek(kind, resource_id) is not None:
             raise taken(resource_id)
         draft.put(kind, resource_id, _made(kind, body, project, place))

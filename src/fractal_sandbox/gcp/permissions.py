@@ -120,6 +120,17 @@ def _add_address(request: Request, draft: Draft) -> Iterator[Need]:
     yield Need("compute.subnetworks.useExternalIp", _project(request))
 
 
+def _insert_into_network(plural: str) -> Needs:
+    """Subnets and firewall rules change the network that they are of."""
+
+    def needs(request: Request, draft: Draft) -> Iterator[Need]:
+        del draft
+        yield Need(f"compute.{plural}.create", _project(request))
+        yield Need("compute.networks.updatePolicy", _project(request))
+
+    return needs
+
+
 # --- what runs as somebody
 
 
@@ -228,6 +239,8 @@ def _delete_database(request: Request, draft: Draft) -> Iterator[Need]:
 
 _SPECIAL: Final[Mapping[str, Needs]] = {
     "compute.insertInstance": _insert_machine,
+    "compute.insertSubnetwork": _insert_into_network("subnetworks"),
+    "compute.insertFirewall": _insert_into_network("firewalls"),
     "compute.setMetadata": _set_metadata,
     "compute.setServiceAccount": _set_account,
     "compute.addAccessConfig": _add_address,

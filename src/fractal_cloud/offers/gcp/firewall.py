@@ -1,8 +1,8 @@
-"""Firewall rules: read only, because Google gives them no labels."""
+"""Firewall rules: made once or only read, because Google gives them no labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
@@ -10,13 +10,13 @@ from pydantic import field_validator
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.network import GcpVpc
+from fractal_cloud.offers.gcp.network import GcpVpc, network_of
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
 from fractal_cloud.offers.gcp.value_types import GcpComponent, Network, path_of, resource_name
 
 
 class GcpFirewall(GcpComponent):
-    """A firewall rule, made by somebody else. It is only imported, because Google gives firewall rules no labels."""
+    """A firewall rule, only imported, because Google gives it no labels; with `createOnce` it is made if absent."""
 
     type = "NetworkAndCompute.IaaS.GcpFirewall"
 
@@ -55,12 +55,12 @@ class GcpFirewall(GcpComponent):
 
 
 class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
-    """How firewall rules are read."""
+    """How firewall rules are read, and made once."""
 
     component = GcpFirewall
     title = "Firewall rule"
     service = "compute"
-    rights = tuple(f"compute.firewalls.{verb}" for verb in ("get", "list"))
+    rights = (*(f"compute.firewalls.{verb}" for verb in ("create", "get", "list")), "compute.networks.updatePolicy")
     outputs: ClassVar[Mapping[str, str]] = {
         "firewallName": "name of the rule",
         "firewallId": "number that no other rule will ever have",
@@ -71,6 +71,14 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
     def collection(self, cloud: Gcp) -> str:
         """All firewall rules of the project."""
         return f"/projects/{cloud.project}/global/firewalls"
+
+    def body(self, cloud: Gcp, component: GcpFirewall) -> dict[str, Any]:
+        """A rule on the network that is declared, else on `default`."""
+        declared = component.model_dump(mode="json", by_alias=True)
+        plain = ("direction", "priority", "sourceRanges", "targetTags", "disabled")
+        said = {name: declared[name] for name in plain if declared[name] not in (None, [])}
+        rules = {name: _rules(declared[name]) for name in ("allowed", "denied") if declared[name]}
+        return {"network": network_of(cloud, component.network), **said, **rules}
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a rule shows."""
@@ -103,6 +111,15 @@ class GcpFirewallOffer(UnlabelledOffer[GcpFirewall]):
     def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether it came with the network `default`, or with a cluster."""
         return sighting.name.startswith(("default-allow-", "gke-"))
+
+
+def _rules(declared: Iterable[str]) -> list[dict[str, Any]]:
+    """Rules such as `tcp:443` in Google's form: each protocol with its ports, or alone with all of them."""
+    ports: dict[str, list[str]] = {}
+    for rule in declared:
+        protocol, _, port = rule.partition(":")
+        ports.setdefault(protocol, []).extend([port] if port else [])
+    return [{"IPProtocol": name, **({"ports": found} if found else {})} for name, found in ports.items()]
 
 
 def _protocols(rules: Any) -> list[str]:

@@ -1,13 +1,13 @@
-"""VPC networks: read only, because Google gives them no labels; others refer to them."""
+"""VPC networks: made once or only read, because Google gives them no labels; others refer to them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from fractal_cloud.model.component import parameter
+from fractal_cloud.model.component import Component, parameter, reference_id
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
@@ -15,7 +15,7 @@ from fractal_cloud.offers.gcp.value_types import GcpComponent, path_of, resource
 
 
 class GcpVpc(GcpComponent):
-    """A VPC network, made by somebody else. It is only imported, because Google gives networks no labels."""
+    """A VPC network, only imported, because Google gives networks no labels; with `createOnce` it is made if absent."""
 
     type = "NetworkAndCompute.IaaS.GcpVpc"
 
@@ -25,7 +25,9 @@ class GcpVpc(GcpComponent):
         description="Its name, unique in the project; the component's id if not given.",
     )
     auto_create_subnetworks: bool | None = parameter(
-        default=None, immutable=True, description="Whether it has a subnet in every region by itself."
+        default=None,
+        immutable=True,
+        description="Whether it has a subnet in every region; we start with false.",
     )
     routing_mode: Literal["REGIONAL", "GLOBAL"] | None = parameter(
         default=None, description="Whether routes are known in one region or in all."
@@ -39,12 +41,12 @@ class GcpVpc(GcpComponent):
 
 
 class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
-    """How networks are read."""
+    """How networks are read, and made once."""
 
     component = GcpVpc
     title = "VPC network"
     service = "compute"
-    rights = tuple(f"compute.networks.{verb}" for verb in ("get", "list"))
+    rights = tuple(f"compute.networks.{verb}" for verb in ("create", "get", "list"))
     outputs: ClassVar[Mapping[str, str]] = {
         "networkName": "name of the network",
         "networkPath": "the network as `projects/…`",
@@ -55,6 +57,13 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
     def collection(self, cloud: Gcp) -> str:
         """All networks of the project."""
         return f"/projects/{cloud.project}/global/networks"
+
+    def body(self, cloud: Gcp, component: GcpVpc) -> dict[str, Any]:
+        """A network whose subnets are declared: without a word on it, Google makes one of the kind of before."""
+        del cloud
+        routing = {"routingConfig": {"routingMode": component.routing_mode}} if component.routing_mode else {}
+        mtu = {"mtu": component.mtu} if component.mtu is not None else {}
+        return {"autoCreateSubnetworks": bool(component.auto_create_subnetworks), **routing, **mtu}
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a network shows."""
@@ -81,3 +90,8 @@ class GcpVpcOffer(UnlabelledOffer[GcpVpc]):
     def is_provider_default(self, sighting: Sighting) -> bool:
         """Whether every new project has it."""
         return sighting.name == "default" and bool(sighting.actual["autoCreateSubnetworks"])
+
+
+def network_of(cloud: Gcp, reference: str | Component | None) -> str:
+    """A network as `projects/…`, once resolved; the project's `default` where none is declared."""
+    return reference_id(reference) if reference is not None else f"projects/{cloud.project}/global/networks/default"

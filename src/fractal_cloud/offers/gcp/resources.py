@@ -1,22 +1,25 @@
 """What all offers of Google Cloud share: how their resources are listed and read again.
 
-An offer says where its resources are, and what an answer of Google's means. Types that cannot carry labels are only
-ever read (S1, S5): what that means for the writing verbs stands here, once.
+An offer says where its resources are, and what an answer of Google's means. Types that cannot carry labels are made
+once where that is asked for, else only read (S1, S1b, S5): what that means for the writing verbs stands here, once.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.errors import NotFound
-from fractal_cloud.model.sighting import Sighting, UnreadItem
+from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
+from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.gcp.cloud import Gcp
 from fractal_cloud.offers.gcp.tags import RULES
 from fractal_cloud.offers.items import Shown, parse_each, text_at
-from fractal_cloud.offers.offer import C, Offer, Query
+from fractal_cloud.offers.offer import C, Offer, Query, Wanted
 from fractal_cloud.offers.read_only import ReadOnlyOffer
 
 Raw = Mapping[str, Any]
@@ -74,12 +77,29 @@ def _shown(raw: Raw) -> Shown:
 
 
 class UnlabelledOffer(ReadOnlyOffer[C, Gcp], GcpOffer[C]):
-    """A type that has no labels in Google's API: it is imported, and never created, changed or deleted."""
+    """A type that has no labels in Google's API: made once where a component says so, never changed or deleted."""
 
+    creates_once = True
     glass = GlassCommands(caveat="it carries no labels, so there is nothing to break: it is never changed")
-    guard = "never written: Google gives this type no labels"
+    guard = "written at creation alone: Google gives this type no labels"
+
+    @abstractmethod
+    def body(self, cloud: Gcp, component: C) -> dict[str, Any]:
+        """What Google's insert call takes for it, but for its name."""
 
     def listed(self, cloud: Gcp) -> Iterator[Raw]:
         """All of them in the scope, 500 a call."""
         for page in cloud.pages(self.service, self.collection(cloud), "items", maxResults="500"):
             yield from page
+
+    def create(self, cloud: Gcp, wanted: Wanted[C], tags: ProtocolTags) -> Sighting:
+        """Begin to make it (S1b). The same token never makes a second one; names are unique anyway."""
+        del tags
+        name = wanted.component.name
+        body = {"name": name, **self.body(cloud, wanted.component)}
+        request = {"requestId": str(uuid5(NAMESPACE_URL, wanted.token))} if wanted.token else {}
+        begun = cloud.write(self.service, "POST", self.collection(cloud), body, request)
+        made = {**body, "id": begun.get("targetId", ""), "selfLink": begun.get("targetLink", self.path(cloud, name))}
+        shown = self.sighting(cloud, made)
+        assert shown is not None, "what was just asked for is of this type"
+        return replace(shown, condition=Condition.CREATING)

@@ -1,23 +1,23 @@
-"""Subnets: read only, because Google gives them no labels; machines, clusters and services refer to them."""
+"""Subnets: made once or only read, because Google gives them no labels; machines and clusters refer to them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import field_validator
 
 from fractal_cloud.model.component import Reference, parameter
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.offers.gcp.cloud import Gcp
-from fractal_cloud.offers.gcp.network import GcpVpc
+from fractal_cloud.offers.gcp.network import GcpVpc, network_of
 from fractal_cloud.offers.gcp.resources import Raw, UnlabelledOffer
 from fractal_cloud.offers.gcp.tags import interned
 from fractal_cloud.offers.gcp.value_types import GcpComponent, Network, Region, path_of, resource_name
 
 
 class GcpSubnet(GcpComponent):
-    """A subnet, made by somebody else. It is only imported, because Google gives subnets no labels."""
+    """A subnet, only imported, because Google gives subnets no labels; with `createOnce` it is made if absent."""
 
     type = "NetworkAndCompute.IaaS.GcpSubnet"
 
@@ -31,7 +31,7 @@ class GcpSubnet(GcpComponent):
         default=None, immutable=True, reference=(GcpVpc.type, "networkPath"), description="The network it is part of."
     )
     ip_cidr_range: Network | None = parameter(
-        default=None, compare="cidr", description="Its primary block of addresses."
+        default=None, compare="cidr", description="Its primary block of addresses; Google makes none without one."
     )
     private_ip_google_access: bool | None = parameter(
         default=None, description="Whether machines without a public address reach Google's APIs."
@@ -44,12 +44,12 @@ class GcpSubnet(GcpComponent):
 
 
 class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
-    """How subnets are read."""
+    """How subnets are read, and made once."""
 
     component = GcpSubnet
     title = "Subnet"
     service = "compute"
-    rights = tuple(f"compute.subnetworks.{verb}" for verb in ("get", "list"))
+    rights = (*(f"compute.subnetworks.{verb}" for verb in ("create", "get", "list")), "compute.networks.updatePolicy")
     place = ("region",)
     outputs: ClassVar[Mapping[str, str]] = {
         "subnetworkName": "name of the subnet",
@@ -64,6 +64,14 @@ class GcpSubnetOffer(UnlabelledOffer[GcpSubnet]):
     def collection(self, cloud: Gcp) -> str:
         """All subnets of the region."""
         return f"/projects/{cloud.project}/regions/{cloud.place}/subnetworks"
+
+    def body(self, cloud: Gcp, component: GcpSubnet) -> dict[str, Any]:
+        """A subnet of the network that is declared, else of `default`."""
+        return {
+            "network": network_of(cloud, component.network),
+            **({"ipCidrRange": component.ip_cidr_range} if component.ip_cidr_range else {}),
+            **({"privateIpGoogleAccess": True} if component.private_ip_google_access else {}),
+        }
 
     def sighting(self, cloud: Gcp, raw: Raw) -> Sighting:
         """What a subnet shows."""
