@@ -65,3 +65,11 @@ def test_an_answer_speaks_only_of_what_was_asked(api: Api, asked: str) -> None:
     assert _result(api) is None
     kinds = [event["kind"] for event in api.get("/events")["items"]]
     assert kinds.count("ReportRefused") == 4
+
+
+@pytest.mark.rule("A3")
+def test_a_plan_that_asks_for_no_type_brings_none(api: Api, asked: str) -> None:
+    facts = {"type": "AWS::Own::Engine", "provider": "aws", "title": "Engine", "parameterSchema": {"type": "object"}}
+    answer = api.as_agent(f"plans/{TASK}", {**_planned(asked), "learned": facts})
+    assert answer.status_code == 403, answer.text
+    assert _result(api) is None

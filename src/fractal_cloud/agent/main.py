@@ -26,18 +26,31 @@ from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.deadline import moment
 from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.last_seen import LastSeenFile
+from fractal_cloud.agent.learning import Learner
 from fractal_cloud.agent.leases import LeasedScope, Leases
 from fractal_cloud.agent.planning import plan
 from fractal_cloud.agent.reaching import Reachability
 from fractal_cloud.agent.reading import Reader
+from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.sealing_key_file import SealingKeyFile
 from fractal_cloud.agent.secrets import DigestKey, Secrets
 from fractal_cloud.agent.served_types import ServedTypes
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import DaemonPool, Watchdog
 from fractal_cloud.agent.watching import Watcher
+from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.wire import Claim, LastSeen, PlanTask, Registration, Report, ScopeReport, Wait, Woken
+from fractal_cloud.model.wire import (
+    Claim,
+    LastSeen,
+    PlanResult,
+    PlanTask,
+    Registration,
+    Report,
+    ScopeReport,
+    Wait,
+    Woken,
+)
 from fractal_cloud.offers.call_context import CallCount, counting
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret_stores import SecretSource
@@ -90,6 +103,7 @@ class Agent:
         self._cycles = DaemonPool(SCOPES_AT_ONCE, "scope")
         self._plans = DaemonPool(PLANS_AT_ONCE, "plan")
         self._types = ServedTypes(self._registry, settings.providers, self._watchdog)
+        self._learner = Learner(self._types, self._watchdog, settings.cycle_seconds)
         self._context = self._cycle_context()
         self._reachable = Reachability(settings, self._registry, self._watchdog, self._calls, self._stopping)
         watcher = Watcher(self._reachable.session_of, self._types, self._watchdog, self._alarm.set)
@@ -354,6 +368,8 @@ class Agent:
         count = CallCount()
         try:
             with counting(count):
+                if held.work.unserved and self._learner.learn_lacking(held):
+                    held.work.version = -1  # all of its work is asked for again, with what was left out
                 result = Cycle(held, self._context).run()
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             # What was published is not known: forget the scope's work and ask for all of it again.
@@ -449,11 +465,18 @@ class Agent:
         try:
             held = self._reachable.hold(scope)
             self._reachable.connect(held)
-            self._control.answer_plan(task.id, plan(task, held, self._context))
+            answer = self._learned(held, task.learn) if task.learn else plan(task, held, self._context)
+            self._control.answer_plan(task.id, answer)
         except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
             log.warning("plan not answered", plan=task.id, error=str(error))
         except Exception:
             log.exception("plan failed: an error of the agent itself", plan=task.id)
+
+    def _learned(self, held: HeldScope, component_type: str) -> PlanResult:
+        try:
+            return PlanResult(learned=self._learner.learn(held.cloud, component_type))
+        except CloudError as error:
+            return PlanResult(why=f"does not say: {error.message}")
 
 
 def _result_of(running: Future[CycleResult]) -> CycleResult:

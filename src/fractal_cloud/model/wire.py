@@ -428,11 +428,15 @@ class Reported(Wire):
 
 
 class PlanTask(Wire):
-    """A plan somebody waits for: the scope's work as it would be after the deploy; ``uids`` are those asked about."""
+    """A plan somebody waits for: the scope's work as it would be after the deploy; ``uids`` are those asked about.
+
+    ``learn``: nothing is planned, and the cloud is asked what this type is.
+    """
 
     id: str
     work: ScopeWork
     uids: list[str]
+    learn: str = ""
 
 
 class PlannedAction(StrEnum):
@@ -486,9 +490,11 @@ class PlannedComponent(Wire):
 
 
 class PlanResult(Wire):
-    """An agent's answer to a plan task."""
+    """An agent's answer to a plan task. ``learned``: what the type is that was asked about; else ``why`` not."""
 
-    components: list[PlannedComponent]
+    components: list[PlannedComponent] = Field(default_factory=list)
+    learned: TypeFacts | None = None
+    why: str = ""
 
 
 Claimed.model_rebuild()

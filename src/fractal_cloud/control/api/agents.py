@@ -25,6 +25,7 @@ from fractal_cloud.control.store import (
     access,
     agents,
     claims,
+    learning,
     plan_tasks,
     realms,
     recovery,
@@ -212,7 +213,14 @@ def answer_plan(
 ) -> None:
     """An agent's answer to a plan somebody waits for."""
     with _recorded(store, EventKind.REPORT_REFUSED, speaker, "of a plan"), store.write() as tx:
-        plan_tasks.answer(tx, task_id, result, speaker.token_id)
+        installed = store.installed_types
+        plan_tasks.answer(
+            tx,
+            task_id,
+            result,
+            speaker.token_id,
+            lambda task: learning.accept(tx, task, result, speaker.token, installed),
+        )
 
 
 @router.post("/wait", responses={200: {"model": Woken}})

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Response
 
-from fractal_cloud.control.api import views
+from fractal_cloud.control.api import learning, views
 from fractal_cloud.control.api.filters import LiveSystemFilters, in_order
 from fractal_cloud.control.api.problems import BadRequest
 from fractal_cloud.control.api.routing import (
@@ -79,9 +79,11 @@ def _deploy(
     must_be_new: bool,
 ) -> Response:
     with store.read() as tx:
-        catalog = store.catalog(tx).with_declared(document)
         if expected_id is not None:
             visibility.refuse_foreign(tx, who.sees, expected_id)
+    learned = learning.learn(store, who, document)
+    with store.read() as tx:
+        catalog = store.catalog(tx).with_declared(document)
     try:
         declaration, identities = checked(document, catalog, expected_id)
         visibility.refuse_environment(who.sees, declaration.environment)
@@ -99,7 +101,7 @@ def _deploy(
     except DeclarationError as error:
         with store.write() as tx:
             refuse(tx, document, expected_id, who.name, error)
-        raise
+        raise learned.explain(error) from None
     return answer(
         {"liveSystemId": declaration.id, "mutationId": mutation_id, "warnings": warnings},
         202,

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from fractal_cloud.control.api import views
+from fractal_cloud.control.api import learning, views
 from fractal_cloud.control.api.livesystems import OPTIONAL_BODY
 from fractal_cloud.control.api.routing import Document, StrictRoute, TheStore, Who, answer, known_id
 from fractal_cloud.control.auth.principal import Principal
@@ -20,6 +20,7 @@ from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.plans import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
+from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.reference_validation import clear_secrets
 
@@ -58,8 +59,13 @@ def _ask(store: Store, who: Principal, live_system_id: str, document: object) ->
         visibility.refuse_foreign(tx, who.sees, live_system_id)
         if document is None:
             document = livesystems.declaration(tx, known_id("LiveSystem", live_system_id))
+    learned = learning.learn(store, who, document)
+    with store.read() as tx:
         catalog = store.catalog(tx).with_declared(document)
-    declaration, identities = checked(document, catalog, live_system_id)
+    try:
+        declaration, identities = checked(document, catalog, live_system_id)
+    except DeclarationError as error:
+        raise learned.explain(error) from None
     visibility.refuse_environment(who.sees, declaration.environment)
     links = LinkChecks(catalog)
     with store.write() as tx:

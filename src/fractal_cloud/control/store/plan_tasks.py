@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,8 +24,11 @@ HANDED_AGAIN_AFTER = timedelta(seconds=20)
 KEPT_FOR = timedelta(minutes=10)
 
 
-def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
-    """Keep the tasks of a plan, as ``PlanTask`` spells them, and wake the agents that can answer."""
+def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json], environments: Collection[str] = ()) -> None:
+    """Keep the tasks of a plan, as ``PlanTask`` spells them, and wake the agents that can answer.
+
+    ``environments``: those of which an agent must be, beside those of the components.
+    """
     rows = []
     for task in tasks:
         scope = Scope.from_key(task["work"]["scope"])
@@ -36,7 +39,7 @@ def store_tasks(tx: Tx, plan_id: str, tasks: Iterable[Json]) -> None:
                 "scope_key": scope.key,
                 "provider": scope.provider,
                 "realm": scope.realm,
-                "environments": sorted({component["environment"] for component in task["work"]["components"]}),
+                "environments": sorted({*environments, *(one["environment"] for one in task["work"]["components"])}),
                 "handed_to": [],
                 "task": task,
                 "created_at": tx.now,
@@ -79,24 +82,29 @@ def hand_out(tx: Tx, agent: Agent) -> list[Json]:
     return [row.task for row in found]
 
 
-def answer(tx: Tx, task_id: str, result: PlanResult, token_id: str) -> None:
+def answer(tx: Tx, task_id: str, result: PlanResult, token_id: str, accept: Callable[[PlanTask], None]) -> None:
     """Keep an agent's answer, and wake the one who asked; the first answer counts.
 
-    Only who was handed a task may answer it, and only what was asked: anything else is refused (A3).
+    Only who was handed a task may answer it, and only what was asked: anything else is refused (A3). ``accept``: what
+    is done with a type that was learned, for a task that asks for one.
     """
     query = select(plans.c.plan_id, plans.c.task, plans.c.handed_to, plans.c.result.is_not(None).label("is_answered"))
     row = tx.connection.execute(query.where(plans.c.id == task_id)).first()
     if row is None or token_id not in row.handed_to:
         raise NotFound(f"there is no plan task {task_id!r} any more: nobody waits for it")
-    _check(result, PlanTask.model_validate(row.task))
+    task = PlanTask.model_validate(row.task)
+    _check(result, task)
     if not row.is_answered:
+        accept(task)
         tx.connection.execute(update(plans).where(plans.c.id == task_id).values(result=result.to_json()))
         tx.wake([plan_topic(row.plan_id)])
 
 
 def _check(result: PlanResult, task: PlanTask) -> None:
     """Refuse an answer that speaks of what was not asked about, or calls it something else."""
-    check_plan(result.components)
+    check_plan(result.components, result.why)
+    if result.learned is not None and not task.learn:
+        raise ReportRefused(f"the answer to plan task {task.id!r} is refused: it was not asked about a type")
     declared = {part.uid: (part.declaration.id, part.declaration.type) for part in task.work.components}
     asked = {uid: declared[uid] for uid in task.uids}
     for one in result.components:

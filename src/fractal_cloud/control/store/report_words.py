@@ -64,8 +64,9 @@ def _check_scope(scope: ScopeReport) -> None:
         _check(f"resource {known.identity[:MOST_NAME]!r}", [("a name", name) for name in of_it], ())
 
 
-def check_plan(components: Iterable[PlannedComponent]) -> None:
+def check_plan(components: Iterable[PlannedComponent], why: str = "") -> None:
     """The same of an agent's answer to a plan."""
+    check_texts("an answer", (), (why,))
     for one in components:
         where = f"component {one.uid[:MOST_NAME]!r} of a plan"
         names = (one.uid, one.component_id, one.type, one.rule, one.resource_id or "")
