@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from fractal_cloud.model.component import Component, parameter
+from fractal_cloud.model.identity import is_id
+from fractal_cloud.model.reference import output_reference
 
 _BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _DATABASE: Final = re.compile(r"(?!.*--)[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
@@ -76,6 +79,38 @@ def eks_name(name: str) -> str:
         raise ValueError(f"{name!r} is no name for EKS: take up to 100 letters, digits, - and _, not - or _ first")
     return name
 
+
+def _id(pattern: str, what: str, example: str, output: str) -> Callable[[str], str]:
+    """A check that a text is an id of AWS's form, or stands for one that the agent fills in."""
+
+    def check(text: str) -> str:
+        if re.fullmatch(pattern, text) or output_reference(text) is not None:
+            return text
+        meant = f'; if {text!r} is a component here, write {{"$output": "{text}.{output}"}}' if is_id(text) else ""
+        raise ValueError(f"{text!r} is no {what}: write one like {example!r}{meant}")
+
+    return check
+
+
+def _by_output(output: str) -> BeforeValidator:
+    """A component stands for its output."""
+    return BeforeValidator(lambda value: str(value.output(output)) if isinstance(value, Component) else value)
+
+
+GroupId = Annotated[
+    str,
+    AfterValidator(_id(r"sg-[0-9a-f]{8}([0-9a-f]{9})?", "id of a security group", "sg-0123456789abcdef0", "groupId")),
+    _by_output("groupId"),
+]
+"""The id of a security group that the agent need not know; a component, in Python, or its output stands for one."""
+
+PrefixListId = Annotated[
+    str,
+    AfterValidator(_id(r"pl-[0-9a-f]{8}([0-9a-f]{9})?", "id of a prefix list", "pl-0123456789abcdef0", "PrefixListId")),
+]
+
+Arn = Annotated[str, AfterValidator(_id(r"arn:[\w-]+:[\w-]+:[\w-]*:(\d{12}|aws)?:.+", "ARN", "arn:aws:…", "Arn"))]
+"""Any ARN; what it names is the business of the parameter."""
 
 Block = Annotated[
     str, StringConstraints(pattern=_IPV4), AfterValidator(_canonical_block), Field(examples=["10.0.0.0/16"])

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from fractal_cloud.offers.aws.kinds import canonical_network
+from fractal_cloud.offers.aws.kinds import GroupId, PrefixListId, canonical_network
 
 LINK_MARK: Final = "fractal-cloud-link:"
 Rule = dict[str, Any]
@@ -49,8 +49,12 @@ class AwsSecurityGroupRule(BaseModel):
     to_port: Port | None = Field(default=None, description="Last port (ICMP: code, -1 for all); not for protocol -1.")
     cidr_ip: str | None = Field(default=None, description="Peer: an IPv4 network.")
     cidr_ipv6: str | None = Field(default=None, description="Peer: an IPv6 network.")
-    referenced_group_id: str | None = Field(default=None, description="Peer: the id of a security group.")
-    prefix_list_id: str | None = Field(default=None, description="Peer: the id of a prefix list.")
+    referenced_group_id: GroupId | None = Field(
+        default=None,
+        description="Peer: a security group, by its id, or by the output groupId of its component; in Python the "
+        "component itself.",
+    )
+    prefix_list_id: PrefixListId | None = Field(default=None, description="Peer: the id of a prefix list.")
     description: str | None = Field(
         default=None, description="What it is for.", pattern=r"^[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{0,255}$"
     )
