@@ -174,7 +174,8 @@ def _formatted(files: Mapping[Path, str]) -> dict[Path, str]:
 
 def contracts() -> str:
     """The import contracts, with the layer of the SDK's packages as they are."""
-    layer = " : ".join(f"(fractal_cloud.{name})" for name in sorted(["network", *categories(SDK).values()]))
+    modules = sorted(["aws", "kubernetes", "network", *categories(SDK).values()])
+    layer = " : ".join(f"(fractal_cloud.{name})" for name in modules)
     return LAYER.sub(f"    {layer}\n", CONTRACTS.read_text("utf-8"))
 
 

@@ -25,7 +25,7 @@ def resource(
 
     ``given``: the properties, ``region`` (or what else says where it is), and what every component has
     (``dependencies``, ``ignore_drift``, ``import_only``, ``create_once``, …). ``parameters``: the same for names that
-    cannot be written so. Whether the type has them is checked where it is deployed; ``fractal types show`` tells.
+    cannot be written so. Whether the type has them is checked where it is deployed; ``fractal types show`` lists them.
     """
     if not _TYPE.match(component_type):
         raise ValueError(f"{component_type!r} is no type of AWS: they look like 'AWS::SQS::Queue'")

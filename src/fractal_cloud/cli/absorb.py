@@ -127,7 +127,7 @@ def _changes(
 
 
 def _facts_of(types: Collection[str], control: ControlPlane) -> dict[str, Mapping[str, Any]]:
-    """What is known of types, by type: families' types are told by their names alone."""
+    """What is known of types, by type: those of families are asked for by name."""
     facts: dict[str, Mapping[str, Any]] = {}
     every = sorted(types)
     for first in range(0, len(every), _AT_ONCE):

@@ -95,7 +95,7 @@ def how_found(facts: TypeFacts) -> str:
     place = ", ".join(facts.words) or "the whole partition"
     if facts.is_part:
         names = ", ".join(facts.key) or facts.name_parameter or "nothing else: there is one"
-        return f"part of what {facts.parent} refers to, told apart by {names}; it is whose that is"
+        return f"part of what {facts.parent} refers to, distinguished by {names}; it is whose that is"
     by = ", ".join(facts.key) or facts.named_by
     tags = "owned by tags" if facts.taggable else "carries no tags: "
     if not facts.taggable:

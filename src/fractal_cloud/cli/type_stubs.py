@@ -2,8 +2,9 @@
 
     fractal types stub AWS::SQS::Queue > my_types.py
 
-Each type becomes a class whose constructor takes the type's parameters under their own names; nested values become
-typed dictionaries. What is written is checked by people's own type checkers, and by the control plane like all else.
+Each type becomes a class whose constructor accepts the type's parameters under their own names, or as one dictionary
+where Python has no such names; nested values become typed dictionaries. What is written is checked by people's own type
+checkers, and by the control plane like all else.
 """
 
 from __future__ import annotations
@@ -110,6 +111,9 @@ class _Stub:
         own = {name: kind for name, kind in _OWN.items() if name in COMPONENT_FIELDS and name not in named}
         arguments = "".join(f"        {name}: {kind} = {_EMPTY.get(kind, '()')},\n" for name, kind in own.items())
         star = "        *,\n" if arguments else ""
+        is_named = all(map(_is_name, self._top_level()))
+        given = "" if is_named else f"        parameters: {parameters},\n"
+        rest = f"        **parameters: Unpack[{parameters}],\n" if is_named else ""
         lists = {name: f"list({name})" if kind.startswith("Sequence") else name for name, kind in own.items()}
         passed = "".join(f", {name!r}: {value}" for name, value in lists.items())
         outputs = [f"    {name}: {text}".rstrip(": ") for name, text in self.facts.outputs.items()]
@@ -119,11 +123,16 @@ class _Stub:
             f"{_docstring(about, 4)}\n"
             f"    type: ClassVar[str] = {self.facts.type!r}\n"
             f"    provider: ClassVar[str] = {self.facts.provider!r}\n\n"
-            f"    def __init__(\n        self,\n        id: str,\n        /,\n{star}{arguments}"
-            f"        **parameters: Unpack[{parameters}],\n    ) -> None:\n"
+            f"    def __init__(\n        self,\n        id: str,\n{given}        /,\n"
+            f"{star}{arguments}{rest}    ) -> None:\n"
             f'        own: dict[str, Any] = {{"id": id, "values": dict(parameters){passed}}}\n'
             "        super().__init__(**own)"
         )
+
+    def _top_level(self) -> list[str]:
+        root = self.facts.parameter_schema
+        parts = root.get("properties", {}).items()
+        return [name for name, part in parts if isinstance(part, Mapping) and not _is_read_only(part, root)]
 
     def _fields(self, schema: Schema, prefix: str) -> list[tuple[str, str, str]]:
         """Name, type and description of each property; what only the cloud sets is none."""
@@ -197,6 +206,10 @@ def _is_read_only(schema: Schema, root: Schema) -> bool:
     return any(mark.get("readOnly") for mark in marks)
 
 
+def _is_name(key: str) -> bool:
+    return key.isidentifier() and not keyword.iskeyword(key) and not key.startswith("__")
+
+
 def _is_choice(value: object) -> bool:
     return value is None or isinstance(value, str | bool | int)
 
@@ -208,7 +221,7 @@ def _camel(name: str) -> str:
 def _dictionary(name: str, schema: Schema, fields: list[tuple[str, str, str]], about: str) -> str:
     """A typed dictionary; as a call where one of its keys is no name in Python."""
     text = about or str(schema.get("description") or "")
-    if all(key.isidentifier() and not keyword.iskeyword(key) and not key.startswith("__") for key, _, _ in fields):
+    if all(_is_name(key) for key, _, _ in fields):
         lines = [f"class {name}(TypedDict, total=False):", _docstring([text or f"{name}."], 4)]
         for key, kind, said in fields:
             lines.append(f"    {key}: {kind}")

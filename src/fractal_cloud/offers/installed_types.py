@@ -55,7 +55,7 @@ class InstalledTypes(Mapping[str, TypeFacts]):
 
 
 def declared_in(document: object) -> Iterator[Declared]:
-    """The components of a declaration as it was sent, as far as they can be told."""
+    """The components of a declaration as it was sent, as far as they make sense."""
     components = document.get("components") if isinstance(document, Mapping) else None
     for one in components if isinstance(components, list) else ():
         said = (one.get("id"), one.get("type")) if isinstance(one, Mapping) else (None, None)
