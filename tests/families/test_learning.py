@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,31 +11,13 @@ from fractal_cloud.control.api import learning
 from fractal_cloud.control.store import offers
 from fractal_cloud.model.errors import Denied
 from tests.families import toys
-from tests.families.world import World, declared, world
+from tests.families.world import World, declared, running, world
 
 
 @pytest.fixture
 def toy_world(tmp_path: Path) -> Iterator[World]:
     with world(tmp_path) as made:
         yield made
-
-
-@contextmanager
-def running(made: World) -> Iterator[None]:
-    """Let the agent work beside what is done here."""
-    ended = threading.Event()
-
-    def work() -> None:
-        while not ended.is_set():
-            made.cycle()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 ENGINE = declared(toys.PRIVATE, "engine", Power=3)

@@ -10,7 +10,7 @@ import pytest
 
 from fractal_cloud.model.errors import Unreadable
 from tests.families import toys
-from tests.families.world import World, queue, world
+from tests.families.world import World, queue, running, world
 from tests.links.clouds import Thing
 
 
@@ -157,3 +157,17 @@ def test_a_lookup_never_returns_what_may_be_a_secret(toy_world: World) -> None:
     toy_world.cycle(3)
     assert "Password may be a secret" in toy_world.message("jobs")
     assert not toy_world.cloud.has("jobs")
+
+
+@pytest.mark.rule("C6", "S20")
+def test_a_plan_shows_what_is_found_and_keeps_nothing(toy_world: World) -> None:
+    _exists(toy_world, "a", tier="private")
+    body = {"id": "shop", "components": [queue(All=_find())]}
+    with running(toy_world):
+        planned = toy_world.api.post("/livesystems/shop/plan", json=body).json()
+    (component,) = planned["components"]
+    assert (component["action"], component["found"]) == ("create", {"All": ["a"]})
+    _exists(toy_world, "b", tier="private")
+    toy_world.deploy(queue(All=_find()))
+    toy_world.settle()
+    assert _all(toy_world) == ["a", "b"]

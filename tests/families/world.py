@@ -5,6 +5,7 @@ The type's name is all that a declaration says: the control plane and the agent 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -145,6 +146,24 @@ def world(folder: Path, **agent: Any) -> Iterator[World]:
         yield made
     finally:
         made.close()
+
+
+@contextmanager
+def running(made: World) -> Iterator[None]:
+    """Let the agent work beside what is done here."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            made.cycle()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def queue(component_id: str = "jobs", **values: Any) -> Declaration:

@@ -14,20 +14,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from fractal_cloud.agent.backoff import unsettled
 from fractal_cloud.agent.change_authors import ChangeAuthors
 from fractal_cloud.agent.change_detection import affected, can_judge_separately, needs_recheck
 from fractal_cloud.agent.conclusions import Conclusions
 from fractal_cloud.agent.cycle_state import CycleContext, CycleState
+from fractal_cloud.agent.filling import lookup_key
 from fractal_cloud.agent.observing import Observer
 from fractal_cloud.agent.outcomes import Outcomes
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.unread import unread_parts
 from fractal_cloud.agent.waves import Waves
 from fractal_cloud.model.errors import OtherRealm
+from fractal_cloud.model.reference import find_references
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wording import path_text
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.setbacks import is_timed
 
@@ -142,6 +145,12 @@ class Cycle:
         self._waves.next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
         self._state.refresh()
         return self._judge(list(self._work.tracked.values()))
+
+    def found(self, tracked: Tracked) -> dict[str, list[Any]]:
+        """What the lookups of a component found, by the path of each; those without an answer are left out (C12)."""
+        answers = self._evaluator.filled(tracked).found
+        paths = ((path, lookup_key(lookup)) for path, lookup in find_references(tracked.parameters))
+        return {path_text(path).removeprefix("."): answers[key] for path, key in paths if key in answers}
 
     # --- judging and writing, wave by wave
 

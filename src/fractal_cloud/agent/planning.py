@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fractal_cloud.agent.cycle import Cycle
 from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.scope import HeldScope
@@ -40,12 +42,16 @@ _GONE_IN_OVERRIDE = "S2"
 def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
     """What the agent would do with the components asked about, if the work were like that; ``held``: still empty."""
     held.apply(task.work, context.offers)
-    judgements = Cycle(held, context).dry_run()
+    cycle = Cycle(held, context)
+    judgements = cycle.dry_run()
     asked = [held.work.tracked[uid] for uid in task.uids if uid in held.work.tracked]
-    return PlanResult(components=[_planned(tracked, judgements[tracked.uid], context) for tracked in asked])
+    planned = [_planned(one, judgements[one.uid], context, cycle.found(one) if one.finds else {}) for one in asked]
+    return PlanResult(components=planned)
 
 
-def _planned(tracked: Tracked, judgement: Judgement, context: CycleContext) -> PlannedComponent:
+def _planned(
+    tracked: Tracked, judgement: Judgement, context: CycleContext, found: dict[str, list[Any]]
+) -> PlannedComponent:
     offer = context.offers[tracked.type].offer
     return PlannedComponent(
         uid=tracked.uid,
@@ -58,6 +64,7 @@ def _planned(tracked: Tracked, judgement: Judgement, context: CycleContext) -> P
         warnings=offer.warnings(frozenset(judgement.drift)) if judgement.step is not None else [],
         resource_id=tracked.memory.resource_id,
         holds_data=offer.holds_data,
+        found=found,
     )
 
 

@@ -112,6 +112,8 @@ def _plan_lines(item: Mapping[str, Any]) -> Iterator[str]:
     if item.get("message"):
         yield str(item["message"])
     yield from map(str, _changes(item))
+    for path, values in (item.get("found") or {}).items():
+        yield f"    {path} finds {', '.join(map(str, values))}"
     yield from _link_lines(item.get("links") or [])
     for warning in item.get("warnings") or []:
         yield f"warning: {warning}"

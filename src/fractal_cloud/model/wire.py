@@ -475,7 +475,10 @@ class PlannedLink(Wire):
 
 
 class PlannedComponent(Wire):
-    """What a deploy would do with one component, and why (C6); ``changes`` holds declared against actual."""
+    """What a deploy would do with one component, and why (C6); ``changes`` holds declared against actual.
+
+    ``found``: what its lookups find, by the path of each (C12).
+    """
 
     uid: str
     component_id: str
@@ -487,6 +490,7 @@ class PlannedComponent(Wire):
     warnings: list[str] = Field(default_factory=list)
     resource_id: str | None = None
     holds_data: bool = False
+    found: dict[str, list[Any]] = Field(default_factory=dict)
 
 
 class PlanResult(Wire):

@@ -300,6 +300,7 @@ class PlannedComponent(Wire):
     warnings: list[str]
     resource_id: str | None
     holds_data: bool
+    found: dict[str, list[Any]]
     links: list[PlannedLink]
 
 

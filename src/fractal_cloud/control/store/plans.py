@@ -280,4 +280,5 @@ def _unknown(row: ComponentRecord, asked: Asked, waited: float) -> Json:
         "warnings": [],
         "resourceId": row.resource_id,
         "holdsData": False,
+        "found": {},
     }

@@ -72,6 +72,7 @@ def check_plan(components: Iterable[PlannedComponent], why: str = "") -> None:
         names = (one.uid, one.component_id, one.type, one.rule, one.resource_id or "")
         check_texts(where, names, (one.message, *one.warnings))
         _check_document(where, one.changes)
+        _check_document(where, one.found)
 
 
 def check_registration(registration: Registration) -> None:
