@@ -67,7 +67,12 @@ def aws() -> str:
 def aws_parts() -> str:
     """The types of AWS that are parts of others, and the property that names the other: facts for the sandbox."""
     found = {
-        name: {"parent": one.parent_type, "property": one.property, "holds": [one.output, *one.also]}
+        name: {
+            "parent": one.parent_type,
+            "property": one.property,
+            "holds": [one.output, *one.also],
+            "blocks": one.blocks_parent,
+        }
         for name, one in sorted(PARTS.items())
     }
     return json.dumps(found, indent=1) + "\n"

@@ -94,9 +94,57 @@ def test_the_tagging_api_writes_tags_of_both(person: Tools, verb: str) -> None:
 def test_people_type_the_commands_they_know(sandbox: Sandbox, person: Tools, tmp_path: Path) -> None:
     url = create(person, QUEUE, {"QueueName": "jobs", "Tags": pairs(TAGS)})
     # This version of `aws` has an address of its own for SQS, which no variable of the environment replaces.
-    command = [Path(sys.executable).parent / "aws", "sqs", "untag-queue", "--endpoint-url", sandbox.url]
+    command = [str(Path(sys.executable).parent / "aws"), "sqs", "untag-queue", "--endpoint-url", sandbox.url]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandbox_env(sandbox.url)}
     words = [*command, "--queue-url", url, "--tag-keys", "managed-by"]
     done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert tags_of(read(person, QUEUE, url)) == {"team": "a"}
+
+
+def test_a_network_is_one_of_ec2(person: Tools) -> None:
+    vpc = create(person, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "EnableDnsHostnames": True, "Tags": pairs(TAGS)})
+    assert {one["Key"]: one["Value"] for one in person.ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"][0]["Tags"]} == TAGS
+    subnet = create(person, "AWS::EC2::Subnet", {"VpcId": vpc, "CidrBlock": "10.0.1.0/24"})
+    assert person.ec2.describe_subnets(SubnetIds=[subnet])["Subnets"][0]["VpcId"] == vpc
+    rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": "10.0.0.0/8"}
+    wanted = {"GroupDescription": "web", "VpcId": vpc, "SecurityGroupIngress": [rule]}
+    group = create(person, "AWS::EC2::SecurityGroup", wanted)
+    found = person.ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"][0]
+    assert found["IpPermissions"][0]["IpRanges"] == [{"CidrIp": "10.0.0.0/8"}]
+    person.ec2.delete_tags(Resources=[vpc], Tags=[{"Key": "managed-by"}])
+    shown = read(person, "AWS::EC2::VPC", vpc)
+    assert (tags_of(shown), shown["EnableDnsHostnames"]) == ({"team": "a"}, True)
+    assert delete(person, "AWS::EC2::VPC", vpc)["ErrorCode"] == "ResourceConflict"
+
+
+def test_identities_carry_the_tags_that_iam_writes(person: Tools) -> None:
+    trust = {"Version": "2012-10-17", "Statement": []}
+    create(person, "AWS::IAM::Role", {"RoleName": "jobs", "AssumeRolePolicyDocument": trust, "Tags": pairs(TAGS)})
+    assert {one["Key"]: one["Value"] for one in person.iam.list_role_tags(RoleName="jobs")["Tags"]} == TAGS
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    arn = create(person, "AWS::IAM::ManagedPolicy", {"ManagedPolicyName": "send", "PolicyDocument": document})
+    person.iam.tag_policy(PolicyArn=arn, Tags=pairs(TAGS))
+    assert {one["Key"]: one["Value"] for one in person.iam.list_policy_tags(PolicyArn=arn)["Tags"]} == TAGS
+    name = create(person, "AWS::IAM::InstanceProfile", {"InstanceProfileName": "jobs", "Roles": ["jobs"]})
+    person.iam.tag_instance_profile(InstanceProfileName=name, Tags=pairs(TAGS))
+    assert read(person, "AWS::IAM::InstanceProfile", name)["Roles"] == ["jobs"]
+    for type_name, one in (("InstanceProfile", name), ("ManagedPolicy", arn), ("Role", "jobs")):
+        assert delete(person, f"AWS::IAM::{type_name}", one)["OperationStatus"] == "SUCCESS"
+
+
+@pytest.mark.rule("S7", "S17")
+def test_the_monitor_reads_tags_that_only_a_service_writes(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    data = {"LaunchTemplateName": "web", "LaunchTemplateData": {"InstanceType": "t3.micro"}}
+    template = create(person, "AWS::EC2::LaunchTemplate", data)
+    read(agent, "AWS::EC2::LaunchTemplate", template)
+    agent.ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [template]}])
+    agent.ec2.create_tags(Resources=[template], Tags=[{"Key": "managed-by", "Value": "fractal-cloud"}])
+    assert [finding.rule for finding in sandbox.aws.monitor.violations] == ["T3"]
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    arn = create(person, "AWS::IAM::ManagedPolicy", {"ManagedPolicyName": "send", "PolicyDocument": document})
+    agent.iam.list_policy_tags(PolicyArn=arn)
+    agent.iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
+    assert [finding.rule for finding in sandbox.aws.monitor.violations] == ["T3", "O11"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.answer import Answer, AwsError, written
 from fractal_sandbox.aws.authorization import handler_denial
-from fractal_sandbox.aws.cloudcontrol import handling
+from fractal_sandbox.aws.cloudcontrol import handling, references
 from fractal_sandbox.aws.cloudcontrol.refs import SERVICE
 from fractal_sandbox.aws.cloudcontrol.requests import Request, Requests
 from fractal_sandbox.aws.cloudcontrol.rights import HandlerAct
@@ -65,6 +65,8 @@ def create_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
     made = _request(context, call, "CREATE", known)
 
     def make() -> None:
+        if context.knobs.checks_references:
+            references.refuse_missing(schema, model, call.region)
         made.identifier = handling.create(schema, model, call.region)
         made.is_identifier_known = bool(known)
 
@@ -86,7 +88,14 @@ def update_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
     after = handling.updated(schema, shown, call.parameters["PatchDocument"])
     made = _request(context, call, "UPDATE", identifier)
     denied = _denial(call, schema, "update", identifier, after)
-    _run(context, made, lambda: handling.update(schema, identifier, shown, after, call.region), denied)
+
+    def change() -> None:
+        if context.knobs.checks_references:
+            came = {name: value for name, value in after.items() if shown.get(name) != value}
+            references.refuse_missing(schema, came, call.region)
+        handling.update(schema, identifier, shown, after, call.region)
+
+    _run(context, made, change, denied)
     return _answered(request, made)
 
 
@@ -100,6 +109,8 @@ def delete_resource(context: FixContext, request: AwsRequest, call: Call) -> Ans
     made = _request(context, call, "DELETE", identifier)
 
     def remove() -> None:
+        references.refuse_used(schema, identifier, call.region)
+        references.drop_parts(schema, identifier, call.region)
         handling.delete(schema, identifier, call.region)
 
     denied = _denial(call, schema, "delete", identifier, {})

@@ -1,7 +1,7 @@
 """What a writing call of Cloud Control does to which resource, for the monitor: by schema, patch and tags.
 
-Runs before the call, under the cloud's lock, and changes nothing. A part (S25) is checked by its parent, whose table is
-`parts.json`. What nobody knows is unclassified, and so a violation; what is forbidden is decided elsewhere.
+Runs before the call, under the cloud's lock, and changes nothing. A part (S25) is checked by its parent, which
+`parts` names. What nobody knows is unclassified, and so a violation; what is forbidden is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.answer import Answer
 from fractal_sandbox.aws.cloudcontrol.api import model_shown, requests_of
+from fractal_sandbox.aws.cloudcontrol.parts import parts
 from fractal_sandbox.aws.cloudcontrol.patching import PatchError, patched, read_patch
 from fractal_sandbox.aws.cloudcontrol.refs import named, named_by_tag, names, ref_of, tags_of
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
@@ -30,7 +29,6 @@ __all__ = ["LISTED", "WriteEffect", "effect_of", "made"]
 
 LISTED: Final = "cloudcontrol"
 """The kind under which the monitor remembers the names of all that only the tag `Name` distinguishes."""
-_PARTS: Final = Path(__file__).with_name("parts.json")
 _MODIFY: Final = Change("modify")
 
 
@@ -61,7 +59,7 @@ def effect_of(context: FixContext, call: Call) -> WriteEffect:
     model = STORE.find(schema, identifier, call.region)
     if model is None:
         return WriteEffect()  # nothing is there that it could change
-    if schema.name in _parts():
+    if schema.name in parts():
         return _on_parent(schema, model, call.region)
     tags = STORE.tags(schema, identifier, call.region) or {}
     if call.operation == "DeleteResource":
@@ -101,7 +99,7 @@ def _created(schema: TypeSchema, call: Call) -> WriteEffect:
         return WriteEffect()  # refused: nothing is made
     if not isinstance(model, dict):
         return WriteEffect()
-    if schema.name in _parts():
+    if schema.name in parts():
         return _on_parent(schema, model, call.region)
     tags = tags_in(schema, model) or _tags_beside(model)
     has_tags_at_creation = bool(schema.tag_property) and (schema.document.get("tagging") or {}).get("tagOnCreate", True)
@@ -158,27 +156,21 @@ def _is_blind(operations: list[dict[str, Any]], tag_property: str) -> bool:
 # --- parts
 
 
-@cache
-def _parts() -> Mapping[str, Mapping[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(_PARTS.read_text("utf-8"))
-    return found
-
-
 def _on_parent(schema: TypeSchema, model: Model, region: str) -> WriteEffect:
     """A part is written only while its parent may be."""
-    part = _parts()[schema.name]
-    value = model.get(part["property"])
-    parent = catalog().find(part["parent"])
+    part = parts()[schema.name]
+    value = model.get(part.property)
+    parent = catalog().find(part.parent)
     if parent is None or not isinstance(value, str):
-        return WriteEffect(why_not=f"{schema.name} does not name the {part['parent']} that it is a part of")
-    identifier = parent_identifier(parent, value, part["holds"], region)
+        return WriteEffect(why_not=f"{schema.name} does not name the {part.parent} that it is a part of")
+    identifier = parent_identifier(parent, value, part.holds, region)
     if identifier is None:
         return WriteEffect()  # there is no such parent: the cloud refuses
     ref = ref_of(parent.name, identifier, region)
     return WriteEffect([Touch(str(ref), _MODIFY, STORE.tags(parent, identifier, region) or {})])
 
 
-def parent_identifier(parent: TypeSchema, value: str, holds: list[str], region: str) -> str | None:
+def parent_identifier(parent: TypeSchema, value: str, holds: tuple[str, ...], region: str) -> str | None:
     """Return the identifier of the resource that a part names by one of several properties; None if there is none."""
     if STORE.tags(parent, value, region) is not None:
         return value

@@ -11,7 +11,7 @@ from typing import Final
 
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.store import STORE
-from fractal_sandbox.aws.cloudcontrol.twins import identifier_in_arn
+from fractal_sandbox.aws.cloudcontrol.twins import find_twin, identifier_in_arn, twins_of
 from fractal_sandbox.aws.cloudcontrol.values import arn_of
 from fractal_sandbox.aws.descriptors import RESOURCES, Ref
 from fractal_sandbox.calls import Call
@@ -21,6 +21,7 @@ __all__ = [
     "all_tagged",
     "arn",
     "is_generic",
+    "is_named",
     "named",
     "named_by_tag",
     "names",
@@ -96,7 +97,20 @@ def ref_from_id(resource_id: str, region: str) -> Ref | None:
     for schema, identifier in STORE.of_service("EC2", region):
         if identifier == resource_id:
             return ref_of(schema.name, identifier, region)
+    for type_name in twins_of("ec2"):
+        twin = find_twin(type_name)
+        if twin is not None and twin.tags(resource_id, region) is not None:
+            return ref_of(type_name, resource_id, region)
     return None
+
+
+def is_named(service: str, identifier: str, region: str) -> bool:
+    """Return whether something that no other service has names this in one of its properties."""
+    kept = STORE.plain()
+    return any(
+        where == region and schema.name.split("::")[1] == service and identifier in map(str, model.values())
+        for schema, _, where, model in kept
+    )
 
 
 def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:

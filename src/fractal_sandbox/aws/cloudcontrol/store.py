@@ -141,11 +141,11 @@ class Store:
 
     @staticmethod
     def shown(schema: TypeSchema, model: Mapping[str, Any]) -> Model:
-        """Return what a read shows of the properties: all but the write-only ones."""
+        """Return what a read shows of the properties: all but the write-only ones, and what held nothing else."""
         shown: Any = dict(model)
         for path in schema.write_only:
             shown = pruned(shown, path)
-        return dict(shown)
+        return {name: value for name, value in shown.items() if value != {} or model[name] == {}}
 
     def _group(self, type_name: str, region: str) -> dict[str, Model]:
         key = (accounts.current(), "" if is_global(type_name) else region, type_name)

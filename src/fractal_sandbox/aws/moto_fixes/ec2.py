@@ -9,6 +9,7 @@ from typing import Any
 from moto.core.types import Base64EncodedString
 
 from fractal_sandbox.aws.answer import Answer, AwsError, read, written
+from fractal_sandbox.aws.cloudcontrol import refs
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, backend, find, live
@@ -133,12 +134,12 @@ def compare_group_names_without_case(context: FixContext, request: AwsRequest, c
 
 @fix("ec2", "DeleteVpc")
 def keep_a_vpc_that_is_in_use(context: FixContext, request: AwsRequest, call: Call) -> Answer:
-    """moto deletes a VPC that has security groups or gateways; AWS refuses."""
+    """moto deletes a VPC that has security groups, gateways, or anything that Cloud Control made; AWS refuses."""
     vpc_id = call.parameters.get("VpcId", "")
     ec2 = backend("ec2", call.region)
     groups = [group for group in ec2.groups.get(vpc_id, {}).values() if group.name != "default"]
     gateways = [gateway for gateway in ec2.internet_gateways.values() if gateway.vpc and gateway.vpc.id == vpc_id]
-    if groups or gateways:
+    if groups or gateways or refs.is_named("EC2", vpc_id, call.region):
         raise AwsError("DependencyViolation", f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
     return context.dispatch(request)
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fractal_sandbox.aws.cloudcontrol.twins.registry import Refused, Twin, find_twin, identifier_in_arn
+from fractal_sandbox.aws.cloudcontrol.twins.registry import Refused, Twin, find_twin, identifier_in_arn, twins_of
 
-__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn"]
+__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn", "twins_of"]

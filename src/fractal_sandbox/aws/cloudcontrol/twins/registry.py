@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
 
-__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn"]
+__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn", "twins_of"]
 
 
 class Refused(Exception):
@@ -52,12 +52,21 @@ class Twin(Protocol):
 
 # The module of each type's twin, and the types that the ARNs of a service may name.
 _MODULES: Final[Mapping[str, str]] = {
+    "AWS::EC2::LaunchTemplate": "networks",
+    "AWS::EC2::SecurityGroup": "networks",
+    "AWS::EC2::Subnet": "networks",
+    "AWS::EC2::VPC": "networks",
+    "AWS::IAM::InstanceProfile": "identities",
+    "AWS::IAM::ManagedPolicy": "identities",
+    "AWS::IAM::Role": "identities",
     "AWS::KMS::Key": "logs_and_keys",
     "AWS::Logs::LogGroup": "logs_and_keys",
     "AWS::SNS::Topic": "messaging",
     "AWS::SQS::Queue": "messaging",
 }
 _BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
+    "ec2": ("AWS::EC2::LaunchTemplate", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC"),
+    "iam": ("AWS::IAM::InstanceProfile", "AWS::IAM::ManagedPolicy", "AWS::IAM::Role"),
     "kms": ("AWS::KMS::Key",),
     "logs": ("AWS::Logs::LogGroup",),
     "sns": ("AWS::SNS::Topic",),
@@ -84,3 +93,8 @@ def identifier_in_arn(arn: str) -> tuple[str, str] | None:
         if identifier is not None:
             return type_name, identifier
     return None
+
+
+def twins_of(service: str) -> tuple[str, ...]:
+    """Return the types with twins whose ARNs name a service."""
+    return _BY_SERVICE.get(service, ())
