@@ -24,6 +24,7 @@ _SAME: Final[Mapping[str, Same]] = {
     "protocol": lambda declared, actual: _protocol(declared) == _protocol(actual),
     "version": lambda declared, actual: f"{actual}.".startswith(f"{declared}."),
     "custom": lambda declared, actual: actual == f"custom:{declared}",
+    "log group": lambda declared, actual: declared.removesuffix(":*") == actual.removesuffix(":*"),
     "dashes": lambda declared, actual: declared.replace("-", "_") == actual.replace("-", "_"),
 }
 

@@ -260,6 +260,16 @@ _CUSTOM: Final[Paths] = {
     "AWS::Cognito::UserPool": ("Schema.*.Name",),
 }
 
+# The ARN of a log group, with `:*` behind it or without. Source: the properties' descriptions; aws 14214.
+_LOG_GROUPS: Final[Paths] = {
+    "AWS::DataSync::Task": ("CloudWatchLogGroupArn",),
+    "AWS::CloudTrail::Trail": ("CloudWatchLogsLogGroupArn",),
+    "AWS::Route53::HostedZone": ("QueryLoggingConfig.CloudWatchLogsLogGroupArn",),
+    "AWS::ApiGateway::Stage": ("AccessLogSetting.DestinationArn",),
+    "AWS::ApiGatewayV2::Stage": ("AccessLogSettings.DestinationArn",),
+    "AWS::StepFunctions::StateMachine": ("LoggingConfiguration.Destinations.*.CloudWatchLogsLogGroup.LogGroupArn",),
+}
+
 # Dashes are read back as underscores. Source: transform.
 _DASHES: Final[Paths] = {
     "AWS::DMS::Endpoint": (
@@ -274,6 +284,7 @@ SPELLED: Final[Mapping[str, Paths]] = {
     "version": _VERSIONS,
     "custom": _CUSTOM,
     "dashes": _DASHES,
+    "log group": _LOG_GROUPS,
 }
 """By the name of a spelling (`spellings`): values that are the same though no comparer says so."""
 
@@ -301,6 +312,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "AWS::ElasticLoadBalancingV2::TargetGroup": {"TargetGroupAttributes": "Key"},
     "AWS::ElasticLoadBalancingV2::Listener": {"ListenerAttributes": "Key"},
     "AWS::ECS::Cluster": {"ClusterSettings": "Name"},
+    "AWS::Cognito::UserPool": {"Schema": "Name"},  # the standard attributes of every pool are in it
     "AWS::RDS::OptionGroup": {"OptionConfigurations.*.OptionSettings": "Name"},
 }
 
@@ -338,7 +350,10 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "AWS::IAM::ManagedPolicy": {"Path": "/", "Description": ""},
     "AWS::IAM::InstanceProfile": {"Path": "/"},
     "AWS::EC2::VPC": {"InstanceTenancy": "default"},
-    "AWS::HealthLake::FHIRDatastore": {"IdentityProviderConfiguration.AuthorizationStrategy": "AWS_AUTH"},
+    "AWS::HealthLake::FHIRDatastore": {
+        "IdentityProviderConfiguration.AuthorizationStrategy": "AWS_AUTH",
+        "SseConfiguration.KmsEncryptionConfig.CmkType": "AWS_OWNED_KMS_KEY",
+    },
     "AWS::Lambda::Function": {"MemorySize": 128, "Timeout": 3, "PackageType": "Zip", "Description": ""},
 }
 """What AWS fills in beyond the schema's own ``default``. Source: the properties' descriptions in the CloudFormation

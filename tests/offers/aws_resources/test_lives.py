@@ -1,0 +1,225 @@
+"""Resources of AWS by their own type names, through control plane, agent and sandbox: their whole lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_sandbox import Sandbox
+from tests.world import REGION, World, vpc, world
+
+LIVE_SYSTEM = "shop"
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
+READ = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Sandbox]:
+    with Sandbox(port=0) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def aws(running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with world(running, tmp_path, monkeypatch, cycle_seconds=0.02) as made:
+        running.aws.lift_limits()  # what its rights are is tried where they are printed
+        yield made
+        made.assert_safe()
+
+
+def one(component_type: str, component_id: str, *dependencies: str, **parameters: Any) -> dict[str, Any]:
+    """A component as people declare it."""
+    return {
+        "id": component_id,
+        "type": component_type,
+        "provider": "aws",
+        "parameters": parameters,
+        **({"dependencies": list(dependencies)} if dependencies else {}),
+    }
+
+
+def queue(**parameters: Any) -> dict[str, Any]:
+    return one("AWS::SQS::Queue", "jobs", **{"region": REGION, "QueueName": "jobs", "DelaySeconds": 5, **parameters})
+
+
+def tags(aws: World, arn: str) -> dict[str, str]:
+    found = aws.person.client("resourcegroupstaggingapi").get_resources(ResourceARNList=[arn])
+    return {tag["Key"]: tag["Value"] for one in found["ResourceTagMappingList"] for tag in one["Tags"]}
+
+
+@pytest.mark.rule("S4", "T2", "S12", "S20")
+def test_a_queue_is_created_corrected_and_deleted(aws: World) -> None:
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "Active", aws.component(LIVE_SYSTEM, "jobs")
+    arn = aws.output(LIVE_SYSTEM, "jobs", "Arn")
+    assert tags(aws, arn) == {"managed-by": "fractal-cloud", "fractal-cloud-owner": LIVE_SYSTEM}
+    url = aws.output(LIVE_SYSTEM, "jobs", "QueueUrl")
+    sqs = aws.person.client("sqs")
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "60"})
+    aws.settle()
+    assert sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["DelaySeconds"])["Attributes"]["DelaySeconds"] == "5"
+    results = aws.cycle()
+    assert not any(result.writes or result.changes for result in results)
+    aws.delete(LIVE_SYSTEM)
+    aws.settle()
+    assert "QueueUrls" not in sqs.list_queues()
+
+
+@pytest.mark.rule("G1", "G3", "G7", "S9", "T3")
+def test_the_glass_is_broken_and_handed_back_by_the_vendors_command_line(aws: World) -> None:
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.settle()
+    arn = aws.output(LIVE_SYSTEM, "jobs", "Arn")
+    url = aws.output(LIVE_SYSTEM, "jobs", "QueueUrl")
+    tagging = aws.person.client("resourcegroupstaggingapi")
+    tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+    aws.person.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "60"})
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "ManualOverride"
+    assert aws.drift(LIVE_SYSTEM, "jobs") == {"DelaySeconds": {"declared": 5, "actual": 60}}
+    tagging.tag_resources(ResourceARNList=[arn], Tags={"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"})
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+    assert aws.drift(LIVE_SYSTEM, "jobs") is None
+    assert tags(aws, arn) == {"managed-by": "fractal-cloud", "fractal-cloud-owner": LIVE_SYSTEM}
+
+
+@pytest.mark.rule("S25", "S17")
+def test_resources_with_parts_refer_to_each_other(aws: World) -> None:
+    aws.deploy(
+        LIVE_SYSTEM,
+        queue(),
+        one("AWS::SNS::Topic", "news", region=REGION, TopicName="news"),
+        one(
+            "AWS::SNS::Subscription",
+            "feed",
+            TopicArn="${news.TopicArn}",
+            Protocol="sqs",
+            Endpoint="${jobs.Arn}",
+            RawMessageDelivery=True,
+        ),
+        one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST),
+        one("AWS::IAM::RolePolicy", "reads", RoleName="${worker.RoleName}", PolicyName="reads", PolicyDocument=READ),
+        vpc(),
+        one("AWS::EC2::InternetGateway", "gate", region=REGION),
+        one(
+            "AWS::EC2::VPCGatewayAttachment",
+            "door",
+            VpcId="${net.vpcId}",
+            InternetGatewayId="${gate.InternetGatewayId}",
+        ),
+        one("AWS::EC2::RouteTable", "ways", region=REGION, VpcId="${net.vpcId}"),
+        one(
+            "AWS::EC2::Route",
+            "out",
+            "door",
+            RouteTableId="${ways.RouteTableId}",
+            DestinationCidrBlock="0.0.0.0/0",
+            GatewayId="${gate.InternetGatewayId}",
+        ),
+        one("AWS::Logs::LogGroup", "logs", region=REGION, LogGroupName="/app/shop", RetentionInDays=7),
+        one(
+            "AWS::DynamoDB::Table",
+            "orders",
+            region=REGION,
+            TableName="orders",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        ),
+    )
+    aws.settle(at_most=25)
+    for component in (
+        "jobs",
+        "news",
+        "feed",
+        "worker",
+        "reads",
+        "net",
+        "gate",
+        "door",
+        "ways",
+        "out",
+        "logs",
+        "orders",
+    ):
+        assert aws.status(LIVE_SYSTEM, component) == "Active", aws.component(LIVE_SYSTEM, component)
+    aws.restart_agent()
+    results = aws.cycle(2)
+    assert not any(result.writes for result in results)
+    aws.delete(LIVE_SYSTEM)
+    aws.settle(at_most=25)
+    left = aws.person.client("resourcegroupstaggingapi").get_resources()["ResourceTagMappingList"]
+    assert left == []
+
+
+@pytest.mark.rule("G11", "G10", "T4")
+def test_what_exists_is_found_by_its_name_and_taken_over_on_request(aws: World) -> None:
+    sqs = aws.person.client("sqs")
+    sqs.create_queue(QueueName="jobs", Attributes={"DelaySeconds": "60"}, tags={"team": "blue"})
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "ManualOverride"
+    assert aws.drift(LIVE_SYSTEM, "jobs") == {"DelaySeconds": {"declared": 5, "actual": 60}}
+    aws.force_push(LIVE_SYSTEM, "jobs")
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+    expected = {"team": "blue", "managed-by": "fractal-cloud", "fractal-cloud-owner": LIVE_SYSTEM}
+    assert tags(aws, aws.output(LIVE_SYSTEM, "jobs", "Arn")) == expected
+
+
+@pytest.mark.rule("S18")
+def test_what_cannot_change_in_place_destroys_nothing(aws: World) -> None:
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.settle()
+    aws.deploy(LIVE_SYSTEM, queue(FifoQueue=True, DelaySeconds=7))
+    aws.settle()
+    component = aws.component(LIVE_SYSTEM, "jobs")
+    assert component["status"] == "Failed"
+    assert "FifoQueue" in component["message"]
+    sqs = aws.person.client("sqs")
+    [url] = sqs.list_queues()["QueueUrls"]
+    assert sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["DelaySeconds"])["Attributes"]["DelaySeconds"] == "7"
+
+
+@pytest.mark.rule("T7")
+def test_what_belongs_to_a_stack_is_left_to_it(aws: World) -> None:
+    sqs = aws.person.client("sqs")
+    sqs.create_queue(
+        QueueName="jobs", tags={"aws:cloudformation:stack-name": "billing", "fractal-cloud-owner": LIVE_SYSTEM}
+    )
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.settle()
+    component = aws.component(LIVE_SYSTEM, "jobs")
+    assert component["status"] == "ManualOverride"
+    assert "CloudFormation stack billing" in component["message"]
+
+
+@pytest.mark.rule("S13", "S17")
+def test_what_takes_its_time_is_made_once(aws: World) -> None:
+    aws.cloud.knobs.slow_creation(kind="AWS::SQS::Queue", reads=3)
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.cycle()
+    aws.restart_agent()
+    aws.settle(at_most=25)
+    assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+    assert len(aws.person.client("sqs").list_queues()["QueueUrls"]) == 1
+
+
+@pytest.mark.rule("S21")
+def test_a_request_that_fails_later_says_why(aws: World) -> None:
+    aws.cloud.knobs.refuse_request(
+        type_name="AWS::SQS::Queue", operation="CREATE", code="ServiceLimitExceeded", message="too many queues"
+    )
+    aws.deploy(LIVE_SYSTEM, queue())
+    aws.cycle()
+    assert "too many queues" in aws.component(LIVE_SYSTEM, "jobs")["message"]
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
