@@ -418,6 +418,12 @@ def policy(
         list[str] | None,
         typer.Option("--secret", help="AWS: a secret in Secrets Manager it may read; may be given several times."),
     ] = None,
+    component_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", help="A type by the vendor's own name, such as batch/v1/CronJob; may be given several times."
+        ),
+    ] = None,
     link_project: Annotated[
         str, typer.Option("--link-project", help="Google: the project of its own for what links make.")
     ] = "",
@@ -454,6 +460,7 @@ def policy(
         buckets=tuple(bucket or ()),
         link_project=link_project,
         secrets=tuple(secret or ()),
+        types=tuple(component_type or ()),
     )
     try:
         made = module.policy(options)

@@ -28,6 +28,7 @@ class PolicyOptions:
     ``service_accounts``: the identities that what it makes may run as.
     ``buckets``: the buckets that links may lead to, each a name, or its beginning with ``*`` behind it.
     ``link_project``: the project of its own in which links make service accounts and keys.
+    ``types``: types that are declared by the vendor's own names.
     ``secrets``: the secrets of the cloud's own store that the agent may read for declarations (A8), by name or id.
     """
 
@@ -44,6 +45,7 @@ class PolicyOptions:
     buckets: tuple[str, ...] = ()
     link_project: str = ""
     secrets: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
     def check(self, provider: str, known: Collection[str] = ()) -> None:
         """Raise ``PolicyOptionError`` if an option was given that the provider does not take."""

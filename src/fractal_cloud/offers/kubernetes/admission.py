@@ -13,6 +13,8 @@ from typing import Final
 
 from fractal_cloud.offers.kubernetes.admission_of_pods import TEMPLATE, Validation, unchanged, workloads
 from fractal_cloud.offers.kubernetes.ambassador import HOST
+from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
+from fractal_cloud.offers.kubernetes.any_kind.rights import validations
 from fractal_cloud.offers.kubernetes.kinds import SECRET, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.linked import LINK, SECRET_PREFIX
 from fractal_cloud.offers.kubernetes.service import SERVICE
@@ -28,17 +30,25 @@ _DISKS: Final = ("containerDisk", "persistentVolumeClaim")
 
 
 def admission(
-    *, with_links: bool, secrets: Sequence[str] = (), service_accounts: Sequence[str] = ()
+    *,
+    with_links: bool,
+    secrets: Sequence[str] = (),
+    service_accounts: Sequence[str] = (),
+    kinds: Sequence[KindFacts] = (),
 ) -> Iterator[Object]:
     """The policies and their bindings; those for secrets of links only where the agent may write any.
 
     ``secrets``, ``service_accounts``: what pods may be given beside what is harmless, each as NAMESPACE/NAME.
+    ``kinds``: what is declared by its own name, beside the types with classes.
     """
     yield from _policy(DEPLOYMENT, workloads(with_links=with_links, secrets=secrets, accounts=service_accounts))
     yield from _policy(VIRTUAL_MACHINE, _machines())
     yield from _policy(SERVICE, [unchanged("spec", "externalIPs")])
     yield from _policy(HOST, [unchanged("spec.tlsSecret", "namespace", "spec")])
-    if with_links:
+    others = dict(validations(kinds, with_links=with_links, secrets=secrets, accounts=service_accounts))
+    for kind, conditions in others.items():
+        yield from _policy(kind, conditions)
+    if with_links and SECRET not in others:
         yield from _policy(SECRET, _secrets(), ("CREATE", "UPDATE", "DELETE"))
 
 

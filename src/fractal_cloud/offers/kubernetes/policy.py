@@ -16,6 +16,8 @@ import yaml
 
 from fractal_cloud.model.errors import PolicyOptionError
 from fractal_cloud.offers.kubernetes.admission import ACCOUNT, HOME, admission
+from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
+from fractal_cloud.offers.kubernetes.any_kind.rights import kinds_of, rules
 from fractal_cloud.offers.kubernetes.kinds import MAPPING, NAMESPACE, SECRET, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer
 from fractal_cloud.offers.policy import PLAIN, PolicyOptions, every_match
@@ -37,7 +39,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 def policy(options: PolicyOptions = PLAIN) -> str:
     """Documents for `kubectl apply`, for the service account ``fractal-cloud-agent`` in the namespace of that name."""
-    options.check("kubernetes", ("with_links", "namespaces", "secrets", "service_accounts"))
+    options.check("kubernetes", ("with_links", "namespaces", "secrets", "types", "service_accounts"))
     return "---\n".join(yaml.safe_dump(one, sort_keys=False, width=120) for one in documents(options))
 
 
@@ -53,16 +55,26 @@ def documents(options: PolicyOptions = PLAIN) -> list[Object]:
                 f"namespace {one!r} holds credentials of more than the agent's own work: choose one that holds nothing "
                 "but what the agent may reach"
             )
+    kinds = kinds_of(options.types)
     offers = [offer for offer in installed("kubernetes").of_provider("kubernetes") if isinstance(offer, ObjectOffer)]
     return [
-        *_bound("Cluster", "", _everywhere(offers)),
-        *(one for name in namespaces for one in _bound("", name, _inside(offers, with_links=options.with_links))),
+        *_bound("Cluster", "", _everywhere(offers, kinds)),
+        *(
+            one
+            for name in namespaces
+            for one in _bound("", name, _inside(offers, kinds, with_links=options.with_links))
+        ),
         *(
             one
             for place, names in _by_namespace(options.secrets).items()
             for one in _bound("", place, iter([_named_secrets(names)]), f"{NAME}-secrets")
         ),
-        *admission(with_links=options.with_links, secrets=options.secrets, service_accounts=options.service_accounts),
+        *admission(
+            with_links=options.with_links,
+            secrets=options.secrets,
+            service_accounts=options.service_accounts,
+            kinds=kinds,
+        ),
     ]
 
 
@@ -80,19 +92,21 @@ def _named_secrets(names: Sequence[str]) -> Object:
     return {"apiGroups": [""], "resources": [SECRET.plural], "resourceNames": list(names), "verbs": ["get"]}
 
 
-def _everywhere(offers: Sequence[ObjectOffer[Any]]) -> Iterator[Object]:
+def _everywhere(offers: Sequence[ObjectOffer[Any]], kinds: Sequence[KindFacts]) -> Iterator[Object]:
     """What lies in no namespace, or is looked for in all of them: only ever read."""
     yield {"apiGroups": [""], "resources": [NAMESPACE.plural], "resourceNames": ["kube-system"], "verbs": ["get"]}
     for offer in offers:
         yield from (_rule(kind, (verb,)) for kind, verb in offer.also_reads.items() if not kind.is_namespaced)
         yield from (_rule(kind, ("list",)) for kind in offer.listed_everywhere)
+    yield from rules(kinds, is_namespaced=False)
 
 
-def _inside(offers: Sequence[ObjectOffer[Any]], *, with_links: bool) -> Iterator[Object]:
+def _inside(offers: Sequence[ObjectOffer[Any]], kinds: Sequence[KindFacts], *, with_links: bool) -> Iterator[Object]:
     """What the agent does in a namespace."""
     for offer in offers:
         yield _rule(offer.object_kind, _ALL)
         yield from (_rule(kind, (verb,)) for kind, verb in offer.also_reads.items() if kind.is_namespaced)
+    yield from rules(kinds, is_namespaced=True)
     if with_links:
         yield from (_rule(kind, _UNWATCHED) for kind in MADE_BY_LINKS)
 

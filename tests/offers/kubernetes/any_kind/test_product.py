@@ -1,0 +1,156 @@
+"""Kinds by their own names through the whole product: declared, broken, handed back, adopted, deleted to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fractal_cloud.offers.policy import PolicyOptions
+from fractal_sandbox import Sandbox
+from tests.offers.kubernetes.declaring import component
+from tests.offers.kubernetes.rights import NAMESPACES, printed_rights
+from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
+
+TYPES = (
+    *("v1/Namespace", "v1/ConfigMap", "v1/ServiceAccount", "v1/Service", "batch/v1/CronJob", "apps/v1/StatefulSet"),
+    *("rbac.authorization.k8s.io/v1/Role", "apps/v1/DaemonSet", "scheduling.k8s.io/v1/PriorityClass"),
+)
+OPTIONS = PolicyOptions(with_links=True, namespaces=NAMESPACES, types=TYPES)
+
+
+@pytest.fixture
+def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
+    """A world whose agent has the rights that are printed for these kinds, and no others."""
+    with (
+        kubernetes_world(session_sandbox, tmp_path, KubernetesWorld) as made,
+        printed_rights(session_sandbox, OPTIONS),
+    ):
+        yield made
+        made.assert_safe()
+
+
+def cron_job(component_id: str = "nightly", **more: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "busybox:1", "envFrom": [{"configMapRef": {"name": "settings"}}]}
+    pod = {"restartPolicy": "OnFailure", "containers": [container]}
+    spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}, **more}
+    return component("batch/v1/CronJob", component_id, spec=spec)
+
+
+def config_map(component_id: str = "settings", **data: str) -> dict[str, Any]:
+    return component("v1/ConfigMap", component_id, data={"mode": "fast", **data})
+
+
+def item(world: KubernetesWorld, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = world.kube.call("GET", path)
+    return found
+
+
+CRON_JOB = "/apis/batch/v1/namespaces/default/cronjobs/nightly"
+CONFIG_MAP = "/api/v1/namespaces/default/configmaps/settings"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.mark.rule("T2", "S12", "G1", "G7", "S20")
+def test_a_cron_job_is_declared_broken_and_handed_back_with_kubectls_words(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", config_map(), cron_job())
+    world.settle()
+    assert [world.status("ls-a", one) for one in ("settings", "nightly")] == ["Active", "Active"]
+    made = item(world, CRON_JOB)
+    assert made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "fractal-cloud"
+    world.kube.call("PATCH", CRON_JOB, {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}, MERGE)
+    world.kube.call("PATCH", CRON_JOB, {"spec": {"schedule": "0 9 * * *"}}, MERGE)
+    world.settle()
+    assert world.status("ls-a", "nightly") == "ManualOverride"
+    assert list(world.drift("ls-a", "nightly") or {}) == ["spec.schedule"]
+    back = {
+        "labels": {"app.kubernetes.io/managed-by": "fractal-cloud"},
+        "annotations": {"fractal.cloud/reconcile": "true"},
+    }
+    world.kube.call("PATCH", CRON_JOB, {"metadata": back}, MERGE)
+    world.settle()
+    assert world.status("ls-a", "nightly") == "Active"
+    assert item(world, CRON_JOB)["spec"]["schedule"] == "0 3 * * *"
+    world.assert_silent()
+
+
+@pytest.mark.rule("G15", "S12")
+def test_what_is_ignored_survives_an_apply_of_something_else(world: KubernetesWorld) -> None:
+    declared = {**cron_job(suspend=True), "ignoreDrift": ["spec.suspend"]}
+    world.deploy("ls-a", config_map(), declared)
+    world.settle()
+    assert item(world, CRON_JOB)["spec"]["suspend"] is True
+    for schedule in ("0 4 * * *", "0 5 * * *"):
+        world.kube.call("PATCH", CRON_JOB, {"spec": {"schedule": schedule}}, MERGE)
+        world.settle()
+        spec = item(world, CRON_JOB)["spec"]
+        assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", True)
+    world.kube.call("PATCH", CRON_JOB, {"spec": {"suspend": False, "schedule": "1 1 1 1 1"}}, MERGE)
+    world.settle()
+    spec = item(world, CRON_JOB)["spec"]
+    assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", False)
+    assert world.status("ls-a", "nightly") == "Active"
+
+
+@pytest.mark.rule("S9", "S12", "T1")
+def test_an_object_that_was_made_by_hand_is_adopted_and_only_what_is_declared_is_changed(
+    world: KubernetesWorld,
+) -> None:
+    by_hand = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "labels": {"team": "shop"}, "annotations": {"note": "mine"}},
+        "data": {"mode": "slow"},
+        "immutable": False,
+    }
+    world.kube.call("POST", "/api/v1/namespaces/default/configmaps?fieldManager=kubectl-create", by_hand)
+    tags = {"labels": {"app.kubernetes.io/managed-by": "fractal-cloud"}}
+    world.kube.call("PATCH", CONFIG_MAP, {"metadata": tags}, MERGE)
+    world.deploy("ls-a", config_map())
+    world.settle()
+    found = item(world, CONFIG_MAP)
+    assert found["data"] == {"mode": "fast"}
+    assert found["metadata"]["labels"]["team"] == "shop"
+    assert found["metadata"]["annotations"]["note"] == "mine"
+    assert world.status("ls-a", "settings") == "Active"
+
+
+@pytest.mark.rule("S27")
+def test_drift_says_who_owns_the_field_now(world: KubernetesWorld) -> None:
+    world.deploy("ls-a", config_map(), cron_job())
+    world.settle()
+    world.kube.call("PATCH", CRON_JOB, {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}, MERGE)
+    world.kube.call("PATCH", f"{CRON_JOB}?fieldManager=helm", {"spec": {"schedule": "0 9 * * *"}}, MERGE)
+    world.settle()
+    shown = world.find_component("ls-a", "nightly")
+    assert shown is not None
+    assert {one["by"] for one in shown["changedBy"] if one["parameter"] == "spec.schedule"} == {"helm"}
+
+
+@pytest.mark.rule("S3", "O15")
+def test_what_lies_in_a_namespace_is_made_after_it_and_goes_before_it(world: KubernetesWorld) -> None:
+    inside = config_map()
+    inside["parameters"]["namespace"] = "shop"
+    holder = component("v1/Namespace", "shop")
+    world.deploy("ls-a", inside, holder)
+    world.settle()
+    assert [world.status("ls-a", one) for one in ("shop", "settings")] == ["Active", "Active"]
+    assert item(world, "/api/v1/namespaces/shop/configmaps/settings")["data"] == {"mode": "fast"}
+
+
+@pytest.mark.rule("O6")
+def test_a_live_system_of_many_kinds_is_deleted_to_nothing(world: KubernetesWorld) -> None:
+    role = component(
+        "rbac.authorization.k8s.io/v1/Role",
+        "reader",
+        rules=[{"apiGroups": [""], "verbs": ["get"], "resources": ["pods"]}],
+    )
+    first = component("scheduling.k8s.io/v1/PriorityClass", "first", value=1000)
+    world.deploy("ls-a", config_map(), cron_job(), role, first, component("v1/ServiceAccount", "runner"))
+    world.settle()
+    assert {world.status("ls-a", one) for one in ("settings", "nightly", "reader", "first", "runner")} == {"Active"}
+    world.delete("ls-a")
+    world.settle()
+    assert not world.cloud.owned_resources()
