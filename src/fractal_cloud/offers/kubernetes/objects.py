@@ -313,7 +313,9 @@ def _metadata_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> d
 
 
 def _put_metadata(item: Object, component: Component, names: Collection[str]) -> None:
-    assert isinstance(component, ObjectComponent), "every component of this provider is one"
+    """Write declared labels and annotations; what is declared as a whole manifest says its own in ``metadata``."""
+    if not isinstance(component, ObjectComponent):
+        return
     for name, values in (("labels", component.labels), ("annotations", component.annotations)):
         if name in names and values is not None:
             item["metadata"][name] = {**(item["metadata"].get(name) or {}), **values}

@@ -9,19 +9,24 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fractal_cloud.model.errors import Conflict, Unreadable
+from fractal_cloud.model.errors import CloudError, Conflict, NotFound, Overtaken, Unreadable
 from fractal_cloud.offers.call_context import CallContext, calling_as
+from fractal_cloud.offers.history import Asked
 from fractal_cloud.offers.kubernetes.any_kind.family import KubernetesKinds
 from fractal_cloud.offers.kubernetes.any_kind.offer import AnyKindOffer
+from fractal_cloud.offers.kubernetes.any_kind.owned_fields import FIELD_MANAGER, configuration
 from fractal_cloud.offers.kubernetes.calls import Call
 from fractal_cloud.offers.kubernetes.cloud import KubernetesSession
+from fractal_cloud.rules.nested.path import parsed
 from fractal_sandbox import Sandbox, agent_env
-from tests.offers.kubernetes.any_kind.cases import KindCase, cases
+from tests.offers.kubernetes.any_kind.cases import VALUE, KindCase, cases
 from tests.offers.kubernetes.any_kind.world import KindWorld
 from tests.offers.kubernetes.person import KubernetesPerson
 
@@ -162,3 +167,99 @@ def test_a_definition_and_a_namespace_stay_while_anything_of_somebody_is_left_in
         namespaces.delete(world.cloud(namespaces), default)
     of_widgets.delete(world.cloud(of_widgets), world.read(of_widgets, made))
     offer.delete(world.cloud(offer), world.read(offer, sighting))
+
+
+def web(world: KindWorld) -> tuple[AnyKindOffer, KindCase]:
+    case = next(one for one in BUILT_IN if one.type == "apps/v1/Deployment")
+    return offer_of(world, case.type), case
+
+
+def patched(world: KindWorld, offer: AnyKindOffer, case: KindCase, manager: str, **spec: Any) -> None:
+    path = f"{world.path(offer, case.name)}?fieldManager={manager}"
+    world.person.call("PATCH", path, {"spec": spec}, "application/merge-patch+json")
+
+
+@pytest.mark.skipif(bool(REAL), reason="the person at a real server has a name of his own")
+@pytest.mark.rule("G15", "S27")
+def test_an_apply_writes_what_differs_and_leaves_what_is_ignored_or_anybody_elses(world: KindWorld) -> None:
+    offer, case = web(world)
+    made, wanted = world.make(offer, case)
+    patched(world, offer, case, "autoscaler", replicas=7)
+    for image in ("nginx:1", "nginx:2"):  # the second apply must not take away what the first one did not name
+        world.person.call("PUT", world.path(offer, case.name), changed_image(world, offer, case, image))
+        path = "spec.template.spec.containers[name=web].image"
+        ignoring = replace(wanted, ignored=frozenset({"spec.replicas"}))
+        offer.update(world.cloud(offer), world.read(offer, made), ignoring, [path])
+        spec = world.person.call("GET", world.path(offer, case.name))["spec"]
+        assert spec["replicas"] == 7, "ignored: whoever has it keeps it"
+        names = [one["name"] for one in spec["template"]["spec"]["containers"]]
+        assert names == ["web", "side"], "what was set at creation is still there"
+        assert spec["template"]["spec"]["containers"][0]["image"] == "nginx:1.29"
+    sighting = world.read(offer, made)
+    asked = [Asked("spec.replicas", datetime.now(UTC), "7", None)]
+    assert offer.changed_by(world.cloud(offer), sighting, wanted, asked)["spec.replicas"].by == "autoscaler"
+
+
+def changed_image(world: KindWorld, offer: AnyKindOffer, case: KindCase, image: str) -> dict[str, Any]:
+    item: dict[str, Any] = world.person.call("GET", world.path(offer, case.name))
+    item["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    return item
+
+
+@pytest.mark.rule("S16")
+def test_an_apply_rests_on_the_very_object_that_was_read(world: KindWorld) -> None:
+    offer, case = web(world)
+    made, wanted = world.make(offer, case)
+    seen = world.read(offer, made)
+    body = configuration({**world.person.call("GET", world.path(offer, case.name))}, [parsed("spec.replicas")])
+    world.person.call("PUT", world.path(offer, case.name), changed_image(world, offer, case, "nginx:9"))
+    with pytest.raises(Overtaken):
+        world.cloud(offer).apply(offer.object_kind, case.name, body, FIELD_MANAGER)
+    offer.delete(world.cloud(offer), world.read(offer, made))
+    with pytest.raises(CloudError):
+        world.cloud(offer).apply(offer.object_kind, case.name, body, FIELD_MANAGER)
+    assert not [one for one in world.listed(offer) if one.name == case.name], "nothing is made anew"
+    with pytest.raises(NotFound):
+        offer.update(world.cloud(offer), seen, wanted, ["spec.replicas"])
+
+
+@pytest.mark.rule("A8")
+def test_of_a_secret_nothing_is_seen_but_what_is_declared(world: KindWorld) -> None:
+    case = next(one for one in BUILT_IN if one.type == "v1/Secret")
+    offer = offer_of(world, case.type)
+    made, _ = world.make(offer, case)
+    path = world.path(offer, case.name)
+    world.person.call("PATCH", path, {"data": {"other": "cGFzcw=="}}, "application/merge-patch+json")
+    shown = offer.as_declared(world.read(offer, made), case.resolved(), {})
+    assert shown.actual["stringData"] == {"token": VALUE}
+    assert "pass" not in str(shown), "what nobody declared goes no further"
+    assert not world.drift(offer, case, world.read(offer, made)), "entries of others are left alone"
+    world.person.call("DELETE", path)
+
+
+@pytest.mark.skipif(bool(REAL), reason="calls are counted by the sandbox")
+@pytest.mark.rule("O4", "S23")
+def test_an_idle_observation_reads_no_object_and_a_change_is_one_read(
+    world: KindWorld, session_sandbox: Sandbox
+) -> None:
+    case = next(one for one in BUILT_IN if one.type == "v1/ConfigMap")
+    offer = offer_of(world, case.type)
+    names = [f"map-{number}" for number in range(40)]
+    for name in names:
+        world.make(offer, KindCase(case.type, {**case.parameters, "name": name}))
+    first = {one.resource_id: one for one in world.listed(offer, *names)}
+    assert read_since(session_sandbox, 0)[-2:] == ["list", "list"], "in one list, not one by one"
+    before = len(session_sandbox.kubernetes.calls)
+    second = {one.resource_id: one for one in world.listed(offer, *names, seen=first)}
+    assert read_since(session_sandbox, before) == ["list"], "metadata alone"
+    assert all(second[key] is one for key, one in first.items() if one.name in names)
+    world.person.call("PATCH", world.path(offer, "map-7"), {"data": {"mode": "x"}}, "application/merge-patch+json")
+    before = len(session_sandbox.kubernetes.calls)
+    third = {one.name: one for one in world.listed(offer, *names, seen=second)}
+    assert read_since(session_sandbox, before) == ["list", "get"]
+    assert third["map-7"].actual["data"]["mode"] == "x"
+
+
+def read_since(sandbox: Sandbox, number: int) -> list[str]:
+    calls = sandbox.kubernetes.calls.all()[number:]
+    return [one.operation for one in calls if one.actor == "agent" and one.service == "configmaps" and not one.is_write]

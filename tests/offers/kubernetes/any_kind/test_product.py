@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.model.tags import RECONCILE_VALUE
 from fractal_cloud.offers.policy import PolicyOptions
 from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.declaring import component
@@ -67,31 +68,13 @@ def test_a_cron_job_is_declared_broken_and_handed_back_with_kubectls_words(world
     assert list(world.drift("ls-a", "nightly") or {}) == ["spec.schedule"]
     back = {
         "labels": {"app.kubernetes.io/managed-by": "fractal-cloud"},
-        "annotations": {"fractal.cloud/reconcile": "true"},
+        "annotations": {"fractal.cloud/reconcile": RECONCILE_VALUE},
     }
     world.kube.call("PATCH", CRON_JOB, {"metadata": back}, MERGE)
     world.settle()
     assert world.status("ls-a", "nightly") == "Active"
     assert item(world, CRON_JOB)["spec"]["schedule"] == "0 3 * * *"
     world.assert_silent()
-
-
-@pytest.mark.rule("G15", "S12")
-def test_what_is_ignored_survives_an_apply_of_something_else(world: KubernetesWorld) -> None:
-    declared = {**cron_job(suspend=True), "ignoreDrift": ["spec.suspend"]}
-    world.deploy("ls-a", config_map(), declared)
-    world.settle()
-    assert item(world, CRON_JOB)["spec"]["suspend"] is True
-    for schedule in ("0 4 * * *", "0 5 * * *"):
-        world.kube.call("PATCH", CRON_JOB, {"spec": {"schedule": schedule}}, MERGE)
-        world.settle()
-        spec = item(world, CRON_JOB)["spec"]
-        assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", True)
-    world.kube.call("PATCH", CRON_JOB, {"spec": {"suspend": False, "schedule": "1 1 1 1 1"}}, MERGE)
-    world.settle()
-    spec = item(world, CRON_JOB)["spec"]
-    assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", False)
-    assert world.status("ls-a", "nightly") == "Active"
 
 
 @pytest.mark.rule("S9", "S12", "T1")
@@ -106,7 +89,10 @@ def test_an_object_that_was_made_by_hand_is_adopted_and_only_what_is_declared_is
         "immutable": False,
     }
     world.kube.call("POST", "/api/v1/namespaces/default/configmaps?fieldManager=kubectl-create", by_hand)
-    tags = {"labels": {"app.kubernetes.io/managed-by": "fractal-cloud"}}
+    tags = {
+        "labels": {"app.kubernetes.io/managed-by": "fractal-cloud"},
+        "annotations": {"fractal.cloud/reconcile": RECONCILE_VALUE},
+    }
     world.kube.call("PATCH", CONFIG_MAP, {"metadata": tags}, MERGE)
     world.deploy("ls-a", config_map())
     world.settle()

@@ -105,6 +105,12 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         found = {**missing, **own, "metadata": {"labels": labels, "annotations": annotations}}
         return {**found, **secrets.shown(item)} if self._is_secret else found
 
+    def sighting(self, cloud: Kubernetes, item: Object, beside: Any) -> Sighting:
+        """What an object shows; its labels and annotations stand in its ``metadata``, as people declare them."""
+        seen = super().sighting(cloud, item, beside)
+        own = {name: value for name, value in seen.actual.items() if name not in ("labels", "annotations")}
+        return replace(seen, actual=own)
+
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
         """Of a Secret, what is declared alone: nothing else of it goes any further."""
         del published
