@@ -43,6 +43,8 @@ _SAYS_NOTHING: Final = (Denied, Throttled, Transient)
 """Errors of a person's call that say nothing about an assumption: it could not be tried."""
 _LEAVES_IT_AS_IT_WAS: Final = frozenset({"read-by-id", "guarded-update"})
 """What may fail without an effect on the assumptions after it."""
+_Step = tuple[str, str, Callable[[], str]]
+"""A trial of one assumption: its name, what of the type it is about, and what tries it."""
 _AT_REST: Final = ("Active", "ExternallyManaged")
 _AT_AN_END: Final = frozenset({"Failed", "ManualOverride", "Missing", "ExternallyManaged"})
 
@@ -117,7 +119,7 @@ class Trial:
 
     def run(self) -> list[Finding]:
         """Try everything, as far as it goes; raises nothing but what ends the whole run."""
-        steps = self._written() if self.offer.taggable else self._only_read()
+        steps = self._written() if self.offer.taggable else self._of_part() if self.offer.is_part else self._only_read()
         pending = [(name, subject) for name, subject, _ in steps]
         for name, subject, step in steps:
             finding = self._tried(name, subject, step)
@@ -144,30 +146,34 @@ class Trial:
             except (AssertionError, CloudError):  # it is being deleted already
                 return
 
-    def _only_read(self) -> list[tuple[str, str, Callable[[], str]]]:
+    def _only_read(self) -> list[_Step]:
+        return [*self._seen(), ("deleted", "", self._is_deleted)]
+
+    def _of_part(self) -> list[_Step]:
+        """What carries no tags of its own is changed while its parent may be (S25)."""
+        return [*self._seen(), *self._changed(), ("deleted", "", self._is_deleted), ("gone", "", self._is_gone)]
+
+    def _seen(self) -> list[_Step]:
         return [
             ("created", "", self._exists),
             ("listed", "", self._is_listed),
             ("read-by-id", "", self._is_read_by_id),
             ("echoed", "", self._is_echoed),
             ("quiet", "", self._is_quiet),
-            ("deleted", "", self._is_deleted),
         ]
 
-    def _written(self) -> list[tuple[str, str, Callable[[], str]]]:
-        steps: list[tuple[str, str, Callable[[], str]]] = [
-            ("created", "", self._exists),
-            ("tags-in-call", "", self._was_tagged_in_call),
-            ("listed", "", self._is_listed),
-            ("read-by-id", "", self._is_read_by_id),
-            ("echoed", "", self._is_echoed),
-            ("quiet", "", self._is_quiet),
-        ]
+    def _changed(self) -> Iterator[_Step]:
         for name in self.example.changes:
-            steps.append(("drifts-alone", name, partial(self._drifts_alone, name)))
-            steps.append(("comes-back", name, partial(self._comes_back, name)))
+            yield "drifts-alone", name, partial(self._drifts_alone, name)
+            yield "comes-back", name, partial(self._comes_back, name)
+
+    def _written(self) -> list[_Step]:
+        created, *seen = self._seen()
         return [
-            *steps,
+            created,
+            ("tags-in-call", "", self._was_tagged_in_call),
+            *seen,
+            *self._changed(),
             ("left-alone", "", self._is_left_alone),
             ("handed-back", "", self._is_handed_back),
             ("guarded-update", self.example.guarded, self._refuses_late_update),

@@ -12,7 +12,7 @@ from fractal_cloud.offers.azure.nsg_rules import AzureSecurityRule, from_items
 from fractal_cloud.offers.azure.storage_account import AzureStorageAccount
 from fractal_cloud.offers.azure.subnet import AzureSubnet
 from fractal_cloud.offers.azure.vnet import AzureVnet
-from tests.offers.azure.examples import EXAMPLES, FRONT, GROUP, LOCATION, NETWORK, WEB, component
+from tests.offers.azure.examples import EXAMPLES, GROUP, LOCATION, NETWORK, WEB, component
 from tests.offers.azure.worlds import AzureWorld
 
 KIND = EXAMPLES[AzureVnet].kind
@@ -63,21 +63,67 @@ def test_what_others_put_on_our_subnet_stays_when_its_block_is_corrected(world: 
     world.assert_safe()
 
 
-@pytest.mark.rule("S1", "S5", "O10")
-def test_a_subnet_is_only_ever_imported(world: AzureWorld) -> None:
-    gone = component(AzureSubnet, "nowhere", vnet="net", addressPrefix="10.0.3.0/24")
-    world.deploy("ls-a", NETWORK, FRONT, gone)
+EMPTY = network(subnets={})
+MADE = component(AzureSubnet, "made", vnet="net", addressPrefix="10.0.3.0/24")
+
+
+@pytest.mark.rule("S25")
+def test_a_subnet_lives_and_dies_with_the_network_that_it_is_part_of(world: AzureWorld) -> None:
+    world.deploy("ls-a", EMPTY, MADE)
     world.settle()
-    world.cycle()
-    assert world.status("ls-a", "front") == "ExternallyManaged"
-    assert world.status("ls-a", "nowhere") == "Missing"
-    assert world.output("ls-a", "front", "id").endswith("/virtualNetworks/net/subnets/front")
-    theirs = {**FRONT, "parameters": {"vnet": "net", "addressPrefix": "10.0.8.0/24"}}
-    world.deploy("ls-a", NETWORK, theirs)
+    assert (world.status("ls-a", "net"), world.status("ls-a", "made")) == ("Active", "Active")
+    path = f"{world.azure.path(KIND, 'net')}/subnets/made"
+    endpoints = [{"service": "Microsoft.Storage"}]
+    world.azure.call("PUT", path, {"properties": {"addressPrefix": "10.0.8.0/24", "serviceEndpoints": endpoints}})
     world.settle()
-    assert world.status("ls-a", "front") == "ExternallyManaged"
-    assert world.drift("ls-a", "front") == {"addressPrefix": {"declared": "10.0.8.0/24", "actual": "10.0.1.0/24"}}
+    there = world.azure.call("GET", path)["properties"]
+    assert (there["addressPrefix"], there["serviceEndpoints"]) == ("10.0.3.0/24", endpoints)
+    world.azure.call("PUT", path, {"properties": {"addressPrefix": "10.0.3.0/24"}})
+    world.deploy("ls-a", EMPTY)
+    world.settle()
+    assert blocks(world) == {}, "taken out of the declaration, it is deleted by itself"
+    world.deploy("ls-a", EMPTY, MADE)
+    world.settle()
+    world.delete("ls-a")
+    world.settle()
+    assert world.azure.find(world.azure.path(KIND, "net")) is None
+    world.assert_safe()
+
+
+@pytest.mark.rule("S25", "G1", "S16")
+def test_breaking_the_glass_of_a_network_protects_its_subnets(world: AzureWorld) -> None:
+    world.deploy("ls-a", EMPTY, MADE)
+    world.settle()
+    network_path = world.azure.path(KIND, "net")
+    world.azure.untag(network_path, "managed-by")
+    path = f"{network_path}/subnets/made"
+    world.azure.call("PUT", path, {"properties": {"addressPrefix": "10.0.8.0/24"}})
+    world.settle()
+    shown = world.component("ls-a", "made")
+    assert shown["status"] == "ManualOverride"
+    assert "'net'" in shown["message"]
+    assert world.drift("ls-a", "made") == {"addressPrefix": {"declared": "10.0.3.0/24", "actual": "10.0.8.0/24"}}
+    world.azure.call("DELETE", path)
+    world.settle()
+    assert world.status("ls-a", "made") == "ManualOverride"
+    assert blocks(world) == {}, "nothing is made in a network that somebody holds"
+    world.azure.tag(network_path, **{"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"})
+    world.settle()
+    assert blocks(world) == {"made": "10.0.3.0/24"}
+    world.assert_safe()
+
+
+@pytest.mark.rule("S25", "O3")
+def test_a_subnet_of_a_network_of_others_is_only_read(world: AzureWorld) -> None:
     world.deploy("ls-a", NETWORK)
+    world.settle()
+    theirs = component(AzureSubnet, "front", vnet="net", addressPrefix="10.0.8.0/24")
+    world.deploy("ls-b", network(), theirs, component(AzureSubnet, "nowhere", vnet="net", addressPrefix="10.0.9.0/24"))
+    world.settle()
+    assert world.status("ls-b", "front") == "ExternallyManaged"
+    assert world.status("ls-b", "nowhere") == "Missing"
+    assert world.drift("ls-b", "front") == {"addressPrefix": {"declared": "10.0.8.0/24", "actual": "10.0.1.0/24"}}
+    world.delete("ls-b")
     world.settle()
     assert set(blocks(world)) == {"front", "back"}
     assert not [write for write in world.writes() if write.component in ("front", "nowhere")]

@@ -119,7 +119,7 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
         network = wanted.component
         properties: Item = {}
         _apply(properties, network, [name for name in _WHOLE if network.parameters().get(name) is not None])
-        properties["subnets"] = [_subnet(name, block) for name, block in (network.subnets or {}).items()]
+        properties["subnets"] = [subnet_body(name, block) for name, block in (network.subnets or {}).items()]
         return {"properties": properties}
 
     def update(self, cloud: Azure, sighting: Sighting, wanted: Wanted[AzureVnet], drift: Collection[str]) -> None:
@@ -141,7 +141,7 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
             cloud.put(
                 f"{sighting.resource_id}/subnets/{name}",
                 self.kind.version,
-                _subnet(name, block, subnet["properties"] if subnet is not None else None),
+                subnet_body(name, block, subnet["properties"] if subnet is not None else None),
                 subnet["etag"] if subnet is not None else None,
                 is_new=subnet is None,
             )
@@ -150,12 +150,13 @@ class AzureVnetOffer(ResourceOffer[AzureVnet]):
     def check_deletion(self, cloud: Azure, sighting: Sighting) -> None:
         """Azure takes every empty subnet along: one that somebody uses, or has made more of, keeps the network."""
         subnets = (self.still(cloud, sighting).get("properties") or {}).get("subnets") or ()
-        used = [f"subnet {one['name']!r} ({', '.join(more)})" for one in subnets if (more := _more_of(one))]
+        used = [f"subnet {one['name']!r} ({', '.join(more)})" for one in subnets if (more := more_of(one))]
         if used:
             raise Conflict(f"{sighting.name!r} still has {', '.join(used)}: remove them first, and it is tried again")
 
 
-def _more_of(subnet: Item) -> list[str]:
+def more_of(subnet: Item) -> list[str]:
+    """What a subnet has beside its block that keeps it from being deleted, in words."""
     properties = subnet.get("properties") or {}
     return list(dict.fromkeys(words for key, words in _MORE.items() if properties.get(key)))
 
@@ -166,7 +167,7 @@ def prefix_of(subnet: Item) -> str:
     return properties.get("addressPrefix") or ",".join(properties.get("addressPrefixes") or ())
 
 
-def _subnet(name: str, block: str, others: Mapping[str, Any] | None = None) -> Item:
+def subnet_body(name: str, block: str, others: Mapping[str, Any] | None = None) -> Item:
     """A subnet with its block; everything else that it has is kept."""
     kept = {key: value for key, value in (others or {}).items() if key not in _NOT_SENT}
     return {"name": name, "properties": {**kept, "addressPrefix": block}}

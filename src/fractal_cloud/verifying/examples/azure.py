@@ -53,9 +53,10 @@ EXAMPLES: Final = (
         AzureSubnet,
         lambda at: [
             _network(at),
-            at.declare(AzureSubnet, "front", name="front", vnet=at.name("net"), addressPrefix="10.255.0.0/26"),
+            at.declare(AzureSubnet, "back", name="back", vnet=at.name("net"), addressPrefix="10.255.0.64/26"),
         ],
         needs=_WORDS,
+        changes={"addressPrefix": "10.255.0.128/26"},
     ),
     VerificationExample(
         AzureNsg,
