@@ -426,13 +426,7 @@ def fate_by_spec(s: Situation, trace: Trace, *, window_over: bool, is_bound: boo
         return Fate.WAIT
     is_not_mine = s.untouchable or s.owner is Party.OTHER or (unowned(s) and s.claimant is not Party.ME)
     if s.presence is ABSENT:
-        if s.untouchable and not (s.creates_once and s.intent_open and not window_over):
-            return Fate.DROP
-        if (s.intent_open and not window_over) or trace is Trace.UNKNOWN:
-            return Fate.WAIT
-        if trace is Trace.ELSEWHERE:
-            return Fate.DROP if is_not_mine and not is_part(s) else Fate.LEAVE
-        return Fate.GONE
+        return fate_of_absent(s, trace, window_over=window_over, is_not_mine=is_not_mine)
     if s.creates_once and s.presence is PRESENT:
         return Fate.LEAVE
     if is_part(s) and s.presence is PRESENT and not s.untouchable:
@@ -452,6 +446,18 @@ def fate_by_spec(s: Situation, trace: Trace, *, window_over: bool, is_bound: boo
     came_back = s.stance is MANAGED and s.was_absent and not s.intent_open
     is_news = s.stance in (NONE, IMPORTED) or came_back
     return Fate.NOTICE if is_news and not s.noticed else Fate.DELETE
+
+
+def fate_of_absent(s: Situation, trace: Trace, *, window_over: bool, is_not_mine: bool) -> Fate:
+    """O17."""
+    is_being_made = s.intent_open and not window_over
+    if s.untouchable and not (s.creates_once and is_being_made):
+        return Fate.DROP
+    if is_being_made or trace is Trace.UNKNOWN:
+        return Fate.WAIT
+    if trace is Trace.ELSEWHERE:
+        return Fate.DROP if is_not_mine and not is_part(s) else Fate.LEAVE
+    return Fate.GONE
 
 
 def fate_of_part(s: Situation, *, is_bound: bool) -> Fate:
@@ -493,8 +499,8 @@ def may_delete(s: Situation, rule: str) -> bool:
 
 
 @pytest.mark.rule(
-    "S0", "S1", "S1b", "S2", "S3", "S4", "S4a", "S5", "S6", "S6a", "S7", "S8", "S8a", "S9", "S10", "S11", "S11a", "S11b",
-    "S12", "S12a", "S14", "S17", "S25",
+    "S0", "S1", "S1b", "S2", "S3", "S4", "S4a", "S5", "S6", "S6a", "S7", "S8", "S8a", "S9", "S10", "S11", "S11a",
+    "S11b", "S12", "S12a", "S14", "S17", "S25",
 )  # fmt: skip
 def test_decide_says_what_the_table_says_in_every_situation(walk: Walk) -> None:
     assert walk.against_the_table == ""

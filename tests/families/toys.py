@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.catalog import TypeFacts, part_name
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Sighting
@@ -26,6 +27,9 @@ PREFIX = "Toy::"
 QUEUE = "Toy::Box::Queue"
 ALARM = "Toy::Box::Alarm"
 UNTAGGABLE = "Toy::Box::Note"
+ENTRY = "Toy::Box::Entry"
+LOCK = "Toy::Box::Lock"
+NET = "Toy::Box::Net"
 PRIVATE = "Toy::Own::Engine"
 
 _WHERE: dict[str, Any] = {"region": {"type": "string", "description": "Where it is.", "x-fractal": {"immutable": True}}}
@@ -71,6 +75,38 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "required": [],
         "outputs": {"AlarmId": "what the vendor calls it"},
     },
+    ENTRY: {
+        "description": "An entry of a queue: a part of it, distinguished by where it leads.",
+        "name_parameter": "",
+        "part": {"key": ["To", "Port"]},
+        "properties": {
+            "Queue": {"type": "string", "x-fractal": {"reference": {"type": QUEUE, "output": "QueueId"}}},
+            "To": {"type": "string", "x-fractal": {"immutable": True}},
+            "Port": {"type": "integer", "x-fractal": {"immutable": True}},
+            "Weight": {"type": "integer"},
+        },
+        "required": ["Queue", "To"],
+        "outputs": {},
+    },
+    LOCK: {
+        "description": "The lock of a queue, which has one at most: it cannot be deleted while it is locked.",
+        "name_parameter": "",
+        "part": {"key": [], "blocks": True},
+        "properties": {
+            "Queue": {"type": "string", "x-fractal": {"reference": {"type": QUEUE, "output": "QueueId"}}},
+            "Strength": {"type": "integer"},
+        },
+        "required": ["Queue"],
+        "outputs": {},
+    },
+    NET: {
+        "description": "A net that carries no tags, and is no part of anything.",
+        "name_parameter": "NetName",
+        "creates_once": True,
+        "properties": {"NetName": {"type": "string"}, "Size": {"type": "integer"}},
+        "required": [],
+        "outputs": {},
+    },
 }
 
 IN_THE_ACCOUNT: dict[str, dict[str, Any]] = {
@@ -86,7 +122,9 @@ IN_THE_ACCOUNT: dict[str, dict[str, Any]] = {
 
 def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
     """What is known of a type from the vendor's schema."""
-    name = {} if schema["name_parameter"] else {"name": {"type": "string", "description": "Its name."}}
+    part = schema.get("part")
+    has_name = schema["name_parameter"] or part is not None
+    name = {} if has_name else {"name": {"type": "string", "description": "Its name."}}
     return TypeFacts(
         type=component_type,
         provider="toys",
@@ -99,11 +137,16 @@ def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
             "additionalProperties": False,
             **({"$defs": copy.deepcopy(schema["$defs"])} if "$defs" in schema else {}),
         },
-        outputs={"endpoint": "where it is reached", **schema["outputs"]},
+        outputs={"endpoint": "where it is reached", "QueueId": "its id", **schema["outputs"]},
         place=["region"],
         family="toy-types",
         name_parameter=schema["name_parameter"],
         nested=True,
+        taggable=part is None and not schema.get("creates_once"),
+        is_part=part is not None,
+        parent="Queue" if part is not None else None,
+        key=part["key"] if part is not None else [],
+        creates_once=bool(schema.get("creates_once")),
     )
 
 
@@ -115,13 +158,13 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
         cloud.store.call(f"list {self.type}")
         for thing in list(cloud.store.things.values()):
             if thing.type == self.type and thing.place in ("", cloud.scope.place):
-                yield _sighting(thing)
+                yield self._sighting(thing)
 
     def read(self, cloud: ToyCloud, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One by its id."""
         cloud.store.call(f"read {self.type}")
         thing = cloud.store.things.get(resource_id)
-        return None if thing is None else _sighting(thing)
+        return None if thing is None else self._sighting(thing)
 
     def create(self, cloud: ToyCloud, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Sighting:
         """Make it, with its tags."""
@@ -130,8 +173,24 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
         values = {key: value for key, value in component.parameters().items() if key not in ("region", "name")}
         made = (cloud.store.new_id(), self.type, component.name, tags.to_mapping(), copy.deepcopy(values))
         thing = Thing(*made, place=cloud.scope.place)
+        if self.is_part and self._of(cloud, thing):
+            raise Conflict(f"{thing.actual} is there already")
         cloud.store.things[thing.id] = thing
-        return _sighting(thing)
+        return self._sighting(thing)
+
+    def _of(self, cloud: ToyCloud, thing: Thing) -> list[Thing]:
+        """Those that are the same part of the same queue."""
+        same = [self._name(thing), thing.actual["Queue"]]
+        of_type = (one for one in cloud.store.things.values() if one.type == self.type)
+        return [one for one in of_type if [self._name(one), one.actual["Queue"]] == same]
+
+    def _name(self, thing: Thing) -> str:
+        return part_name(thing.actual.get(name) for name in self.key) if self.is_part else thing.name
+
+    def _sighting(self, thing: Thing) -> Sighting:
+        found = _sighting(thing)
+        parent = thing.actual.get("Queue") if self.is_part else None
+        return replace(found, name=self._name(thing), parent_id=parent)
 
     def update(
         self, cloud: ToyCloud, sighting: Sighting, wanted: Wanted[GenericComponent], drift: Collection[str]
@@ -146,6 +205,11 @@ class ToyTypeOffer(FamilyOffer[ToyCloud]):
     def delete(self, cloud: ToyCloud, sighting: Sighting) -> None:
         """Delete it."""
         cloud.store.call("delete")
+        within = [one for one in cloud.store.things.values() if one.actual.get("Queue") == sighting.resource_id]
+        if any(one.type == LOCK for one in within):
+            raise Conflict("it is locked")
+        for one in within:
+            del cloud.store.things[one.id]
         cloud.store.things.pop(sighting.resource_id, None)
 
     def tag(self, cloud: ToyCloud, sighting: Sighting, add: ProtocolTags, remove: ProtocolTags) -> None:
@@ -179,7 +243,7 @@ def _sighting(thing: Thing) -> Sighting:
         protocol=ProtocolTags.from_mapping(thing.tags),
         tags=dict(thing.tags),
         actual=_returned(thing),
-        outputs={"endpoint": f"{thing.name}.toy", **_OUTPUTS[thing.type](thing)},
+        outputs={"endpoint": f"{thing.name}.toy", "QueueId": thing.id, **_OUTPUTS.get(thing.type, lambda _: {})(thing)},
     )
 
 
@@ -200,7 +264,9 @@ class ToyTypes(Family):
     def offer(self, component_type: str) -> AnyOffer | None:
         """The offer of a type that the vendor published, or that an account reported."""
         if component_type in SCHEMAS:
-            return ToyTypeOffer.of(facts_of(component_type, SCHEMAS[component_type]))
+            schema = SCHEMAS[component_type]
+            blocks = bool(schema.get("part", {}).get("blocks"))
+            return ToyTypeOffer.of(facts_of(component_type, schema), blocks_parent_deletion=blocks)
         learned = self.learned.get(component_type)
         return None if learned is None else ToyTypeOffer.of(learned)
 

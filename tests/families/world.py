@@ -179,7 +179,7 @@ def alarm(component_id: str = "loud", **values: Any) -> Declaration:
 def declared(component_type: str, component_id: str, **values: Any) -> Declaration:
     """A component of any type of the vendor; ``dependencies`` are its own."""
     more: Declaration = {
-        name: values.pop(name) for name in ("dependencies", "ignoreDrift", "importOnly") if name in values
+        name: values.pop(name) for name in ("dependencies", "ignoreDrift", "importOnly", "createOnce") if name in values
     }
     values.setdefault("region", "north")
     return {"id": component_id, "type": component_type, "provider": "toys", "parameters": values, **more}

@@ -173,9 +173,10 @@ class Evaluator:
 
     def name_here(self, tracked: Tracked) -> str | None:
         """The name that a component's resource has in the cloud; None while a value of its key is not known (S25)."""
-        key = self._offers[tracked.type].compared.key
-        if not key:
+        facts = self._offers[tracked.type].facts
+        if not facts.is_keyed:
             return tracked.identity.name
+        key = facts.key
         declared = self.declared(tracked)
         values = [declared.get(name) for name in key]
         is_known = all(
@@ -351,6 +352,9 @@ class Evaluator:
                 resolved[name] = value
                 continue
             output = references[name][1]
+            said = output_reference(value)
+            if said is not None:
+                value, output = said.component, said.field  # noqa: PLW2901
             ids = value if isinstance(value, list) else [value]
             found = [self._output_of(tracked, component_id, output) for component_id in ids]
             if all(item is not None for item in found):

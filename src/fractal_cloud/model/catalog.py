@@ -136,6 +136,11 @@ class TypeFacts(Wire):
         return self.name_parameter or "name"
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether a name is made of the values of ``key``, empty for the only part of its parent."""
+        return bool(self.key) or (self.is_part and not self.name_parameter)
+
+    @property
     def words(self) -> list[str]:
         """The parameters that say where a component is: those of its place, and the one that names its realm."""
         return [*self.place, *([self.realm] if self.realm else [])]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word
+from fractal_cloud.model.catalog import GLOBAL_PLACE, TypeFacts, as_word, part_name
 from fractal_cloud.model.declaration import ComponentDeclaration, LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError, InputError
 from fractal_cloud.model.host import HostName
@@ -82,7 +82,12 @@ def _in_their_hosts(
 
 
 def name_of(component: ComponentDeclaration, facts: TypeFacts | None) -> str:
-    """The name of a component's resource: as declared, else the one that all of its type have, else its id."""
+    """The name of a component's resource: as declared, else the one that all of its type have, else its id.
+
+    What is distinguished by a key is named by that, with references as text (S25).
+    """
+    if facts is not None and facts.is_keyed:
+        return part_name(component.parameters.get(name) for name in facts.key)
     word = facts.named_by if facts is not None else "name"
     of_all = facts.default_word(word) if facts is not None else ""
     return as_word(component.parameters.get(word)) or of_all or component.id

@@ -28,7 +28,8 @@ class Deletable:
     """One component before the deletion.
 
     ``was_observed``: an agent has read it, and found it or found nothing. ``untouchable``: its type cannot carry tags,
-    or it is ``importOnly``. ``importers``: other LiveSystems that declare the same resource. ``links``: components
+    or it is ``importOnly``. ``created_once``: it says `createOnce` (S1b). ``part_of``: the component that it is a part
+    of (S25). ``importers``: other LiveSystems that declare the same resource. ``links``: components
     elsewhere whose links lead to it (``ls-team-b/producer``).
     """
 
@@ -44,6 +45,8 @@ class Deletable:
     dependencies: tuple[str, ...] = ()
     importers: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    created_once: bool = False
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,27 @@ def preview(live_system_id: str, declared: Iterable[Deletable]) -> list[Ended]:
     """What becomes of every component; what something left behind depends on is left too."""
     components = {item.component_id: item for item in declared}
     endings = {name: _ending(live_system_id, item) for name, item in components.items()}
+    for name, item in components.items():
+        if item.part_of in components and endings[name][0] in (Ending.DELETED, Ending.LEFT, Ending.DROPPED):
+            endings[name] = _with_parent(item.part_of, endings[item.part_of][0])
     _leave_what_is_needed(components, endings)
     return [Ended(item, *endings[name]) for name, item in components.items()]
+
+
+def _with_parent(parent: str, ending: Ending) -> tuple[Ending, str]:
+    """What becomes of a part whose parent is deleted too (S25)."""
+    match ending:
+        case Ending.LEFT:
+            return Ending.LEFT, f"{parent!r}, which it is a part of, is left in the cloud"
+        case Ending.DROPPED:
+            return (
+                Ending.DROPPED,
+                f"{parent!r}, which it is a part of, is not owned here: the reference is dropped",
+            )
+        case Ending.UNKNOWN:
+            return Ending.UNKNOWN, f"it goes as {parent!r} does, which no agent has read yet"
+        case _:
+            return Ending.DELETED, f"deleted with {parent!r}, which it is a part of"
 
 
 def _ending(live_system_id: str, item: Deletable) -> tuple[Ending, str]:
@@ -73,6 +95,8 @@ def _ending(live_system_id: str, item: Deletable) -> tuple[Ending, str]:
         return Ending.ABSENT, _ABSENT.format(item.resource_id)
     if not item.was_observed or item.resource_id is None:
         return Ending.UNKNOWN, "no agent has read it yet: what becomes of it is decided when one does"
+    if item.created_once:
+        return Ending.LEFT, "it cannot carry tags: it was created once, and stays in the cloud"
     if item.untouchable:
         return Ending.DROPPED, "it is only ever read: the reference is dropped"
     if item.owner is not None and item.owner != live_system_id:
@@ -81,7 +105,9 @@ def _ending(live_system_id: str, item: Deletable) -> tuple[Ending, str]:
         return Ending.DROPPED, "it is imported: the reference is dropped"
     if item.stance is Stance.OVERRIDE:
         return Ending.LEFT, "it is in manual override: it stays in the cloud, with its tags"
-    if item.owner is None:
+    if item.part_of and item.stance is not Stance.MANAGED:
+        return Ending.LEFT, "nobody knows that it was made here: it stays in the cloud"
+    if item.owner is None and not item.part_of:
         return Ending.LEFT, "it bears no owner tag: it stays in the cloud"
     return Ending.DELETED, "deleted, if nobody takes it over before"
 
