@@ -352,9 +352,6 @@ class Evaluator:
                 resolved[name] = value
                 continue
             output = references[name][1]
-            said = output_reference(value)
-            if said is not None:
-                value, output = said.component, said.field  # noqa: PLW2901
             ids = value if isinstance(value, list) else [value]
             found = [self._output_of(tracked, component_id, output) for component_id in ids]
             if all(item is not None for item in found):
