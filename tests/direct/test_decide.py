@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.situation import Action, Decision, Fate, Manager, Party, Presence, Situation, Trace
+from fractal_cloud.model.situation import Action, Decision, Fate, Hold, Manager, Party, Presence, Situation, Trace
 from fractal_cloud.model.status import Stance
 from fractal_cloud.rules.decide import decide, decide_deletion, needs_notice
-from tests.deciding.test_decide import ANSWERS, ROWS, TABLE, against_the_table, wrong_write
+from tests.deciding.test_decide import ANSWERS, ROWS, TABLE, against_the_table, fate_of_part, wrong_write
 
-SIZE = 6_000
+SIZE = 9_000
 # What keeps a situation from the later rows is rarer than it would be by chance: every row is to be met.
-RARE = {"untouchable": 12, "tags_frozen": 4, "reconcile": 2}
+RARE = {"untouchable": 12, "tags_frozen": 4, "reconcile": 2, "creates_once": 30}
 LIKELY: dict[str, tuple[Any, ...]] = {
     "presence": (*[Presence.PRESENT] * 8, *[Presence.ABSENT] * 4, Presence.UNREADABLE, Presence.SEVERAL),
     "manager": (Manager.OURS, Manager.OURS, Manager.NOBODY, Manager.OTHER),
+    "hold": (*[Hold.FREE] * 16, *[Hold.OPEN] * 4, *Hold),
     "owner": (Party.ME, Party.NOBODY, Party.NOBODY, Party.ME, Party.OTHER),
     "stance": (*Stance, Stance.MANAGED, Stance.MANAGED),
 }
@@ -90,7 +91,7 @@ def fate_of(s: Situation, trace: Trace, *, window_over: bool, is_bound: bool) ->
     if s.presence is Presence.UNREADABLE:
         return "S0", Fate.WAIT
     if s.presence is Presence.ABSENT:
-        if s.untouchable:
+        if s.untouchable and not (s.creates_once and s.intent_open and not window_over):
             return "O3", Fate.DROP
         if s.intent_open and not window_over:
             return "S17", Fate.WAIT
@@ -98,9 +99,13 @@ def fate_of(s: Situation, trace: Trace, *, window_over: bool, is_bound: bool) ->
             Trace.UNKNOWN: ("O17", Fate.WAIT),
             Trace.NEVER: ("O10", Fate.GONE),
             Trace.GONE: ("O10", Fate.GONE),
-            Trace.ELSEWHERE: ("O17", Fate.DROP if is_for_somebody_else(s) else Fate.LEAVE),
+            Trace.ELSEWHERE: ("O17", Fate.DROP if s.hold is Hold.FREE and is_for_somebody_else(s) else Fate.LEAVE),
         }
         return ends[trace]
+    if s.presence is Presence.PRESENT and s.creates_once:
+        return "S1b", Fate.LEAVE
+    if s.presence is Presence.PRESENT and s.hold is not Hold.FREE and not s.untouchable:
+        return rule_of_part(s, is_bound=is_bound)
     if s.presence is Presence.SEVERAL or is_for_somebody_else(s):
         return "O3", Fate.DROP
     rule = next(row for row in ROWS[s.presence] if row.applies(s)).rule
@@ -112,7 +117,18 @@ def fate_of(s: Situation, trace: Trace, *, window_over: bool, is_bound: bool) ->
     return rule, fates.get(rule, Fate.LEAVE)
 
 
-@pytest.mark.rule("O10", "O17", "O19", "O3", "O12", "S0", "S17")
+def rule_of_part(s: Situation, *, is_bound: bool) -> tuple[str, Fate]:
+    """S25, with the rule that is said."""
+    fate = fate_of_part(s, is_bound=is_bound)
+    if fate is Fate.DROP:
+        return "O3", fate
+    if fate is Fate.NOTICE:
+        return "S12a", fate
+    is_asked_for_another = s.hold in (Hold.OPEN, Hold.BEFORE_PARENT) and not is_bound
+    return "O19" if is_asked_for_another else "S25", fate
+
+
+@pytest.mark.rule("O10", "O17", "O19", "O3", "O12", "S0", "S17", "S25", "S1b")
 def test_a_deletion_ends_exactly_as_the_protocol_says() -> None:
     met: Counter[tuple[str, Fate]] = Counter()
     chance = random.Random(11)
@@ -122,7 +138,24 @@ def test_a_deletion_ends_exactly_as_the_protocol_says() -> None:
         assert found == fate_of(s, trace, window_over=window_over, is_bound=is_bound), (s, trace, window_over, is_bound)
         met[found] += 1
     assert {rule for rule, _ in met} == {
-        *("S0", "O3", "S17", "O17", "O10", "O19", "S7", "S9", "S10", "S11", "S11a", "S11b", "S12", "S12a"),
+        *(
+            "S0",
+            "O3",
+            "S17",
+            "O17",
+            "O10",
+            "O19",
+            "S7",
+            "S9",
+            "S10",
+            "S11",
+            "S11a",
+            "S11b",
+            "S12",
+            "S12a",
+            "S25",
+            "S1b",
+        ),
     }
     assert met["O17", Fate.DROP]
     assert met["O17", Fate.LEAVE]

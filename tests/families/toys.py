@@ -235,6 +235,10 @@ def _returned(thing: Thing) -> dict[str, Any]:
     return {name: copy.deepcopy(thing.actual.get(name)) for name in known}
 
 
+def _outputs(thing: Thing) -> dict[str, Any]:
+    return _OUTPUTS[thing.type](thing) if thing.type in _OUTPUTS else {}
+
+
 def _sighting(thing: Thing) -> Sighting:
     return Sighting(
         type=thing.type,
@@ -243,7 +247,7 @@ def _sighting(thing: Thing) -> Sighting:
         protocol=ProtocolTags.from_mapping(thing.tags),
         tags=dict(thing.tags),
         actual=_returned(thing),
-        outputs={"endpoint": f"{thing.name}.toy", "QueueId": thing.id, **_OUTPUTS.get(thing.type, lambda _: {})(thing)},
+        outputs={"endpoint": f"{thing.name}.toy", "QueueId": thing.id, **_outputs(thing)},
     )
 
 
