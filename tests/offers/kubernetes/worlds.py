@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,11 +52,14 @@ class KubernetesWorld(FaultyWorld):
 
 
 @contextmanager
-def kubernetes_world(sandbox: Sandbox, folder: Path, kind: type[W], **settings: Any) -> Iterator[W]:
+def kubernetes_world(
+    sandbox: Sandbox, folder: Path, kind: type[W], *, has_all_rights: bool = False, **settings: Any
+) -> Iterator[W]:
     """A world over clusters that were reset, with the agent's credentials in the environment and the rights printed."""
     sandbox.kubernetes.reset()
     sandbox.kubernetes_2.reset()
-    with pytest.MonkeyPatch.context() as patch, printed_rights(sandbox):
+    rights = nullcontext() if has_all_rights else printed_rights(sandbox)
+    with pytest.MonkeyPatch.context() as patch, rights:
         for name, value in agent_env(sandbox.url, folder).items():
             patch.setenv(name, value)
         patch.setenv(cloud_module.WATCH, "0")
