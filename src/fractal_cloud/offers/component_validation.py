@@ -304,8 +304,11 @@ class Components:
 
 
 def _plain_parameter_errors(parameters: Mapping[str, Any], facts: TypeFacts | None) -> Iterator[tuple[Path, str]]:
+    words = frozenset(facts.words) | {facts.named_by} if facts is not None else frozenset()
     for name, value in parameters.items():
-        lines = facts is not None and bool(facts.parameter_facts(name).get("lines"))
+        # The vendor's own values hold documents and scripts as they please; names and places never do.
+        is_vendors = facts is not None and facts.nested and name not in words
+        lines = is_vendors or (facts is not None and bool(facts.parameter_facts(name).get("lines")))
         yield from plain_data_errors({name: value}, lines=lines)
 
 
