@@ -46,10 +46,37 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "All": {"type": "array", "items": {"type": "string"}},
             "Entries": {"type": "array", "items": {"$ref": "#/$defs/Entry"}},
             "Environment": {"type": "object", "additionalProperties": {"type": "string"}},
+            "Login": {"$ref": "#/$defs/Login"},
+            "Variables": {"$ref": "#/$defs/Variables"},
             "Password": {"type": "string", "x-fractal": {"writeOnly": True, "sensitive": True}},
         },
         "required": ["Delay"],
         "$defs": {
+            "Login": {
+                "type": "object",
+                "properties": {
+                    "Deep": {
+                        "type": "object",
+                        "properties": {
+                            "User": {"type": "string"},
+                            "Secret": {"type": "string", "x-fractal": {"writeOnly": True, "secret": True}},
+                        },
+                        "additionalProperties": False,
+                    }
+                },
+                "additionalProperties": False,
+            },
+            "Variables": {
+                "type": "object",
+                "properties": {
+                    "Values": {
+                        "type": "object",
+                        "additionalProperties": {"type": "string"},
+                        "x-fractal": {"holdsSecrets": True},
+                    }
+                },
+                "additionalProperties": False,
+            },
             "RedrivePolicy": {
                 "type": "object",
                 "properties": {
@@ -232,7 +259,10 @@ def _returned(thing: Thing) -> dict[str, Any]:
     """What the vendor returns of a resource: all of it, but for what it never returns."""
     properties = {**SCHEMAS, **IN_THE_ACCOUNT}[thing.type]["properties"]
     known = [name for name in properties if not properties[name].get("x-fractal", {}).get("writeOnly")]
-    return {name: copy.deepcopy(thing.actual.get(name)) for name in known}
+    found = {name: copy.deepcopy(thing.actual.get(name)) for name in known}
+    if found.get("Login"):
+        found["Login"].get("Deep", {}).pop("Secret", None)
+    return found
 
 
 def _outputs(thing: Thing) -> dict[str, Any]:

@@ -26,12 +26,12 @@ LEARN_SECONDS: Final = 6.0
 
 
 class Learner:
-    """Asks clouds about types. ``pause``: how long, in seconds, a type that was not learned is left alone."""
+    """Asks clouds about types. ``retry_after``: how long, in seconds, a type that was not learned is left alone."""
 
-    def __init__(self, types: ServedTypes, watchdog: Watchdog, pause: float) -> None:
+    def __init__(self, types: ServedTypes, watchdog: Watchdog, retry_after: float) -> None:
         self._types = types
         self._watchdog = watchdog
-        self._pause = pause
+        self._retry_after = retry_after
         self._tried: dict[tuple[str, str], float] = {}
 
     def learn(self, cloud: Cloud, component_type: str) -> TypeFacts | None:
@@ -61,7 +61,7 @@ class Learner:
         now, key = time.monotonic(), (held.scope.key, component_type)
         if component_type in self._types:
             return True
-        if now - self._tried.get(key, -self._pause) < self._pause:
+        if now - self._tried.get(key, -self._retry_after) < self._retry_after:
             return False
         self._tried[key] = now
         try:

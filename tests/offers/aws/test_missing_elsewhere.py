@@ -1,4 +1,4 @@
-"""What AWS says of something else that a write refers to, told apart from what is wrong with the request."""
+"""What AWS says of something else that a write refers to, distinguished from what is wrong with the request."""
 
 from __future__ import annotations
 
