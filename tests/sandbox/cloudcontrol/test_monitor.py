@@ -152,3 +152,20 @@ def test_what_was_never_read_is_not_written(sandbox: Sandbox, person: Tools, age
     identifier = stream(person, OURS)
     delete(agent_tools(sandbox), STREAM, identifier)
     assert rules(sandbox) == ["S16"]
+
+
+def test_what_carries_an_owner_is_listed_wherever_it_is_kept(sandbox: Sandbox, agent: Tools) -> None:
+    stream(agent, OURS)
+    create(agent, "AWS::SQS::Queue", {"QueueName": "jobs", "Tags": pairs(OURS)})
+    create(agent, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "Tags": pairs(OURS)})
+    found = sorted(one.kind for one in sandbox.aws.owned_resources())
+    assert found == ["AWS::Kinesis::Stream", "AWS::SQS::Queue", "vpc"]
+
+
+@pytest.mark.rule("S7")
+def test_a_network_is_one_resource_to_the_monitor_too(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    network = create(agent, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "Tags": pairs(OURS)})
+    person.ec2.delete_tags(Resources=[network], Tags=[{"Key": "managed-by"}])
+    agent.ec2.describe_vpcs(VpcIds=[network])
+    delete(agent, "AWS::EC2::VPC", network)
+    assert rules(sandbox) == ["S7"]

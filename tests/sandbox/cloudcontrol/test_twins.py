@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import Sandbox, sandbox_env
+from fractal_sandbox.aws.resources import backend
 from tests.sandbox.cloudcontrol.making import QUEUE, create, delete, event, pairs, patch, read
 from tests.sandbox.conftest import Tools
 
@@ -148,3 +149,45 @@ def test_the_monitor_reads_tags_that_only_a_service_writes(sandbox: Sandbox, per
     agent.iam.list_policy_tags(PolicyArn=arn)
     agent.iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
     assert [finding.rule for finding in sandbox.aws.monitor.violations] == ["T3", "O11"]
+
+
+def test_a_bucket_and_a_table_are_of_both_worlds(person: Tools) -> None:
+    versioning = {"VersioningConfiguration": {"Status": "Enabled"}}
+    bucket = create(person, "AWS::S3::Bucket", {"BucketName": "team-a-logs", "Tags": pairs(TAGS), **versioning})
+    assert {one["Key"]: one["Value"] for one in person.s3.get_bucket_tagging(Bucket=bucket)["TagSet"]} == TAGS
+    person.s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Suspended"})
+    assert read(person, "AWS::S3::Bucket", bucket)["VersioningConfiguration"] == {"Status": "Suspended"}
+    person.s3.put_object(Bucket=bucket, Key="a", Body=b"b")
+    assert delete(person, "AWS::S3::Bucket", bucket)["ErrorCode"] == "ResourceConflict"
+    keys = {
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    }
+    wanted = {"TableName": "users", "BillingMode": "PAY_PER_REQUEST", "Tags": pairs(TAGS), **keys}
+    table = create(person, "AWS::DynamoDB::Table", wanted)
+    arn = read(person, "AWS::DynamoDB::Table", table)["Arn"]
+    person.dynamodb.untag_resource(ResourceArn=arn, TagKeys=["managed-by"])
+    assert tags_of(read(person, "AWS::DynamoDB::Table", table)) == {"team": "a"}
+    assert delete(person, "AWS::DynamoDB::Table", table)["OperationStatus"] == "SUCCESS"
+    with pytest.raises(person.dynamodb.exceptions.ResourceNotFoundException):
+        person.dynamodb.describe_table(TableName="users")
+
+
+def test_what_aws_makes_of_what_was_written_identifies_it(person: Tools) -> None:
+    vpc = create(person, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16"})
+    gateway = create(person, "AWS::EC2::InternetGateway", {})
+    joined = {"VpcId": vpc, "InternetGatewayId": gateway}
+    assert create(person, "AWS::EC2::VPCGatewayAttachment", joined) == f"IGW|{vpc}"
+    table = create(person, "AWS::EC2::RouteTable", {"VpcId": vpc})
+    route = {"RouteTableId": table, "DestinationCidrBlock": "0.0.0.0/0", "GatewayId": gateway}
+    assert create(person, "AWS::EC2::Route", route) == f"{table}|0.0.0.0/0"
+
+
+def test_a_thousand_queues_are_listed_in_ten_pages(sandbox: Sandbox, person: Tools, agent: Tools) -> None:
+    person.sqs.create_queue(QueueName="first", tags=TAGS)  # which makes the service known to the account
+    queues = backend("sqs", "eu-central-1")
+    for number in range(999):
+        queues.create_queue(f"jobs-{number}", {"managed-by": "fractal-cloud"})
+    paginator = agent.tagging.get_paginator("get_resources")
+    pages = list(paginator.paginate(ResourcesPerPage=100, ResourceTypeFilters=["sqs"]))
+    assert [len(page["ResourceTagMappingList"]) for page in pages] == [100] * 10

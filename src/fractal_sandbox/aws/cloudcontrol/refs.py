@@ -11,7 +11,7 @@ from typing import Final
 
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.store import STORE
-from fractal_sandbox.aws.cloudcontrol.twins import find_twin, identifier_in_arn, twins_of
+from fractal_sandbox.aws.cloudcontrol.twins import all_twins, find_twin, identifier_in_arn, twins_of
 from fractal_sandbox.aws.cloudcontrol.values import arn_of
 from fractal_sandbox.aws.descriptors import RESOURCES, Ref
 from fractal_sandbox.calls import Call
@@ -63,7 +63,7 @@ def is_generic(ref: Ref) -> bool:
 def ref_of(type_name: str, identifier: str, region: str) -> Ref:
     """Return the resource of a type with this identifier."""
     kind = _KINDS.get(type_name)
-    if kind is None:
+    if kind is None or find_twin(type_name) is None:
         return Ref(type_name, identifier, region)
     if kind == "ecs-service":  # its identifier is its ARN and its cluster; here it is `cluster/name`
         identifier = "/".join(identifier.partition("|")[0].split("/")[-2:])
@@ -114,9 +114,16 @@ def is_named(service: str, identifier: str, region: str) -> bool:
 
 
 def all_tagged() -> Iterator[tuple[Ref, dict[str, str]]]:
-    """Return all resources that no other service of the sandbox has, with their tags, of every region."""
+    """Return all resources that no descriptor is about, with their tags, of every region; EC2 lists its own."""
     for schema, identifier, region, _ in STORE.plain():
         yield Ref(schema.name, identifier, region), STORE.tags(schema, identifier, region) or {}
+    for type_name in all_twins():
+        twin = find_twin(type_name)
+        if twin is None or type_name in _KINDS or type_name.startswith("AWS::EC2::"):
+            continue
+        for region in twin.regions:
+            for identifier in twin.identifiers(region):
+                yield Ref(type_name, identifier, region), twin.tags(identifier, region) or {}
 
 
 def named_by_tag(schema: TypeSchema) -> bool:

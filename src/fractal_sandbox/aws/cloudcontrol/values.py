@@ -70,6 +70,18 @@ _EC2_PREFIXES: Final = {
     "VPNConnection": "vpn",
     "VPNGateway": "vgw",
 }
+# What AWS makes of what was written: (the property that is read, the one that was written, a constant in its place).
+_DERIVED: Final = {
+    "AWS::EC2::Route": (
+        ("CidrBlock", "DestinationCidrBlock", ""),
+        ("CidrBlock", "DestinationIpv6CidrBlock", ""),
+        ("CidrBlock", "DestinationPrefixListId", ""),
+    ),
+    "AWS::EC2::VPCGatewayAttachment": (
+        ("AttachmentType", "InternetGatewayId", "IGW"),
+        ("AttachmentType", "VpnGatewayId", "VGW"),
+    ),
+}
 _SETTLED: Final = ("ACTIVE", "Active", "active", "AVAILABLE", "available", "ENABLED", "READY", "CREATED")
 
 
@@ -110,6 +122,9 @@ def completed(schema: TypeSchema, wanted: Mapping[str, Any], region: str) -> dic
     for path in schema.identifier:
         if path not in schema.read_only and len(path) == 1 and path[0] not in model:
             model[path[0]] = _name(schema)
+    for name, written, constant in _DERIVED.get(schema.name, ()):
+        if written in model:
+            model.setdefault(name, constant or model[written])
     ordered = sorted(schema.read_only, key=lambda path: (len(path), _is_arn(path), path))
     for path in ordered:
         _fill(model, path, place, (), _own_name(schema, model))

@@ -18,7 +18,10 @@ _OF_STRINGS: Final = ("Action", "NotAction", "Resource", "NotResource")
 
 
 def is_policy(document: Any) -> bool:
-    return isinstance(document, dict) and isinstance(document.get("Statement"), list | dict)
+    """Return whether a document is a policy: its statements allow or deny (the rules of a firewall have some too)."""
+    held = document.get("Statement") if isinstance(document, dict) else None
+    statements = held if isinstance(held, list) else [held]
+    return bool(statements) and all(isinstance(one, dict) and "Effect" in one for one in statements)
 
 
 def policy(document: Any, chance: Random, has: Callable[[str], bool]) -> dict[str, Any]:

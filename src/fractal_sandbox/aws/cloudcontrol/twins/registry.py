@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
 
-__all__ = ["Refused", "Twin", "find_twin", "identifier_in_arn", "twins_of"]
+__all__ = ["Refused", "Twin", "all_twins", "find_twin", "identifier_in_arn", "twins_of"]
 
 
 class Refused(Exception):
@@ -21,6 +21,11 @@ class Refused(Exception):
 
 class Twin(Protocol):
     """A type whose resources another service has too, by the identifiers that Cloud Control uses."""
+
+    @property
+    def regions(self) -> list[str]:
+        """The regions in which somebody has asked its service for something."""
+        ...
 
     @property
     def kept_there(self) -> frozenset[str]:
@@ -52,6 +57,7 @@ class Twin(Protocol):
 
 # The module of each type's twin, and the types that the ARNs of a service may name.
 _MODULES: Final[Mapping[str, str]] = {
+    "AWS::DynamoDB::Table": "storage",
     "AWS::EC2::LaunchTemplate": "networks",
     "AWS::EC2::SecurityGroup": "networks",
     "AWS::EC2::Subnet": "networks",
@@ -61,14 +67,17 @@ _MODULES: Final[Mapping[str, str]] = {
     "AWS::IAM::Role": "identities",
     "AWS::KMS::Key": "logs_and_keys",
     "AWS::Logs::LogGroup": "logs_and_keys",
+    "AWS::S3::Bucket": "storage",
     "AWS::SNS::Topic": "messaging",
     "AWS::SQS::Queue": "messaging",
 }
 _BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
+    "dynamodb": ("AWS::DynamoDB::Table",),
     "ec2": ("AWS::EC2::LaunchTemplate", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC"),
     "iam": ("AWS::IAM::InstanceProfile", "AWS::IAM::ManagedPolicy", "AWS::IAM::Role"),
     "kms": ("AWS::KMS::Key",),
     "logs": ("AWS::Logs::LogGroup",),
+    "s3": ("AWS::S3::Bucket",),
     "sns": ("AWS::SNS::Topic",),
     "sqs": ("AWS::SQS::Queue",),
 }
@@ -93,6 +102,11 @@ def identifier_in_arn(arn: str) -> tuple[str, str] | None:
         if identifier is not None:
             return type_name, identifier
     return None
+
+
+def all_twins() -> tuple[str, ...]:
+    """Return every type that has a twin."""
+    return tuple(_MODULES)
 
 
 def twins_of(service: str) -> tuple[str, ...]:

@@ -10,6 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
+from moto.backends import get_backend
+
+from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.twins.registry import Refused
 from fractal_sandbox.aws.moto_api import MotoRefused, ask
@@ -84,6 +87,11 @@ class ServiceTwin(ABC):
         found = catalog().find(self.type_name)
         assert found is not None, f"the catalogue has no {self.type_name}"
         return found
+
+    @property
+    def regions(self) -> list[str]:
+        backends: Any = get_backend(self.service)  # type: ignore[call-overload]
+        return list(backends[accounts.current()])
 
     @property
     def kept_there(self) -> frozenset[str]:
