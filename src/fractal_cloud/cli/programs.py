@@ -421,7 +421,10 @@ def policy(
     component_type: Annotated[
         list[str] | None,
         typer.Option(
-            "--type", help="A type by the vendor's own name, such as batch/v1/CronJob; may be given several times."
+            "--type",
+            "--types",
+            help="A type by the vendor's own name (batch/v1/CronJob, AWS::SQS::Queue), or several with commas between; "
+            "may be given several times.",
         ),
     ] = None,
     link_project: Annotated[
@@ -460,7 +463,7 @@ def policy(
         buckets=tuple(bucket or ()),
         link_project=link_project,
         secrets=tuple(secret or ()),
-        types=tuple(component_type or ()),
+        types=tuple(one for names in component_type or () for one in names.replace(",", " ").split()),
     )
     try:
         made = module.policy(options)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fractal_sandbox import Sandbox
-from tests.world import REGION, World, vpc, world
+from tests.offers.aws_resources.declarations import LIVE_SYSTEM, REGION, one, queue
+from tests.world import World, vpc, world
 
-LIVE_SYSTEM = "shop"
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
@@ -31,21 +30,6 @@ def aws(running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         running.aws.lift_limits()  # what its rights are is tried where they are printed
         yield made
         made.assert_safe()
-
-
-def one(component_type: str, component_id: str, *dependencies: str, **parameters: Any) -> dict[str, Any]:
-    """A component as people declare it."""
-    return {
-        "id": component_id,
-        "type": component_type,
-        "provider": "aws",
-        "parameters": parameters,
-        **({"dependencies": list(dependencies)} if dependencies else {}),
-    }
-
-
-def queue(**parameters: Any) -> dict[str, Any]:
-    return one("AWS::SQS::Queue", "jobs", **{"region": REGION, "QueueName": "jobs", "DelaySeconds": 5, **parameters})
 
 
 def tags(aws: World, arn: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.descriptors import Resource, Service
 from fractal_cloud.offers.aws.link_storage import BOUNDARY, LINK_TAG, PATH, READ_OBJECTS, USE_BUCKET, WRITE_OBJECTS
+from fractal_cloud.offers.aws.resources.rights import statements
 from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.aws.services.cloudtrail import CLOUDTRAIL
 from fractal_cloud.offers.aws.services.ec2 import EC2
@@ -36,7 +37,7 @@ PROTOCOL_KEYS: Final = [MANAGED_BY, RECONCILE, OWNER]
 MOST_CHARACTERS: Final = 6144  # of a managed policy, white space not counted
 _OPTIONS: Final = (
     *("with_links", "with_history", "assume_roles", "pass_roles"),
-    *("boundary", "buckets", "document", "secrets"),
+    *("boundary", "buckets", "document", "secrets", "types"),
 )
 _ROLE: Final = re.compile(r"arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,62}\*?")
@@ -112,7 +113,8 @@ def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> l
     apart = [_linking()] if options.with_links else []
     apart += [_resolving(options.secrets)] if options.secrets else []
     apart += [_assuming(options.assume_roles)] if options.assume_roles else []
-    return [document for statements in (own, *apart) for document in _packed(statements)]
+    apart += [statements(options.types, options.pass_roles)]
+    return [document for needed in (own, *apart) if needed for document in _packed(needed)]
 
 
 def _history() -> list[Statement]:

@@ -36,6 +36,12 @@ class Adapter:
     removes_pairs: bool = False
 
 
+def actions(adapter: Adapter) -> tuple[str, ...]:
+    """The permissions that an adapter's calls need."""
+    calls = (adapter.list_call, adapter.tag_call, adapter.untag_call)
+    return tuple(f"{adapter.service}:{''.join(word.capitalize() for word in one.split('_'))}" for one in calls)
+
+
 # IAM: ListPolicyTags, TagPolicy, UntagPolicy (https://docs.aws.amazon.com/IAM/latest/APIReference/API_TagPolicy.html)
 # and the same of instance profiles. EC2: CreateTags and DeleteTags on the template's id; TagSpecifications at creation
 # (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html).
