@@ -91,11 +91,11 @@ def _type(name: str) -> AwsType:
     found = types.find(name)
     if found is None:
         meant = closest(name, types.names())
-        raise PolicyOptionError(f"--types {name!r} is no type of AWS" + (f": did you mean {meant!r}?" if meant else ""))
+        raise PolicyOptionError(f"--type {name!r} is no type of AWS" + (f": did you mean {meant!r}?" if meant else ""))
     create = found.handlers.get("create", ())
     if any(_service(one) in NEVER_SERVICES for one in create[:1]):
         raise PolicyOptionError(
-            f"--types {name!r} needs rights over the whole organization, which are never printed: give them by hand"
+            f"--type {name!r} needs rights over the whole organization, which are never printed: give them by hand"
         )
     return found
 
