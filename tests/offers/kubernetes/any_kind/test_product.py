@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,16 @@ import pytest
 from fractal_cloud.model.tags import RECONCILE_VALUE
 from fractal_cloud.offers.policy import PolicyOptions
 from fractal_sandbox import Sandbox
+from tests.offers.kubernetes.any_kind.cases import cases
 from tests.offers.kubernetes.declaring import component
-from tests.offers.kubernetes.rights import NAMESPACES, printed_rights
+from tests.offers.kubernetes.rights import AGENT, EVERYTHING, NAMESPACES, printed_rights
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
 TYPES = (
     *("v1/Namespace", "v1/ConfigMap", "v1/ServiceAccount", "v1/Service", "batch/v1/CronJob", "apps/v1/StatefulSet"),
     *("rbac.authorization.k8s.io/v1/Role", "apps/v1/DaemonSet", "scheduling.k8s.io/v1/PriorityClass"),
 )
+CUSTOM = cases("custom.yaml")
 OPTIONS = PolicyOptions(with_links=True, namespaces=NAMESPACES, types=TYPES)
 
 
@@ -140,3 +144,57 @@ def test_a_live_system_of_many_kinds_is_deleted_to_nothing(world: KubernetesWorl
     world.delete("ls-a")
     world.settle()
     assert not world.cloud.owned_resources()
+
+
+@pytest.fixture
+def wide(world: KubernetesWorld, session_sandbox: Sandbox) -> Iterator[KubernetesWorld]:
+    """The same, where somebody granted the agent by hand what is printed for no kind of a definition."""
+    with ExitStack() as stack:
+        for cluster in (session_sandbox.kubernetes, session_sandbox.kubernetes_2):
+            stack.enter_context(cluster.restrict_agent(AGENT, EVERYTHING))
+        yield world
+
+
+def until_active(world: KubernetesWorld, *components: str) -> None:
+    deadline = time.monotonic() + 30
+    while {world.status("ls-a", one) for one in components} != {"Active"}:
+        assert time.monotonic() < deadline, [world.find_component("ls-a", one) for one in components]
+        world.cycle()
+
+
+def of_file(number: int, component_id: str) -> dict[str, Any]:
+    case = CUSTOM[number]
+    return component(case.type, component_id, **case.parameters)
+
+
+@pytest.mark.rule("S3", "O6", "S20")
+def test_a_definition_and_an_object_of_its_kind_are_declared_in_one_breath(wide: KubernetesWorld) -> None:
+    definition, widget = of_file(0, "widgets"), of_file(1, "round")
+    wide.deploy("ls-a", widget, definition)
+    until_active(wide, "widgets", "round")  # the agent asks for the kind once its definition is there
+    path = "/apis/shop.example/v1/namespaces/default/widgets/round"
+    item(wide, path)
+    wide.kube.call("PATCH", path, {"spec": {"size": 9}}, MERGE)
+    wide.settle()
+    assert item(wide, path)["spec"]["size"] == 3
+    wide.assert_silent()
+    wide.delete("ls-a")
+    wide.settle()
+    assert not wide.cloud.owned_resources()
+
+
+def test_bad_fields_are_refused_at_deploy_with_their_path(world: KubernetesWorld) -> None:
+    wrong = cron_job(schedul="* * * * *")
+    wrong["parameters"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["imagePullPolicyy"] = (
+        "Always"
+    )
+    with pytest.raises(AssertionError) as refused:
+        world.deploy("ls-a", config_map(), wrong)
+    text = str(refused.value)
+    assert "spec.schedul" in text, text
+    assert "imagePullPolicyy" in text, text
+    definition, widget = of_file(0, "widgets"), of_file(1, "round")
+    widget["parameters"] = {**widget["parameters"], "spec": {"size": "three"}}
+    with pytest.raises(AssertionError) as refused:
+        world.deploy("ls-a", definition, widget)
+    assert "components[round].parameters.spec.size" in str(refused.value), str(refused.value)
