@@ -48,8 +48,10 @@ _OWN: Final[Mapping[str, str]] = {
     "links_from": "Sequence[str]",
     "import_only": "bool",
     "create_once": "bool",
+    "tags": "Mapping[str, str] | None",
 }
-_EMPTY: Final = {"bool": "False"}
+_EMPTY: Final = {"bool": "False", "Mapping[str, str] | None": "None"}
+_PASSED: Final = {"Sequence": "list({})", "Mapping": "dict({} or {{}})"}
 _PLAIN: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _MOST_CHOICES: Final = 100
 _WIDTH: Final = 110
@@ -114,8 +116,8 @@ class _Stub:
         is_named = all(map(_is_name, self._top_level()))
         given = "" if is_named else f"        parameters: {parameters},\n"
         rest = f"        **parameters: Unpack[{parameters}],\n" if is_named else ""
-        lists = {name: f"list({name})" if kind.startswith("Sequence") else name for name, kind in own.items()}
-        passed = "".join(f", {name!r}: {value}" for name, value in lists.items())
+        values = {name: _PASSED.get(kind.partition("[")[0], "{}").format(name) for name, kind in own.items()}
+        passed = "".join(f', "{name}": {value}' for name, value in values.items())
         outputs = [f"    {name}: {text}".rstrip(": ") for name, text in self.facts.outputs.items()]
         about = [self.facts.description or self.facts.title, *(["", "Outputs:", ""] if outputs else []), *outputs]
         return (

@@ -15,6 +15,7 @@ from fractal_cloud.offers.family_validation import (
     identity_errors,
     in_others_words,
     in_settings,
+    is_path,
     parent_errors,
     read_only_errors,
     why_not_once,
@@ -266,7 +267,7 @@ class Components:
     def _flags(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> None:
         for index, name in self._texts(item, base, "ignoreDrift"):
             known = facts.parameter_schema.get("properties", {}) if facts else {name: None}
-            if name not in known and not (facts and ignorable(name, facts)):
+            if name not in known and not (facts and (ignorable(name, facts) or is_path(name, facts))):
                 self._errors.add(
                     f"{base}.ignoreDrift[{index}]", f"is {name!r}, and {unknown('parameter of this type', name, known)}"
                 )

@@ -5,15 +5,18 @@ and what only the cloud sets. Most of it concerns types of families, whose schem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.reference import output_references
 from fractal_cloud.model.wording import Path, is_marked, shown
 from fractal_cloud.offers.output_validation import parent_error, reference_written
 from fractal_cloud.offers.schema_validator import has_unknowns
+from fractal_cloud.rules.nested.path import PathError, parsed
 
 Found = tuple[Path, str]
+
+_TAGS: Final = (("Tags",), ("tags",), ("TagList",))
 
 
 def identity_errors(parameters: Mapping[str, Any], facts: TypeFacts) -> Iterator[Found]:
@@ -68,8 +71,12 @@ def in_others_words(
     """
     for path, message in found:
         value = _at(path, parameters)
+        if facts.nested and len(path) == 1 and path[0] in facts.place and value is None:
+            continue  # inherited, or missed where all components are known
         if len(path) == 1 and path[0] in facts.outputs and path[0] not in facts.parameter_schema.get("properties", {}):
             yield path, "is set by the cloud alone, and other components may refer to it: take it out"
+        elif facts.nested and facts.taggable and path in _TAGS and path[0] not in facts.parameter_schema["properties"]:
+            yield path, "is declared with every component's own `tags`, beside its parameters: write them there"
         elif isinstance(value, str) and value in types:
             yield (
                 path,
@@ -90,6 +97,15 @@ def _at(path: Path, value: Any) -> object:
         except (LookupError, TypeError):
             return None
     return value
+
+
+def is_path(name: str, facts: TypeFacts) -> bool:
+    """Whether a text is a path into a parameter of a type whose parameters are nested."""
+    try:
+        steps = parsed(name) if facts.nested else ()
+    except PathError:
+        return False
+    return bool(steps) and steps[0] in facts.parameter_schema.get("properties", {})
 
 
 def in_settings(settings: object) -> Iterator[Found]:

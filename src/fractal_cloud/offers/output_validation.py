@@ -146,11 +146,11 @@ def _has(facts: TypeFacts, name: str, first: str) -> bool:
 
 
 def _instead(name: str, facts: TypeFacts) -> str:
-    properties = facts.parameter_schema.get("properties", {})
-    meant = closest(name.partition(".")[0], [*facts.outputs, *properties])
+    every = list(dict.fromkeys([*facts.outputs, *facts.parameter_schema.get("properties", {})]))
+    meant = closest(name.partition(".")[0], every)
     if meant is not None:
         return f" has none of that name: did you mean {meant!r}?"
-    return f" has none of that name: there is {listed([*facts.outputs, *properties])}"
+    return f" has none of that name: there is {listed(every)}"
 
 
 def reference_written(component: str, output: str) -> str:
