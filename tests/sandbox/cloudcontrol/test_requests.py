@@ -37,7 +37,7 @@ def test_a_request_is_under_way_and_then_done(person: Tools) -> None:
     assert read(person, STREAM, "jobs")["Arn"] == "arn:aws:kinesis:eu-central-1:123456789012:stream/jobs"
 
 
-def test_slow_requests_take_their_time_and_keep_their_resource_busy(sandbox: Sandbox, person: Tools) -> None:
+def test_slow_requests_keep_their_resource_busy(sandbox: Sandbox, person: Tools) -> None:
     sandbox.aws.knobs.slow_deletion(reads=2, kind=STREAM)
     create(person, STREAM, {"Name": "jobs", "ShardCount": 1})
     token = person.cloudcontrol.delete_resource(TypeName=STREAM, Identifier="jobs")["ProgressEvent"]["RequestToken"]
