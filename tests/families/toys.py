@@ -260,8 +260,8 @@ def _returned(thing: Thing) -> dict[str, Any]:
     properties = {**SCHEMAS, **IN_THE_ACCOUNT}[thing.type]["properties"]
     known = [name for name in properties if not properties[name].get("x-fractal", {}).get("writeOnly")]
     found = {name: copy.deepcopy(thing.actual.get(name)) for name in known}
-    if found.get("Login"):
-        found["Login"].get("Deep", {}).pop("Secret", None)
+    login: dict[str, Any] = found.get("Login") or {}
+    login.get("Deep", {}).pop("Secret", None)
     return found
 
 
