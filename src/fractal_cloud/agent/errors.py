@@ -94,7 +94,7 @@ class WriteErrors:
         traits = self._offers[tracked.type].traits
         is_blocked = step.verb is Verb.DELETE and isinstance(error, Conflict) and not isinstance(error, Overtaken)
         if is_blocked:
-            message = f"{message}; {words.ways_out(tracked, frozen=traits.tags_frozen)}"
+            message = f"{message}; {words.ways_out(tracked, frozen=traits.tags_frozen, is_part=traits.is_part)}"
         fails = _is_failure(tracked, step.verb, error, holds_data=traits.holds_data)
         self._remember(
             tracked,

@@ -16,11 +16,12 @@ from typing import Any, Final
 from fractal_cloud.model.observed import ChangedBy
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance, Status
-from fractal_cloud.model.tag_rules import TAGS, tag_path
+from fractal_cloud.model.tag_rules import TAGS, tag_key, tag_path
 from fractal_cloud.model.tags import MANAGED_BY
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.nested.path import is_known, root, value_at
 from fractal_cloud.rules.setbacks import digest
 
 Changes = tuple[ChangedBy, ...]
@@ -64,7 +65,7 @@ def after_reading(tracked: Tracked, sighting: Sighting | None, judgement: Judgem
     followed = {one.parameter for one in kept if one.stands}
     new = [name for name in sorted(differing) if name not in followed]
     begun = [_begun(name, differing[name], moment) for name in new if _is_change(name, tracked, judgement)]
-    begun = [one for one in begun if moment.begins and one.parameter not in moment.linked]
+    begun = [one for one in begun if moment.begins and root(one.parameter) not in moment.linked]
     if not begun and all(one is before for one, before in zip(kept, known, strict=True)):
         return known
     newest_first = sorted((*begun, *kept), key=lambda one: one.seen, reverse=True)
@@ -82,7 +83,7 @@ def _begun(name: str, value: str, moment: Moment) -> ChangedBy:
         parameter=name,
         value=value,
         seen=moment.now,
-        after=moment.swept_before if name in moment.swept else moment.before,
+        after=moment.swept_before if root(name) in moment.swept else moment.before,
         state="waiting" if moment.source else "unknown",
         source=moment.source,
     )
@@ -98,10 +99,11 @@ def _is_change(name: str, tracked: Tracked, judgement: Judgement) -> bool:
     drift = {one: both.get("actual") for one, both in memory.output_fields.get("drift", {}).items()}
     of_tags = {tag_path(key): value for key, value in memory.output_fields.get(TAGS, {}).items()}
     published = {**drift, **memory.output_fields, **of_tags}
-    if name not in published:  # seen for the first time: it was so before it was anybody's
+    is_inside = tag_key(name) is None and is_known(published, name)
+    if name not in published and not is_inside:  # seen for the first time: it was so before it was anybody's
         return judgement.stance is Stance.OVERRIDE and memory.intent is None
     is_at_rest = memory.stance in _OURS and memory.intent is None and memory.status in _AT_REST
-    return is_at_rest and digest(published[name]) != digest(judgement.drift[name].actual)
+    return is_at_rest and digest(value_at(published, name)) != digest(judgement.drift[name].actual)
 
 
 def is_waiting(changes: Changes) -> bool:

@@ -33,6 +33,7 @@ from fractal_cloud.rules.drift import (
     in_turn,
     left_tags,
 )
+from fractal_cloud.rules.nested.path import is_known
 from fractal_cloud.rules.requests import Answer, answer_request
 from fractal_cloud.rules.situate import Claims, TypeTraits, View, is_bound_to, situate
 
@@ -509,8 +510,8 @@ def _followed(
     if not known:
         return known
     changes = correctable(context.compared, drift, in_handshake=in_handshake)
-    declared = {n: d for n, d in changes.items() if n not in context.compared.linked}
-    read = {*sighting.actual, *map(tag_path, tracked.tags)}
+    declared = {n: d for n, d in changes.items() if not context.compared.is_linked(n)}
+    read = {*map(tag_path, tracked.tags), *(one.parameter for one in known if is_known(sighting.actual, one.parameter))}
     reading = setbacks.Reading(declared, read, sighting.accepts_changes, in_handshake)
     return setbacks.after_reading(known, reading, context.now, context.limits)
 
@@ -547,7 +548,7 @@ def _reconciliation(
             setbacks=tracked.memory.setbacks,
         )
     reason = "deploy" if tracked.memory.observed_generation < tracked.generation else "drift"
-    if changes and context.compared.linked.issuperset(changes):
+    if changes and all(map(context.compared.is_linked, changes)):
         reason = "link"  # nobody changed anything: a link brought it, or took it away (C7)
     known = _followed(tracked, sighting, context, drift)
     writable = in_turn(context.compared, setbacks.to_write(known, changes))

@@ -73,8 +73,13 @@ def forget(live_system_id: str, component_id: str) -> str:
     )
 
 
-def ways_out(tracked: Tracked, *, frozen: bool) -> str:
-    """What an operator may do about a deletion that something blocks (O20)."""
+def ways_out(tracked: Tracked, *, frozen: bool, is_part: bool = False) -> str:
+    """What an operator may do about a deletion that something blocks (O20); a part has its parent's tags (S25)."""
+    if is_part:
+        return (
+            "remove what blocks it; or remove the managed-by tag of what it is a part of, to leave both in the cloud; "
+            f"or {_forget_command(tracked)}"
+        )
     let_go = _command(tracked, "--break") if frozen else "remove its managed-by tag"
     move = "" if frozen else "or give it away by its fractal-cloud-owner tag, "
     return f"remove what blocks it; or {let_go} to leave it in the cloud, {move}or {_forget_command(tracked)}"
