@@ -7,6 +7,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+import yaml
 
 from fractal_cloud.cli import client
 from tests.cli.conftest import Fractal
@@ -304,3 +305,58 @@ def test_what_must_be_changed_by_hand_is_printed_without_secrets(absorb: Any) ->
     assert text == dedent(SECRETS), "a comment would be lost"
     assert "'PLAIN': '1'" in ran.words
     assert "hunter2" not in ran.words
+
+
+NESTED = """\
+    id: shop
+    components:
+      - id: web
+        type: AWS::SQS::Queue
+        parameters:
+          QueueName: jobs
+          DelaySeconds: 1
+          RedrivePolicy:
+            deadLetterTargetArn: ${dead.Arn}
+            maxReceiveCount: 3   # tries
+    """
+QUEUE = {
+    "type": "AWS::SQS::Queue",
+    "nested": True,
+    "parameterSchema": {"properties": {"RedrivePolicy": {"type": "object"}, "DelaySeconds": {"type": "integer"}}},
+}
+
+
+@pytest.fixture
+def absorb_nested(fractal: Fractal, control: FakeControlPlane, tmp_path: Path) -> Any:
+    """Have differences by path absorbed into a declaration of a type that no class was written for."""
+
+    def run(drift: dict[str, Any]) -> tuple[Any, Any]:
+        path = tmp_path / "shop.yaml"
+        path.write_text(dedent(NESTED))
+        seen = component("web", "ManualOverride", drift={name: {"actual": value} for name, value in drift.items()})
+        control.on("GET", "/livesystems/shop/components", {"items": [{**seen, "type": QUEUE["type"]}], "cursor": None})
+        control.on("GET", "/offers", {"items": [QUEUE], "cursor": None})
+        ran = fractal("absorb", str(path), "shop")
+        return ran, yaml.safe_load(path.read_text())["components"][0]["parameters"]
+
+    return run
+
+
+def test_what_differs_within_a_parameter_is_written_there_alone(absorb_nested: Any) -> None:
+    ran, parameters = absorb_nested({"RedrivePolicy.maxReceiveCount": 5, "DelaySeconds": 7})
+    assert ran.code == 0, ran.words
+    assert parameters == {
+        "QueueName": "jobs",
+        "RedrivePolicy": {"deadLetterTargetArn": "${dead.Arn}", "maxReceiveCount": 5},
+        "DelaySeconds": 7,
+    }
+
+
+def test_what_a_reference_stands_for_is_left_to_a_person(absorb_nested: Any) -> None:
+    ran, parameters = absorb_nested(
+        {"RedrivePolicy.deadLetterTargetArn": "arn:other", "RedrivePolicy.maxReceiveCount": 5, "A[x=1].b": 2}
+    )
+    assert ran.code != 0
+    assert "RedrivePolicy.deadLetterTargetArn is 'arn:other': write it by hand" in ran.words
+    assert "A[x=1].b is 2: write it by hand" in ran.words
+    assert parameters["RedrivePolicy"] == {"deadLetterTargetArn": "${dead.Arn}", "maxReceiveCount": 5}

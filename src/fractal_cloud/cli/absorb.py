@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fractal_cloud.cli.absorbing.within import Within, place_within
 from fractal_cloud.cli.errors import CommandError
 from fractal_cloud.cli.options import DEFAULT_URL, LiveSystemId, Token, Url
+from fractal_cloud.model.reference import needs_filling
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.rules.absorb import absorbed
 
@@ -114,6 +116,11 @@ def _changes(
     given = {one["id"]: one.get("parameters") or {} for one in document.get("components") or []}
     for one in drifted:
         name, properties = one["componentId"], _properties(offers.get(one["type"]) or {})
+        if (offers.get(one["type"]) or {}).get("nested") and name in given:
+            more, by_hand = _within(name, given[name], _drift(one), properties)
+            changes += more
+            left += by_hand
+            continue
         for parameter, values in _drift(one).items():
             declared = (given.get(name) or {}).get(parameter)
             if name not in given:
@@ -124,6 +131,26 @@ def _changes(
             if found.is_written:
                 changes.append(_Change(name, parameter, declared, found.value, values.get("actual")))
     return changes, left
+
+
+def _within(
+    component: str, given: Mapping[str, Any], drift: Mapping[str, Mapping[str, Any]], properties: Mapping[str, Any]
+) -> tuple[list[_Change], list[str]]:
+    """The same for a component of nested parameters, whose differences are named by paths."""
+    new: dict[str, Any] = {}
+    left: list[str] = []
+    for path, values in drift.items():
+        place = Within(path, (), given.get(path)) if path in properties else place_within(path, {**given, **new})
+        if place is None or needs_filling(place.declared):
+            left.append(f"{component}: {path} is {values.get('actual')!r}: write it by hand")
+            continue
+        marks = (properties.get(place.parameter) or {}).get(FACTS)
+        found = absorbed(path, place.declared, values.get("actual"), marks)
+        left += [f"{component}: {line}" for line in found.left]
+        if found.is_written:
+            whole = new.get(place.parameter, given.get(place.parameter))
+            new[place.parameter] = place.replaced(whole, found.value) if place.names else found.value
+    return [_Change(component, name, given.get(name), value, value) for name, value in new.items()], left
 
 
 def _facts_of(types: Collection[str], control: ControlPlane) -> dict[str, Mapping[str, Any]]:
