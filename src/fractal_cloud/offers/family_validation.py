@@ -35,11 +35,11 @@ def parent_errors(
     """What is wrong with the parameter that names what a component of a family lies in, or is part of (S25)."""
     if not facts.nested or facts.parent is None or facts.parent not in facts.references():
         return
-    wanted = facts.references()[facts.parent][0]
+    wanted, needed = facts.references()[facts.parent]
     if parameters.get(facts.parent) is None:
         text = f"is missing: declare the {wanted} in this LiveSystem, and refer to it here"
     else:
-        text = parent_error(parameters[facts.parent], wanted, types, catalog)
+        text = parent_error(parameters[facts.parent], wanted, needed, types, catalog)
     if text:
         yield (facts.parent,), text
 

@@ -158,10 +158,12 @@ def reference_written(component: str, output: str) -> str:
     return str(OutputReference(component, output))
 
 
-def parent_error(value: object, wanted: str, types: Mapping[str, object], catalog: Mapping[str, TypeFacts]) -> str:
+def parent_error(
+    value: object, wanted: str, needed: str, types: Mapping[str, object], catalog: Mapping[str, TypeFacts]
+) -> str:
     """What is wrong with the parameter by which a part, or what is unique within another, names that (S25)."""
     reference = output_reference(value)
-    form = f'{{"{OUTPUT}": "ID.…"}} with the id of a component of type {wanted}'
+    form = f'{{"{OUTPUT}": "ID.{needed}"}} with its id'
     if reference is None:
         return f"is {shown(value)}: declare the {wanted} in this LiveSystem, and write {form}"
     actual = types.get(reference.component)
