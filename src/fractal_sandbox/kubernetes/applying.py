@@ -1,6 +1,6 @@
 """Server-side apply: what a manager's configuration makes of an object, who owns which field then, and conflicts. Pure.
 
-A field that another manager owns with another value is a conflict, unless the apply is forced: then it changes hands.
+A field that another manager owns with another value is a conflict, unless the apply is forced: then its owner changes.
 What the manager applied before and no longer names goes, where nobody else owns it.
 """
 

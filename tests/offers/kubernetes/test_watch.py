@@ -242,7 +242,7 @@ def test_a_new_stream_continues_where_the_last_one_ended(monkeypatch: pytest.Mon
         '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}',
     ],
 )
-def test_a_place_that_the_server_has_forgotten_is_looked_for_anew_and_wakes(
+def test_a_place_that_the_server_has_forgotten_is_read_anew_and_wakes(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Streams([line], [])
