@@ -141,8 +141,10 @@ def test_the_condition_leaves_managed_resources_and_people_alone(
     modify(agent, vpc)
     modify(person, make_vpc(person, {}))
     agents(reason="force-push").ec2.create_tags(Resources=[vpc], Tags=as_list({"fractal-cloud": "reconcile"}))
+    agent.ec2.create_tags(Resources=[vpc], Tags=as_list({"team": "shop"}))  # declared ones are written there (T1)
+    theirs = make_vpc(person, {})
     with pytest.raises(ClientError, match="UnauthorizedOperation"):
-        agent.ec2.create_tags(Resources=[vpc], Tags=as_list({"Name": "new"}))
+        agent.ec2.create_tags(Resources=[theirs], Tags=as_list({"team": "shop"}))
 
 
 @pytest.mark.rule("S6")

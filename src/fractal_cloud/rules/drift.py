@@ -215,6 +215,8 @@ def _normal(how: str, value: Any) -> Any:
             return sorted({_text(item) for item in value}) if isinstance(value, list | tuple | set) else value
         case "caseless":
             return value.casefold() if isinstance(value, str) else value
+        case "arn":
+            return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("arn:") else value
         case "cidr":
             return network(value)
         case "cidrs":

@@ -8,17 +8,19 @@ from hashlib import sha256
 from itertools import chain, islice
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import AfterValidator, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from fractal_cloud.model.component import Reference, References, parameter, reference_id
 from fractal_cloud.model.errors import NotFound
+from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.ecs_cluster import DEAD, AwsEcsCluster, whole
-from fractal_cloud.offers.aws.kinds import AwsComponent, ecs_name
+from fractal_cloud.offers.aws.kinds import Arn, AwsComponent, TargetGroupArn, ecs_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.ecs import ECS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
@@ -30,16 +32,77 @@ DESCRIBED_AT_ONCE: Final = 10
 _TASK: Final = re.compile(r"[\w-]+:\d+\Z")
 _ARN: Final = re.compile(r"arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/([\w-]+:\d+)\Z")
 _NETWORK: Final = ("subnets", "securityGroups", "assignPublicIp")
-_PLAIN: Final = ("taskDefinition", "desiredCount", "platformVersion", "enableExecuteCommand")
+_PLAIN: Final = (
+    *("taskDefinition", "desiredCount", "platformVersion", "enableExecuteCommand", "healthCheckGracePeriodSeconds"),
+    *("loadBalancers", "serviceRegistries", "placementConstraints", "placementStrategy", "capacityProviderStrategy"),
+    *("enableECSManagedTags", "deploymentConfiguration"),
+)
+_LISTS: Final = ("loadBalancers", "serviceRegistries", "placementConstraints", "capacityProviderStrategy")
+"""Lists of AWS's in an order of its own; that of `placementStrategy` counts."""
+_ROLLOUT: Final = ("maximumPercent", "minimumHealthyPercent")
+_PARTS: Final = (
+    *("capacity_provider_strategy", "load_balancers", "service_registries", "placement_constraints"),
+    "placement_strategy",
+)
 _STATUS: Final[Mapping[str, Condition]] = {"ACTIVE": Condition.SETTLED, "DRAINING": Condition.DYING}
 
 
 def _with_revision(text: str) -> str:
+    """The revision as it is compared; an ARN of one, as a component's output says it, is brought into that form."""
     if found := _ARN.match(text):
-        raise ValueError(f"{text!r} is an ARN: write {found.group(1)!r}, as it is compared")
+        return found.group(1)
+    if output_reference(text) is not None:
+        return text
     if not _TASK.match(text):
         raise ValueError(f"{text!r} names no revision of a task definition: write family:revision, such as 'web:3'")
     return text
+
+
+class _Part(BaseModel):
+    """One entry of a list: what is not given is not sent, and AWS's own value of it is not compared."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
+    )
+
+
+class AwsServiceLoadBalancer(_Part):
+    """A target group in which the tasks are registered."""
+
+    target_group_arn: TargetGroupArn = Field(description="ARN of the target group, or the output of a component.")
+    container_name: str = Field(description="The container that serves it.")
+    container_port: int = Field(ge=0, le=65_535, description="The port of that container.")
+
+
+class AwsServiceRegistry(_Part):
+    """A service of AWS Cloud Map in which the tasks are registered."""
+
+    registry_arn: Arn = Field(description="ARN of the service in AWS Cloud Map, or the output of a component.")
+    container_name: str | None = Field(default=None, description="The container that serves it.")
+    container_port: int | None = Field(default=None, ge=0, le=65_535, description="The port of that container.")
+    port: int | None = Field(default=None, ge=0, le=65_535, description="The port of SRV records.")
+
+
+class AwsPlacementConstraint(_Part):
+    """Where a task may run."""
+
+    type: Literal["distinctInstance", "memberOf"] = Field(description="What kind of constraint it is.")
+    expression: str | None = Field(default=None, max_length=2_000, description="The query that memberOf takes.")
+
+
+class AwsPlacementStrategy(_Part):
+    """How tasks are spread."""
+
+    type: Literal["random", "spread", "binpack"] = Field(description="How tasks are placed.")
+    field: str | None = Field(default=None, max_length=255, description="By what: instanceId, host, cpu, memory, ….")
+
+
+class AwsCapacityProviderItem(_Part):
+    """What tasks run on, and which share of them."""
+
+    capacity_provider: str = Field(description="FARGATE, FARGATE_SPOT, or the name of a capacity provider.")
+    weight: int = Field(default=0, ge=0, le=1_000, description="Its share of the tasks beyond the base.")
+    base: int = Field(default=0, ge=0, le=100_000, description="How many tasks run on it at least.")
 
 
 class AwsEcsService(AwsComponent, WorkloadSource):
@@ -56,7 +119,9 @@ class AwsEcsService(AwsComponent, WorkloadSource):
         immutable=True, reference=(AwsEcsCluster.type, "clusterArn"), description="The cluster it runs in."
     )
     task_definition: Annotated[str, AfterValidator(_with_revision)] = parameter(
-        description="The revision of a task definition it runs, as family:revision."
+        compare="arn",
+        description="The revision of a task definition it runs, as family:revision, or the output taskDefinitionArn of "
+        "one that is declared beside it.",
     )
     desired_count: int = parameter(
         default=1,
@@ -64,7 +129,41 @@ class AwsEcsService(AwsComponent, WorkloadSource):
         description="How many tasks are kept running. Put it into ignoreDrift where autoscaling sets it.",
     )
     launch_type: Literal["FARGATE", "EC2", "EXTERNAL"] = parameter(
-        default="FARGATE", immutable=True, description="What its tasks run on."
+        default="FARGATE",
+        immutable=True,
+        description="What its tasks run on; not declared where capacityProviderStrategy says it.",
+    )
+    capacity_provider_strategy: list[AwsCapacityProviderItem] | None = parameter(
+        default=None, compare="unordered", description="What its tasks run on, in the place of launchType."
+    )
+    load_balancers: list[AwsServiceLoadBalancer] | None = parameter(
+        default=None, compare="unordered", description="The target groups in which its tasks are registered."
+    )
+    health_check_grace_period_seconds: int | None = parameter(
+        default=None,
+        ge=0,
+        le=2_147_483_647,
+        description="How long unhealthy new tasks are kept, behind load balancers.",
+    )
+    service_registries: list[AwsServiceRegistry] | None = parameter(
+        default=None, compare="unordered", description="The services of AWS Cloud Map its tasks are registered in."
+    )
+    placement_constraints: list[AwsPlacementConstraint] | None = parameter(
+        default=None, compare="unordered", description="Where its tasks may run, on EC2."
+    )
+    placement_strategy: list[AwsPlacementStrategy] | None = parameter(
+        default=None, description="How its tasks are spread, on EC2; the order counts."
+    )
+    maximum_percent: int | None = parameter(
+        default=None, ge=100, description="Of desiredCount, how many tasks may run during a deployment."
+    )
+    minimum_healthy_percent: int | None = parameter(
+        default=None, ge=0, le=100, description="Of desiredCount, how many tasks must run during a deployment."
+    )
+    enable_ecs_managed_tags: bool | None = parameter(
+        default=None,
+        declared_as="enableECSManagedTags",
+        description="Whether ECS tags its tasks; AWS starts with false.",
     )
     subnets: References[AwsSubnet] | None = parameter(
         default=None,
@@ -97,9 +196,16 @@ class AwsEcsService(AwsComponent, WorkloadSource):
 
     @model_validator(mode="after")
     def _has_a_network(self) -> Self:
-        if self.launch_type == "FARGATE" and not self.subnets:
+        by_strategy = self.capacity_provider_strategy is not None
+        if by_strategy and "launch_type" in self.model_fields_set:
+            raise ValueError("launchType and capacityProviderStrategy say the same: declare one of them")
+        if self.launch_type == "FARGATE" and not by_strategy and not self.subnets:
             raise ValueError("launchType FARGATE needs subnets: name at least one")
         return self
+
+    @field_serializer(*_PARTS)
+    def _without_what_is_not_given(self, parts: list[_Part] | None) -> list[dict[str, Any]] | None:
+        return None if parts is None else [part.model_dump(by_alias=True, exclude_none=True) for part in parts]
 
 
 SERVICE = Resource(
@@ -166,6 +272,8 @@ class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
         service = wanted.component
         values = _declared(service)
         asked = {name: values[name] for name in _PLAIN if values.get(name) is not None}
+        if service.capacity_provider_strategy is None:
+            asked["launchType"] = service.launch_type
         network = {name: values[name] for name in _NETWORK if values.get(name) is not None}
         if network:
             asked["networkConfiguration"] = {"awsvpcConfiguration": network}
@@ -176,7 +284,6 @@ class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
             "create_service",
             cluster=wanted.parent_id or reference_id(service.cluster),
             serviceName=service.name,
-            launchType=service.launch_type,
             tags=to_list(tags, key="key", value="value"),
             **asked,
         )
@@ -186,6 +293,11 @@ class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
         """Change everything that drifted in one call; the network goes as a whole, so what is not declared is kept."""
         values = _declared(wanted.component)
         asked: dict[str, Any] = {name: values[name] for name in _PLAIN if name in drift}
+        if any(name in drift for name in _ROLLOUT):
+            seen = {name: value for name in _ROLLOUT if (value := sighting.actual.get(name)) is not None}
+            asked["deploymentConfiguration"] = seen | {name: values[name] for name in _ROLLOUT if name in drift}
+        if "capacityProviderStrategy" in asked:
+            asked["forceNewDeployment"] = True  # AWS takes another strategy only with it
         if any(name in drift for name in _NETWORK):
             seen = {name: value for name in _NETWORK if (value := sighting.actual.get(name)) is not None}
             network = seen | {name: values[name] for name in _NETWORK if name in drift}
@@ -201,7 +313,9 @@ class AwsEcsServiceOffer(AwsOffer[AwsEcsService]):
 
 
 def _declared(service: AwsEcsService) -> dict[str, Any]:
-    return service.model_dump(mode="json", by_alias=True)
+    values = service.model_dump(mode="json", by_alias=True)
+    rollout = {name: values[name] for name in _ROLLOUT if values[name] is not None}
+    return {**values, "deploymentConfiguration": rollout or None}
 
 
 def _cluster_of(service_arn: str) -> str:
@@ -233,6 +347,7 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
 
 def _actual(service: Mapping[str, Any]) -> dict[str, Any]:
     network = (service.get("networkConfiguration") or {}).get("awsvpcConfiguration") or {}
+    rollout = service.get("deploymentConfiguration") or {}
     return {
         "cluster": interned(service["clusterArn"]),
         "taskDefinition": interned(service["taskDefinition"].rpartition("/")[2]),
@@ -243,7 +358,17 @@ def _actual(service: Mapping[str, Any]) -> dict[str, Any]:
         "assignPublicIp": network.get("assignPublicIp", "DISABLED"),
         "platformVersion": service.get("platformVersion"),
         "enableExecuteCommand": bool(service.get("enableExecuteCommand")),
+        "enableECSManagedTags": bool(service.get("enableECSManagedTags")),
+        "healthCheckGracePeriodSeconds": service.get("healthCheckGracePeriodSeconds", 0),
+        "placementStrategy": [_plain(one) for one in service.get("placementStrategy") or ()],
+        **{name: sorted((_plain(one) for one in service.get(name) or ()), key=repr) for name in _LISTS},
+        **{name: rollout[name] for name in _ROLLOUT if rollout.get(name) is not None},
     }
+
+
+def _plain(part: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry as it is declared: without what AWS leaves empty."""
+    return {interned(name): value for name, value in sorted(part.items()) if value is not None and value != ""}
 
 
 def _sighting(cloud: Aws, service: Mapping[str, Any]) -> Sighting:

@@ -109,6 +109,18 @@ PrefixListId = Annotated[
     AfterValidator(_id(r"pl-[0-9a-f]{8}([0-9a-f]{9})?", "id of a prefix list", "pl-0123456789abcdef0", "PrefixListId")),
 ]
 
+TargetGroupArn = Annotated[
+    str,
+    AfterValidator(
+        _id(
+            r"arn:[\w-]+:elasticloadbalancing:[\w-]+:\d{12}:targetgroup/.+",
+            "ARN of a target group",
+            "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/web/0123456789abcdef",
+            "TargetGroupArn",
+        )
+    ),
+]
+
 Arn = Annotated[str, AfterValidator(_id(r"arn:[\w-]+:[\w-]+:[\w-]*:(\d{12}|aws)?:.+", "ARN", "arn:aws:…", "Arn"))]
 """Any ARN; what it names is the business of the parameter."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
@@ -18,7 +18,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import AwsComponent, Region, database_name
+from fractal_cloud.offers.aws.kinds import Arn, AwsComponent, Region, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import from_list, interned, to_list
@@ -35,15 +35,29 @@ _SENT: Final[Mapping[str, str]] = {
     "deletionProtection": "DeletionProtection",
     "autoMinorVersionUpgrade": "AutoMinorVersionUpgrade",
     "vpcSecurityGroups": "VpcSecurityGroupIds",
+    "storageType": "StorageType",
+    "iops": "Iops",
+    "storageThroughput": "StorageThroughput",
+    "preferredBackupWindow": "PreferredBackupWindow",
+    "preferredMaintenanceWindow": "PreferredMaintenanceWindow",
+    "dbParameterGroupName": "DBParameterGroupName",
+    "copyTagsToSnapshot": "CopyTagsToSnapshot",
+    "caCertificateIdentifier": "CACertificateIdentifier",
+    "monitoringInterval": "MonitoringInterval",
+    "monitoringRoleArn": "MonitoringRoleArn",
 }
 _CREATED_WITH: Final[Mapping[str, str]] = {
     "masterUsername": "MasterUsername",
     "dbName": "DBName",
     "storageEncrypted": "StorageEncrypted",
     "dbSubnetGroupName": "DBSubnetGroupName",
+    "kmsKeyId": "KmsKeyId",
 }
 # What may be parked in PendingModifiedValues; compared as if it had arrived, or it would be sent for ever.
-_PENDING: Final = ("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod")
+_PENDING: Final = (
+    *("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod"),
+    *("storageType", "iops", "storageThroughput", "caCertificateIdentifier"),
+)
 _SETTLED: Final = frozenset({"available", "stopped"})
 _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
@@ -102,6 +116,47 @@ class AwsRdsPostgres(AwsComponent):
         default=None,
         immutable=True,
         description="Name of the DB subnet group it lies in; without one, the default VPC's.",
+    )
+
+    storage_type: Literal["gp2", "gp3", "io1", "io2", "standard"] | None = parameter(
+        default=None, description="Kind of its storage; AWS starts with gp2."
+    )
+    iops: int | None = parameter(default=None, ge=1_000, description="Provisioned operations a second: io1, io2, gp3.")
+    storage_throughput: int | None = parameter(
+        default=None, ge=125, description="Throughput in MiB a second, of gp3 storage; compared there alone."
+    )
+    preferred_backup_window: str | None = parameter(
+        default=None,
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$",
+        description="When automatic backups are made, in UTC, such as 03:00-04:00.",
+    )
+    preferred_maintenance_window: str | None = parameter(
+        default=None,
+        compare="caseless",
+        pattern=r"^(?i:(mon|tue|wed|thu|fri|sat|sun):\d\d:\d\d-(mon|tue|wed|thu|fri|sat|sun):\d\d:\d\d)$",
+        description="When AWS maintains it, in UTC, such as sun:04:00-sun:05:00.",
+    )
+    db_parameter_group_name: str | None = parameter(
+        default=None, description="Name of its parameter group; a change of static parameters waits for a reboot."
+    )
+    copy_tags_to_snapshot: bool | None = parameter(
+        default=None, description="Whether its snapshots bear its tags; AWS starts with false."
+    )
+    ca_certificate_identifier: str | None = parameter(
+        default=None, description="The certificate authority of its server certificate, such as rds-ca-rsa2048-g1."
+    )
+    monitoring_interval: Literal[0, 1, 5, 10, 15, 30, 60] | None = parameter(
+        default=None, description="Seconds between points of enhanced monitoring; 0 switches it off."
+    )
+    monitoring_role_arn: Arn | None = parameter(
+        default=None,
+        description="ARN of the role that enhanced monitoring writes with, or the output of a component; the agent "
+        "must be allowed to pass it.",
+    )
+    kms_key_id: Arn | None = parameter(
+        default=None,
+        immutable=True,
+        description="ARN of the KMS key of its storage, or the output of a component; AWS's own key if not given.",
     )
 
     @field_validator("name")
@@ -293,6 +348,12 @@ def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
     reported["vpcSecurityGroups"] = sorted(
         interned(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
     )
+    if instance.get("StorageType") != "gp3":
+        del reported["storageThroughput"]  # it means nothing there
+    families = instance.get("DBParameterGroups") or ()
+    reported["dbParameterGroupName"] = next((one["DBParameterGroupName"] for one in families), None)
+    reported["copyTagsToSnapshot"] = bool(instance.get("CopyTagsToSnapshot"))
+    reported["monitoringInterval"] = instance.get("MonitoringInterval") or 0
     reported["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
     reported["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
     reported["deletionProtection"] = bool(instance.get("DeletionProtection"))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from moto.core.utils import camelcase_to_underscores
+
 from fractal_sandbox.aws.answer import Answer, AwsError, read, written
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest
@@ -15,6 +17,12 @@ from fractal_sandbox.calls import Call
 __all__: list[str] = []
 
 _MOST_SERVICES = 10
+_FORGOTTEN = frozenset(
+    {
+        *("capacityProviderStrategy", "deploymentConfiguration", "enableECSManagedTags", "placementConstraints"),
+        *("healthCheckGracePeriodSeconds", "placementStrategy"),
+    }
+)
 _MOST_CLUSTERS = 100
 
 
@@ -73,6 +81,9 @@ def create_a_service_once(context: FixContext, request: AwsRequest, call: Call) 
         _run_tasks(made)
         data = read(request, answer)
         data["service"]["createdAt"] = made.created_at
+        for name in _FORGOTTEN & call.parameters.keys():  # moto takes these from updates alone
+            setattr(made, camelcase_to_underscores(name), call.parameters[name])
+            data["service"][name] = call.parameters[name]
         answer = written(request, data, like=answer)
     return answer
 

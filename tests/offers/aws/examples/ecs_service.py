@@ -12,6 +12,13 @@ from tests.offers.aws.examples.security_group import GROUP, OTHER_GROUP
 from tests.offers.aws.examples.subnet import SUBNET_A, SUBNET_B
 from tests.offers.aws.examples.vpc import VPC
 
+TARGET_GROUP = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/{}/0123456789abcdef"
+REGISTRY = "arn:aws:servicediscovery:eu-west-1:123456789012:service/srv-{}"
+
+
+def _behind(name: str, port: int) -> dict[str, Any]:
+    return {"targetGroupArn": TARGET_GROUP.format(name), "containerName": "web", "containerPort": port}
+
 
 def _edit_service(clients: Clients, resource_id: str, name: str, value: Any) -> None:
     ecs = clients("ecs")
@@ -21,6 +28,8 @@ def _edit_service(clients: Clients, resource_id: str, name: str, value: Any) -> 
     if name in ("subnets", "securityGroups", "assignPublicIp"):
         network = service["networkConfiguration"]["awsvpcConfiguration"]
         change = {"networkConfiguration": {"awsvpcConfiguration": {**network, name: value}}}
+    if name in ("maximumPercent", "minimumHealthyPercent"):
+        change = {"deploymentConfiguration": {**service["deploymentConfiguration"], name: value}}
     ecs.update_service(cluster=cluster, service=resource_id, **change)
 
 
@@ -74,6 +83,14 @@ EXAMPLE = Example(
             assignPublicIp="DISABLED",
             platformVersion="1.4.0",
             enableExecuteCommand=False,
+            loadBalancers=[_behind("web", 80)],
+            healthCheckGracePeriodSeconds=60,
+            serviceRegistries=[{"registryArn": REGISTRY.format("a")}],
+            placementConstraints=[{"type": "distinctInstance"}],
+            placementStrategy=[{"type": "spread", "field": "host"}, {"type": "binpack", "field": "cpu"}],
+            maximumPercent=200,
+            minimumHealthyPercent=50,
+            enableECSManagedTags=False,
         ),
     ],
     changes={
@@ -84,6 +101,14 @@ EXAMPLE = Example(
         "assignPublicIp": "ENABLED",
         "platformVersion": "LATEST",
         "enableExecuteCommand": True,
+        "loadBalancers": [_behind("web", 80), _behind("api", 8080)],
+        "healthCheckGracePeriodSeconds": 120,
+        "serviceRegistries": [{"registryArn": REGISTRY.format("b"), "port": 53}],
+        "placementConstraints": [{"type": "memberOf", "expression": "attribute:ecs.instance-type == t3.large"}],
+        "placementStrategy": [{"type": "binpack", "field": "cpu"}, {"type": "spread", "field": "host"}],
+        "maximumPercent": 150,
+        "minimumHealthyPercent": 100,
+        "enableECSManagedTags": True,
     },
     immutable_changes={"launchType": "EC2"},
     foreign_edit=_edit_service,

@@ -15,7 +15,16 @@ _RDS_NAMES = {
     "dbInstanceClass": "DBInstanceClass",
     "multiAZ": "MultiAZ",
     "vpcSecurityGroups": "VpcSecurityGroupIds",
+    "dbParameterGroupName": "DBParameterGroupName",
+    "caCertificateIdentifier": "CACertificateIdentifier",
 }
+
+
+def _make_parameter_groups(clients: Clients) -> None:
+    for name in ("postgres-a", "postgres-b"):
+        clients("rds").create_db_parameter_group(
+            DBParameterGroupName=name, DBParameterGroupFamily="postgres16", Description="of a person"
+        )
 
 
 def _edit_database(clients: Clients, resource_id: str, name: str, value: Any) -> None:
@@ -72,6 +81,15 @@ EXAMPLE = Example(
             publiclyAccessible=False,
             deletionProtection=False,
             vpcSecurityGroups=["web"],
+            storageType="gp3",
+            iops=3000,
+            storageThroughput=125,
+            preferredBackupWindow="03:00-04:00",
+            preferredMaintenanceWindow="sun:04:30-sun:05:30",
+            dbParameterGroupName="postgres-a",
+            copyTagsToSnapshot=False,
+            caCertificateIdentifier="rds-ca-rsa2048-g1",
+            monitoringInterval=0,
         ),
     ],
     changes={
@@ -84,9 +102,19 @@ EXAMPLE = Example(
         "publiclyAccessible": True,
         "deletionProtection": True,
         "vpcSecurityGroups": ["other"],
+        "iops": 4000,
+        "storageThroughput": 250,
+        "storageType": "io1",  # the last of them: it has no throughput
+        "preferredBackupWindow": "01:00-02:00",
+        "preferredMaintenanceWindow": "mon:06:00-mon:07:00",
+        "dbParameterGroupName": "postgres-b",
+        "copyTagsToSnapshot": True,
+        "caCertificateIdentifier": "rds-ca-rsa4096-g1",
+        "monitoringInterval": 60,
     },
     immutable_changes={"masterUsername": "root", "dbName": "invoices", "storageEncrypted": False},
     foreign_edit=_edit_database,
+    prepare=_make_parameter_groups,
     operator=DatabaseActions,
     only_up=frozenset({"allocatedStorage", "engineVersion"}),
     hazards={"deletion protection": ("Failed", _protected_database)},
