@@ -52,6 +52,7 @@ MARKED: Mapping[str, str] = {
 }
 COMPARED: Mapping[str, str] = {
     "unordered": "Compared without regard to order.",
+    "arn": "An ARN is compared as the name it ends with.",
     "caseless": "Compared without regard to case.",
     "cidr": "Compared as a network, not as text.",
     "cidrs": "Compared as networks, without regard to order.",
