@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fractal_cloud.model.catalog import part_name
-from fractal_cloud.rules.nested.path import ANY, Element, PathError, covers, key_text, of_name, parsed, root, written
+from fractal_cloud.rules.absorb import absorbed_inside, inside_of
+from fractal_cloud.rules.nested.path import (
+    ANY,
+    Element,
+    PathError,
+    covers,
+    key_text,
+    of_name,
+    parsed,
+    root,
+    value_at,
+    with_value,
+    written,
+)
 
 TEXTS = [
     ("A", ("A",)),
@@ -119,3 +132,39 @@ def test_a_part_is_named_by_its_key() -> None:
     assert part_name(["a|b", "c"]) != part_name(["a", "b|c"])
     assert part_name(["a\\", "b"]) != part_name(["a\\|b"])
     assert part_name([{"b": 1, "a": [True]}]) == '{"a":[true],"b":1}'
+
+
+VALUES = {"A": {"B": 1, "k.e/y": 2}, "L": [{"name": "web", "image": "a"}, {"name": "db"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "after"),
+    [
+        ("A.B", 3, {**VALUES, "A": {"B": 3, "k.e/y": 2}}),
+        ('A["k.e/y"]', None, {**VALUES, "A": {"B": 1}}),
+        ("A.C.D", 3, {**VALUES, "A": {"B": 1, "k.e/y": 2, "C": {"D": 3}}}),
+        ("L[name=web].image", "b", {**VALUES, "L": [{"name": "web", "image": "b"}, {"name": "db"}]}),
+        ("L[name=db]", None, {**VALUES, "L": [{"name": "web", "image": "a"}]}),
+        ("L[name=new]", {"name": "new"}, {**VALUES, "L": [*VALUES["L"], {"name": "new"}]}),
+        ("N", 1, {**VALUES, "N": 1}),
+    ],
+)
+def test_a_value_is_put_where_a_path_leads(name: str, value: object, after: object) -> None:
+    assert with_value(VALUES, name, value) == after
+    assert value_at(with_value(VALUES, name, value), name) == value
+
+
+@pytest.mark.rule("G14")
+def test_actual_values_inside_a_parameter_are_absorbed_and_references_and_secrets_are_not() -> None:
+    declared = {"A": {"B": 1, "C": "${jobs.Arn}", "D": {"$secret": "key"}}, "E": 1}
+    drift: dict[str, dict[str, object]] = {
+        "A.B": {"declared": 1, "actual": 2},
+        "A.C": {"declared": "arn", "actual": "other"},
+        "A.D": {"declared": {"$secret": "key"}, "actual": "(secret: differs)"},
+        "E": {"declared": 1, "actual": 2},
+    }
+    inside = inside_of(drift)
+    assert inside.keys() == {"A"}
+    found = absorbed_inside(declared, "A", inside["A"])
+    assert (found.is_written, found.value) == (True, {**declared["A"], "B": 2})  # type: ignore[dict-item]
+    assert [line.partition(" ")[0] for line in found.left] == ["A.C", "A.D"]

@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fractal_cloud.model.reference import has_reference, needs_filling
+from fractal_cloud.model.tag_rules import tag_key
 from fractal_cloud.rules.hiding import SENSITIVE, holds_hidden
+from fractal_cloud.rules.nested.path import root, value_at, with_value
 
 _NO_FACTS: Final[Mapping[str, Any]] = {}
 
@@ -39,6 +42,34 @@ def absorbed(parameter: str, declared: Any, actual: Any, facts: Mapping[str, Any
     if known.get("compare") == "unordered" and isinstance(declared, list) and isinstance(actual, list):
         actual = _in_order(declared, actual)
     return Absorbed(is_written=True, value=actual, left=left)
+
+
+def absorbed_inside(parameters: Mapping[str, Any], name: str, differing: Mapping[str, Any]) -> Absorbed:
+    """What to declare for a parameter of which values inside differ; ``differing``: the actual ones, by their paths.
+
+    ``parameters``: as they are declared, with references unresolved.
+    """
+    values, left = dict(parameters), []
+    for path, actual in sorted(differing.items()):
+        stands = value_at(parameters, path)
+        if holds_hidden(actual):
+            left.append(f"{path} differs, and is not shown: change it by hand")
+        elif needs_filling(stands) or has_reference(stands):
+            left.append(f"{path} is filled in from elsewhere, and is {actual!r} in the cloud")
+        else:
+            values = with_value(values, path, actual)
+    is_written = values.get(name) != parameters.get(name) and values.get(name) is not None
+    return Absorbed(is_written=is_written, value=values.get(name), left=left)
+
+
+def inside_of(drift: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The actual values of a drift that stand inside parameters, by parameter and path."""
+    found: dict[str, dict[str, Any]] = {}
+    for path, both in drift.items():
+        name = root(path)
+        if name != path and tag_key(path) is None:
+            found.setdefault(name, {})[path] = both.get("actual")
+    return found
 
 
 def _without_hidden(declared: Any, actual: Any) -> tuple[list[str], Any]:

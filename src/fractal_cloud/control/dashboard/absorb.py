@@ -13,7 +13,8 @@ import yaml
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.status import Status
-from fractal_cloud.rules.absorb import absorbed
+from fractal_cloud.rules.absorb import absorbed, absorbed_inside, inside_of
+from fractal_cloud.rules.nested.path import root
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,15 @@ def absorption(component: Json, facts: TypeFacts | None) -> Absorption | None:
     before = {name: value for name, value in component["declaration"].items() if value not in ([], {}, None, False)}
     after: dict[str, Any] = deepcopy(before)
     left: list[str] = []
+    inside = inside_of(drift)
+    for name, differing in sorted(inside.items()):
+        nested = absorbed_inside(before.get("parameters", {}), name, differing)
+        left += nested.left
+        if nested.is_written:
+            after.setdefault("parameters", {})[name] = nested.value
     for name, both in sorted(drift.items()):
+        if root(name) in inside and root(name) != name:
+            continue
         declared = before.get("parameters", {}).get(name)
         found = absorbed(name, declared, both.get("actual"), facts.parameter_facts(name) if facts else None)
         left += found.left

@@ -177,6 +177,29 @@ def value_at(values: Mapping[str, Any], name: str) -> Any:
     return found
 
 
+def with_value(values: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Values with another one where a drift's name leads to; None: nothing. The argument is not changed."""
+    found: dict[str, Any] = _with(values, of_name(name), value)
+    return found
+
+
+def _with(before: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, Element):
+        items = list(before) if isinstance(before, list | tuple) else []
+        at = next((at for at, one in enumerate(items) if _has_keys(one, step)), len(items))
+        after = _with(items[at] if at < len(items) else None, rest, value)
+        return [*items[:at], *([] if after is None else [after]), *items[at + 1 :]]
+    entries = dict(before) if isinstance(before, Mapping) else {}
+    after = _with(entries.get(str(step)), rest, value)
+    if after is None:
+        entries.pop(str(step), None)
+        return entries
+    return {**entries, str(step): after}
+
+
 def is_known(values: Mapping[str, Any], name: str) -> bool:
     """Whether these values say what stands at a drift's name, be it nothing."""
     return name in values or root(name) in values
