@@ -76,6 +76,7 @@ CENTRE: Final = Part(
     name="centre",
     files=(
         f"{PACKAGE}/rules/*.py",
+        f"{PACKAGE}/rules/nested/*.py",
         f"{PACKAGE}/control/auth/*.py",
         f"{PACKAGE}/agent/writing.py",
         f"{PACKAGE}/agent/deadline.py",
