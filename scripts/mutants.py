@@ -85,7 +85,10 @@ CENTRE: Final = Part(
     left_out=(f"{PACKAGE}/rules/words.py",),
     tests=(
         "tests/direct",
+        "tests/nested/test_comparison.py",
+        "tests/nested/test_correction.py",
         "tests/deciding/test_drift.py",
+        "tests/deciding/test_paths.py",
         "tests/deciding/test_requests.py",
         "tests/declaring/test_identify.py",
         "tests/declaring/test_order.py",

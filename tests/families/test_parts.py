@@ -119,7 +119,7 @@ def test_a_part_is_shown_first_once_its_parent_was_handed_back(toy_world: World)
 
 @pytest.mark.rule("S16", "G1")
 @pytest.mark.parametrize("operation", ["update", "create", "delete"])
-def test_whoever_takes_the_parent_over_right_before_a_write_of_the_part_wins(toy_world: World, operation: str) -> None:
+def test_whoever_breaks_the_glass_of_the_parent_right_before_a_write_of_the_part_wins(toy_world: World, operation: str) -> None:
     settled(toy_world, entry())
     if operation == "update":
         the_entry(toy_world).actual["Weight"] = 9
@@ -130,12 +130,12 @@ def test_whoever_takes_the_parent_over_right_before_a_write_of_the_part_wins(toy
     before = writes(toy_world)
     at = {"reads": 0}
 
-    def take_over(call: str) -> None:
+    def break_it(call: str) -> None:
         if call == f"read {toys.QUEUE}":
             toy_world.cloud.break_glass("orders")
             at["reads"] += 1
 
-    toy_world.cloud.before.append(take_over)
+    toy_world.cloud.before.append(break_it)
     toy_world.cycle(3)
     assert at["reads"], "the parent was read right before the write"
     toy_world.cloud.before.clear()
@@ -276,11 +276,11 @@ def test_parts_of_what_another_owns_lose_a_reference(toy_world: World) -> None:
 def test_what_blocks_the_parent_stays_if_the_parent_is_taken_over_right_before(toy_world: World) -> None:
     settled(toy_world, lock())
 
-    def take_over(call: str) -> None:
+    def break_it(call: str) -> None:
         if call == f"read {toys.QUEUE}":
             toy_world.cloud.break_glass("orders")
 
-    toy_world.cloud.before.append(take_over)
+    toy_world.cloud.before.append(break_it)
     toy_world.delete()
     toy_world.settle()
     assert len(toy_world.cloud.things) == 2
