@@ -6,6 +6,7 @@ Purely computational. Whether something exists, or may be changed, is decided el
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -74,7 +75,9 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         outside = re.compile(r"(?<!\\)" + re.escape(name))
         pattern = outside.sub(lambda found, members=members: _in_place(found, members), pattern)  # type: ignore[misc]
     try:
-        return re.compile(pattern.replace(r"\z", r"\Z").replace(r"\h", r"[ \t]"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about sets of characters that may mean more one day
+            return re.compile(pattern.replace(r"\z", r"\Z").replace(r"\h", r"[ \t]"))
     except re.error:
         return None
 
@@ -101,12 +104,28 @@ def _validator(schema: TypeSchema) -> Draft7Validator:
     read_only = {path[0] for path in schema.read_only if len(path) == 1}
     document = {
         "type": "object",
-        "properties": schema.properties,
+        "properties": _readable(schema.properties),
         "required": [name for name in schema.document.get("required") or () if name not in read_only],
         "additionalProperties": False,
-        "definitions": schema.document.get("definitions") or {},
+        "definitions": _readable(schema.document.get("definitions") or {}),
     }
     return _Validator(document)
+
+
+def _readable(value: Any) -> Any:
+    """Return a part of a schema whose patterns of names Python can read; one that it cannot fits every name."""
+    if isinstance(value, list):
+        return [_readable(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {name: _readable(one) for name, one in value.items()}
+    patterns = found.get("patternProperties")
+    if isinstance(patterns, dict):
+        compiled = {name: _compiled(name) for name in patterns}
+        found["patternProperties"] = {
+            one.pattern if (one := compiled[name]) is not None else ".*": inner for name, inner in patterns.items()
+        }
+    return found
 
 
 def _lines(error: _Found) -> Iterator[str]:
