@@ -119,7 +119,9 @@ def test_a_part_is_shown_first_once_its_parent_was_handed_back(toy_world: World)
 
 @pytest.mark.rule("S16", "G1")
 @pytest.mark.parametrize("operation", ["update", "create", "delete"])
-def test_whoever_breaks_the_glass_of_the_parent_right_before_a_write_of_the_part_wins(toy_world: World, operation: str) -> None:
+def test_whoever_breaks_the_parents_glass_right_before_a_write_of_the_part_wins(
+    toy_world: World, operation: str
+) -> None:
     settled(toy_world, entry())
     if operation == "update":
         the_entry(toy_world).actual["Weight"] = 9
