@@ -102,13 +102,16 @@ def test_offers_are_searched_in_short_and_given_by_name_in_full(client: TestClie
             "family": "toy-types",
         }
     ]
-    first = client.get("/offers", params={"search": "", "limit": 1}).json()
-    assert [one["type"] for one in first["items"]] == [toys.ALARM]
-    rest = client.get("/offers", params={"search": "", "limit": 1, "cursor": first["next"]}).json()
-    assert [one["type"] for one in rest["items"]] == [toys.QUEUE]
-    assert rest["next"] is None
+    seen: list[str] = []
+    cursor: str | None = None
+    while cursor is not None or not seen:
+        more: Json = {"cursor": cursor} if cursor else {}
+        page = client.get("/offers", params={"search": "", "limit": 2, **more}).json()
+        seen += [one["type"] for one in page["items"]]
+        cursor = page["next"]
+    assert seen == sorted(toys.SCHEMAS)
     [full] = client.get("/offers", params={"type": [toys.QUEUE, "Toy::Box::Nothing"]}).json()["items"]
-    assert full["parameterSchema"]["$defs"].keys() == {"RedrivePolicy", "Entry"}
+    assert {"RedrivePolicy", "Entry"} <= full["parameterSchema"]["$defs"].keys()
     assert client.get("/offers", params={"search": "", "provider": "aws"}).json()["items"] == []
 
 
