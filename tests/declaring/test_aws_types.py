@@ -46,7 +46,9 @@ def _check_types(names: tuple[str, ...], catalog: Catalog) -> None:
     for name in names:
         one, facts = _component(name, catalog), catalog[name]
         of_parent = {f"parameters.{facts.parent}"} if facts.parent else set()
-        assert _errors(catalog, one).keys() <= of_parent, name
+        # The values are made for patterns as Python reads them, which is not always as AWS means them.
+        errors = {path for path, message in _errors(catalog, one).items() if " that matches " not in message}
+        assert errors <= of_parent, name
         one["parameters"]["NoSuchProperty"] = {"a": ["${b.c}", {"$find": 5}]}
         assert "parameters.NoSuchProperty" in {path[:25] for path in _errors(catalog, one)}, name
 
