@@ -17,7 +17,7 @@ from fractal_cloud.model.declaration import (
     Readoption,
 )
 from fractal_cloud.model.errors import DeclarationError, InputError
-from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.identity import ID_RULE, ID_TWICE, is_id
 from fractal_cloud.model.reference import ESCAPED, output_reference, output_references
 from fractal_cloud.model.wording import FACTS, closest, path_text, shown
 
@@ -72,7 +72,7 @@ class LiveSystem:
             if not isinstance(component, Component):
                 yield InputError(f"components[{index}]", f"is {shown(component)}: must be a component")
             elif component.id in known:
-                message = f"is {component.id!r}, which another component has: give each its own id"
+                message = f"is {component.id!r}, {ID_TWICE}"
                 yield InputError(f"components[{index}].id", message)
             else:
                 known.add(component.id)

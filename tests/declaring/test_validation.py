@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.errors import DeclarationError, InputError
+from fractal_cloud.model.identity import ID_TWICE
 from fractal_cloud.offers.validation import MAX_COMPONENTS, check
 
 
@@ -239,9 +240,7 @@ def test_a_parameter_may_have_lines_where_its_type_says_so() -> None:
 
 
 def test_an_id_that_two_components_have_is_refused_once() -> None:
-    assert errors_of(live_system(net(), net(name="other"))) == {
-        "components[1].id": "is 'net', which another component has: give each its own id"
-    }
+    assert errors_of(live_system(net(), net(name="other"))) == {"components[1].id": f"is 'net', {ID_TWICE}"}
 
 
 @pytest.mark.rule("O16")

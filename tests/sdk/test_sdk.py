@@ -14,6 +14,7 @@ import pytest
 import fractal_cloud
 from fractal_cloud import Component, DeclarationError, LiveSystem, api_management, custom_workloads, network, storage
 from fractal_cloud import network_and_compute as nc
+from fractal_cloud.model.identity import ID_TWICE
 from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.short_names import categories
 from fractal_cloud.offers.validation import check
@@ -200,7 +201,7 @@ def test_a_bad_live_system_is_refused_with_every_fault() -> None:
         "id: is 'LS': must be 1 to 63 of a-z, 0-9 and -, starting and ending with a letter or digit",
         "environment: is 7: must be text",
         "readoption: is 'never': must be 'handshake' or 'tag'",
-        "components[1].id: is 'net', which another component has: give each its own id",
+        f"components[1].id: is 'net', {ID_TWICE}",
         "components[3]: is 'odd': must be a component",
         "components[sub].vpc: is 'nett', which is no component of this LiveSystem: did you mean 'net'?",
     ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 ID_PATTERN: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+ID_TWICE: Final = "which another component has: give each its own id, and both the same `name` if need be"
+"""What is wrong with an id that two components have; their resources may well have one name."""
 ID_RULE: Final = "1 to 63 of a-z, 0-9 and -, starting and ending with a letter or digit"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import ComponentDeclaration, LinkDeclaration
-from fractal_cloud.model.identity import ID_RULE, is_id
+from fractal_cloud.model.identity import ID_RULE, ID_TWICE, is_id
 from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.wording import Path, shown, unknown
 from fractal_cloud.offers.family import Declared
@@ -74,6 +75,8 @@ class Components:
         self._catalog = catalog
         self._errors = errors
         self._checks: dict[str, ParameterCheck] = {}
+        ids = [item["id"] for item in given if isinstance(item, Mapping) and isinstance(item.get("id"), str)]
+        self._twice = {one for one, many in Counter(ids).items() if many > 1}
         self._types = {
             item["id"]: item.get("type")
             for item in given
@@ -93,7 +96,10 @@ class Components:
         self._errors.unknown_keys(base, item, _KEYS)
         check_id(item, base, self._errors)
         if not self._errors.has(f"{base}.id") and base != f"components[{item['id']}]":
-            self._errors.add(f"{base}.id", f"is {item['id']!r}, which another component has: give each its own id")
+            self._errors.add(
+                f"{base}.id",
+                f"is {item['id']!r}, {ID_TWICE}",
+            )
         facts = self._type_of(item, base)
         parameters = self._parameters(item, base, facts)
         dependencies = self._dependencies(item, base, parameters, facts)
@@ -226,6 +232,8 @@ class Components:
         return []
 
     def _component_named(self, name: str, item: Mapping[Any, Any], path: str) -> bool:
+        if name in self._twice:
+            return False  # which of them is meant is known once each has its own id, and that is said already
         if name == item.get("id"):
             self._errors.add(path, f"is {name!r}, the component itself: name another one")
         elif name not in self._types:

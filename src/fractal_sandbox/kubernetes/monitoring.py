@@ -33,7 +33,7 @@ _NEUTRAL: Final = {
 _UID: Final = "/metadata/uid"
 _REVIEW: Final = re.compile(r"/apis/(authorization|authentication)\.k8s\.io/v1(/namespaces/[^/]+)?/[a-z]+reviews")
 # Labels and annotations that tests declare: parameters like any other field, and not somebody else's.
-DECLARED: Final = "declared.example.com/"
+DECLARED: Final = ("declared.example.com/", "pod-security.kubernetes.io/")
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from fractal_cloud.livesystem import LiveSystem
 from fractal_cloud.model.component import ComponentError
 from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaim
+from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPolicy
+from fractal_cloud.offers.kubernetes.pod_model import KubernetesClaimVolume, KubernetesVolume
+from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from tests.offers.kubernetes.declaring import policy, service, workload
 from tests.offers.kubernetes.worlds import KubernetesWorld
@@ -207,3 +212,40 @@ def test_what_makes_no_sense_is_refused_where_it_is_declared(parameters: Json, s
     with pytest.raises(ComponentError) as refused:
         KubernetesWorkload.from_parameters("web", {"image": "web:1", **parameters})
     assert any(said in message or said in path for path, message in refused.value.found), refused.value.found
+
+
+def test_a_workload_and_its_service_may_have_one_name_and_the_error_about_ids_is_said_once(
+    world: KubernetesWorld,
+) -> None:
+    both = [workload("web"), service("web", workload="web")]
+    refused = world.api.put("/livesystems/ls-a", json={"id": "ls-a", "components": both})
+    assert [one["path"] for one in refused.json()["errors"]] == ["components[1].id"]
+    settled(world, workload("web"), service("web-service", workload="web", name="web"))
+    assert spec_of(world, "services", "web")["selector"] == {"app.kubernetes.io/name": "web"}
+
+
+@pytest.mark.rule("G3", "S20")
+def test_a_peer_may_be_a_workload_of_the_same_live_system(world: KubernetesWorld) -> None:
+    rule = {"podSelector": "${front.selector}", "port": 80, "protocol": "tcp"}
+    settled(world, workload(), workload("front"), policy(workload="web", ingress=[rule]))
+    [ingress] = spec_of(world, "networkpolicies", "fence")["ingress"]
+    assert ingress == {
+        "from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "front"}}}],
+        "ports": [{"port": 80, "protocol": "TCP"}],
+    }
+    other = [{**ingress, "from": [{"podSelector": {"matchLabels": {"app": "somebody"}}}]}]
+    world.kube.merge("networkpolicies", "fence", {"spec": {"ingress": other}})
+    world.settle()
+    assert spec_of(world, "networkpolicies", "fence")["ingress"] == [ingress]
+
+
+def test_in_python_a_peer_and_a_claim_are_the_components_themselves() -> None:
+    front = KubernetesWorkload(id="front", image="front:1")
+    data = KubernetesPersistentVolumeClaim(id="data", storage="1Gi")
+    rule = KubernetesNetworkPolicyRule(pod_selector=front, port=80)
+    claim = KubernetesVolume(name="data", persistent_volume_claim=KubernetesClaimVolume(claim_name=data))
+    web = KubernetesWorkload(id="web", image="web:1", volumes=[claim])
+    fence = KubernetesNetworkPolicy(id="fence", workload=web, ingress=[rule])
+    declared = LiveSystem(id="ls-a", components=[front, data, web, fence]).to_declaration()
+    needs = {one.id: set(one.dependencies) for one in declared.components}
+    assert needs == {"front": set(), "data": set(), "web": {"data"}, "fence": {"web", "front"}}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.kubernetes.container_model import (
@@ -60,11 +60,16 @@ class KubernetesSecretVolume(Nested):
     optional: bool | None = Field(default=None, description="The pod starts without it, too.")
 
 
+ClaimName = Annotated[
+    str | Component, BeforeValidator(_name_of_claim), WithJsonSchema({"type": "string", "minLength": 1})
+]
+"""The name of a claim; in Python the claim itself, of which the name is kept."""
+
+
 class KubernetesClaimVolume(Nested):
     """A claim of storage."""
 
-    claim_name: Annotated[str, BeforeValidator(_name_of_claim)] = Field(
-        min_length=1,
+    claim_name: ClaimName = Field(
         description="Its name, or `${data.name}` for the component `data`; in Python the component itself.",
     )
     read_only: bool | None = Field(default=None, description="It cannot be written.")

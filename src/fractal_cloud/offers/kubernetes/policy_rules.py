@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.kubernetes.container_model import Nested, Protocol
@@ -22,7 +22,7 @@ DEFAULT_PROTOCOL: Final = "TCP"
 _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 
 
-def _selector(value: str | dict[str, str]) -> str | dict[str, str]:
+def _selector(value: Any) -> Any:
     if isinstance(value, str) and not is_reference(value):
         parsed_labels(value)
     return value
@@ -59,7 +59,12 @@ def _network(text: str) -> str:
     return text
 
 
-Selector = Annotated[str | Labels, AfterValidator(_selector), BeforeValidator(_of_component)]
+Selector = Annotated[
+    str | Labels | Component,
+    AfterValidator(_selector),
+    BeforeValidator(_of_component),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}),
+]
 """Labels, as text or as a map, or those of a component's pods."""
 
 
@@ -89,8 +94,10 @@ class KubernetesNetworkPolicyRule(Nested):
         return self
 
 
-def _labels_of(selector: str | Mapping[str, str]) -> dict[str, str]:
-    return parsed_labels(selector) if isinstance(selector, str) else dict(selector)
+def _labels_of(selector: object) -> dict[str, str]:
+    if isinstance(selector, Mapping):
+        return {str(key): str(value) for key, value in selector.items()}
+    return parsed_labels(str(selector))
 
 
 def spelled_as(declared: Sequence[Rule], actual: Sequence[Rule]) -> list[Rule]:
