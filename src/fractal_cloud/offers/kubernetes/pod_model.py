@@ -5,9 +5,9 @@ Volumes of the kinds that are a pod's own or its namespace's stand here; others 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.kubernetes.container_model import (
@@ -60,9 +60,10 @@ class KubernetesSecretVolume(Nested):
     optional: bool | None = Field(default=None, description="The pod starts without it, too.")
 
 
-ClaimName = Annotated[
-    str | Component, BeforeValidator(_name_of_claim), WithJsonSchema({"type": "string", "minLength": 1})
-]
+if TYPE_CHECKING:
+    ClaimName: TypeAlias = str | Component
+else:
+    ClaimName = Annotated[str, BeforeValidator(_name_of_claim), Field(min_length=1)]
 """The name of a claim; in Python the claim itself, of which the name is kept."""
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
-from typing import Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from fractal_cloud.model.component import Component
 from fractal_cloud.offers.kubernetes.container_model import Nested, Protocol
@@ -59,12 +59,10 @@ def _network(text: str) -> str:
     return text
 
 
-Selector = Annotated[
-    str | Labels | Component,
-    AfterValidator(_selector),
-    BeforeValidator(_of_component),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}),
-]
+if TYPE_CHECKING:
+    Selector: TypeAlias = str | dict[str, str] | Component
+else:
+    Selector = Annotated[str | Labels, AfterValidator(_selector), BeforeValidator(_of_component)]
 """Labels, as text or as a map, or those of a component's pods."""
 
 
