@@ -68,7 +68,7 @@ class TagRules(Wire):
             if folded == self.folded(reserved):
                 return why
         for prefix, why in self.reserved_prefixes.items():
-            if folded.startswith(prefix.casefold() if self.caseless else prefix):
+            if key.casefold().startswith(prefix.casefold()):  # in whatever case: vendors reserve them so
                 return why
         if not re.fullmatch(self.key, key, re.DOTALL):
             return f"is no key that this type takes: {self.form}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from fractal_sandbox.calls import Call
 
 __all__: list[str] = []
 
+_GROUP_ID = re.compile(r"sg-[0-9a-f]{8}([0-9a-f]{9})?")
 _LONGEST_KEY = 128
 _MOST_TAGS = 50
 
@@ -130,6 +132,23 @@ def compare_group_names_without_case(context: FixContext, request: AwsRequest, c
     tags = ec2.tags.get(data["GroupId"], {})
     shown = [{"Key": key, "Value": value} for key, value in tags.items()]
     return written(request, {**data, "Tags": shown}, answer)
+
+
+@fix(
+    "ec2",
+    "AuthorizeSecurityGroupIngress",
+    "AuthorizeSecurityGroupEgress",
+    "RevokeSecurityGroupIngress",
+    "RevokeSecurityGroupEgress",
+)
+def take_only_ids_of_groups_as_peers(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto takes a group's name for its id in a rule's peer, and stores it; AWS refuses what is no id."""
+    for permission in call.parameters.get("IpPermissions") or []:
+        for pair in permission.get("UserIdGroupPairs") or []:
+            group_id = pair.get("GroupId")
+            if group_id and not _GROUP_ID.fullmatch(group_id):
+                raise AwsError("InvalidGroupId.Malformed", f'Invalid id: "{group_id}" (expecting "sg-...")')
+    return context.dispatch(request)
 
 
 @fix("ec2", "DeleteVpc")
