@@ -204,8 +204,13 @@ class AwsEcsService(AwsComponent, WorkloadSource):
         return self
 
     @field_serializer(*_PARTS)
-    def _without_what_is_not_given(self, parts: list[_Part] | None) -> list[dict[str, Any]] | None:
-        return None if parts is None else [part.model_dump(by_alias=True, exclude_none=True) for part in parts]
+    def _without_what_is_not_given(self, parts: list[Any] | None) -> list[dict[str, Any]] | None:
+        if parts is None:
+            return None
+        # What holds a reference to an output is kept as it was written until the agent fills it in.
+        return [
+            part.model_dump(by_alias=True, exclude_none=True) if isinstance(part, _Part) else part for part in parts
+        ]
 
 
 SERVICE = Resource(

@@ -74,8 +74,11 @@ class AwsSecurityGroup(AwsComponent):
         return each_once(rules)
 
     @field_serializer("ingress", "egress")
-    def _in_one_spelling(self, rules: list[AwsSecurityGroupRule] | None) -> list[Rule] | None:
-        return None if rules is None else [rule.flat() for rule in rules]
+    def _in_one_spelling(self, rules: list[Any] | None) -> list[Rule] | None:
+        if rules is None:
+            return None
+        # What holds a reference to an output is kept as it was written until the agent fills it in.
+        return [rule.flat() if isinstance(rule, AwsSecurityGroupRule) else rule for rule in rules]
 
 
 SECURITY_GROUP = Resource(
