@@ -20,8 +20,10 @@ def one(component_type: str, component_id: str, *dependencies: str, **parameters
     }
 
 
-def queue(**parameters: Any) -> dict[str, Any]:
-    return one("AWS::SQS::Queue", "jobs", **{"region": REGION, "QueueName": "jobs", "DelaySeconds": 5, **parameters})
+def queue(component_id: str = "jobs", **parameters: Any) -> dict[str, Any]:
+    return one(
+        "AWS::SQS::Queue", component_id, **{"region": REGION, "QueueName": "jobs", "DelaySeconds": 5, **parameters}
+    )
 
 
 __all__ = ["LIVE_SYSTEM", "REGION", "one", "queue"]

@@ -187,7 +187,7 @@ def test_what_belongs_to_a_stack_is_left_to_it(aws: World) -> None:
 
 
 @pytest.mark.rule("S13", "S17")
-def test_what_takes_its_time_is_made_once(aws: World) -> None:
+def test_a_slow_creation_is_made_once(aws: World) -> None:
     aws.cloud.knobs.slow_creation(kind="AWS::SQS::Queue", reads=3)
     aws.deploy(LIVE_SYSTEM, queue())
     aws.cycle()
@@ -207,3 +207,55 @@ def test_a_request_that_fails_later_says_why(aws: World) -> None:
     assert "too many queues" in aws.component(LIVE_SYSTEM, "jobs")["message"]
     aws.settle()
     assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+
+
+@pytest.mark.rule("S17", "T2", "G1", "G7", "O10")
+def test_types_whose_tags_their_own_service_keeps_live_like_all_others(aws: World) -> None:
+    aws.deploy(
+        LIVE_SYSTEM,
+        one("AWS::IAM::ManagedPolicy", "rights", ManagedPolicyName="rights", PolicyDocument=READ),
+        one(
+            "AWS::EC2::LaunchTemplate",
+            "template",
+            region=REGION,
+            LaunchTemplateName="template",
+            LaunchTemplateData={"InstanceType": "t3.micro"},
+        ),
+    )
+    aws.settle(at_most=20)
+    for component in ("rights", "template"):
+        assert aws.status(LIVE_SYSTEM, component) == "Active", aws.component(LIVE_SYSTEM, component)
+    iam = aws.person.client("iam")
+    arn = aws.output(LIVE_SYSTEM, "rights", "PolicyArn")
+    iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
+    template = aws.component(LIVE_SYSTEM, "template")["resourceId"]
+    aws.person.break_glass(template)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "rights") == "ManualOverride"
+    assert aws.status(LIVE_SYSTEM, "template") == "ManualOverride"
+    handshake = {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}
+    iam.tag_policy(PolicyArn=arn, Tags=[{"Key": key, "Value": value} for key, value in handshake.items()])
+    aws.person.hand_back(template)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "rights") == "Active"
+    assert aws.status(LIVE_SYSTEM, "template") == "Active"
+    aws.delete(LIVE_SYSTEM)
+    aws.settle(at_most=20)
+    control = aws.person.client("cloudcontrol")
+    for kind in ("AWS::IAM::ManagedPolicy", "AWS::EC2::LaunchTemplate"):
+        assert control.list_resources(TypeName=kind)["ResourceDescriptions"] == [], kind
+
+
+@pytest.mark.rule("S23", "S20")
+def test_an_idle_cycle_lists_in_bulk_and_sweeps_within_its_budget(
+    running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world(running, tmp_path, monkeypatch, cycle_seconds=0.02, sweep_budget=2) as aws:
+        running.aws.lift_limits()
+        aws.deploy(LIVE_SYSTEM, *(queue(f"jobs-{number}", QueueName=f"jobs-{number}") for number in range(6)))
+        aws.settle()
+        before = len(aws.cloud.calls.find(actor="agent"))
+        aws.cycle()
+        calls = [one.operation for one in aws.cloud.calls.find(actor="agent")[before:]]
+        assert calls.count("GetResources") == 1
+        assert calls.count("GetResource") == 2, "the budget of sweeps, not one for each of the six"

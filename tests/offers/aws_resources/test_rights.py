@@ -59,7 +59,7 @@ def test_no_type_leads_to_more_rights() -> None:
 
 
 @pytest.mark.rule("A7")
-def test_roles_are_passed_only_where_they_were_named_and_to_services_that_take_them() -> None:
+def test_roles_are_passed_only_where_they_were_named_and_to_the_services_of_the_types() -> None:
     assert "iam:PassRole" not in allowed("AWS::Lambda::Function")
     [statement] = allowed("AWS::Lambda::Function", roles=(ROLE,))["iam:PassRole"]
     assert statement["Resource"] == [ROLE]

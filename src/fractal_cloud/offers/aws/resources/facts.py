@@ -18,6 +18,7 @@ from fractal_cloud.offers.aws.resources.marks import parameters
 from fractal_cloud.offers.aws.resources.schema import AwsType, Schema
 from fractal_cloud.offers.aws.resources.tables.arns import ARNS, own_arn
 from fractal_cloud.offers.aws.resources.tables.tagging import COMMANDS, WITHOUT_TAGGING_API
+from fractal_cloud.offers.aws.tags import NAMED_RULES, RULES
 
 FAMILY: Final = "aws-resources"
 REALM: Final = "account"
@@ -184,6 +185,7 @@ class Described:
             tags_frozen=self._is_frozen,
             owner_moves=part is None and not self._is_frozen,
             holds_data=kind.holds_data,
+            tag_rules=NAMED_RULES if self.is_named_by_tag else RULES,
             guard=self._guard(),
             glass=self._glass(),
             family=FAMILY,

@@ -112,7 +112,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "AWS::IAM::ServerCertificate": _iam("server-certificate", "server-certificate-name", "ServerCertificateName"),
     "AWS::IAM::VirtualMFADevice": _iam("mfa-device", "serial-number", "SerialNumber"),
     "AWS::AutoScaling::AutoScalingGroup": _GROUP_TAGS,
-    "AWS::Budgets::BudgetsAction": _by_arn("budgets", "--resource-arn={Arn}", "resource-tag-keys", "resource-tags"),
     "AWS::CE::AnomalyMonitor": _by_arn("ce", "--resource-arn={MonitorArn}", "resource-tag-keys", "resource-tags"),
     "AWS::CE::AnomalySubscription": _by_arn(
         "ce", "--resource-arn={SubscriptionArn}", "resource-tag-keys", "resource-tags"
