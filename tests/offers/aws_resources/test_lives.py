@@ -210,40 +210,49 @@ def test_a_request_that_fails_later_says_why(aws: World) -> None:
 
 
 @pytest.mark.rule("S17", "T2", "G1", "G7", "O10")
-def test_types_whose_tags_their_own_service_keeps_live_like_all_others(aws: World) -> None:
-    aws.deploy(
-        LIVE_SYSTEM,
-        one("AWS::IAM::ManagedPolicy", "rights", ManagedPolicyName="rights", PolicyDocument=READ),
-        one(
-            "AWS::EC2::LaunchTemplate",
-            "template",
-            region=REGION,
-            LaunchTemplateName="template",
-            LaunchTemplateData={"InstanceType": "t3.micro"},
-        ),
+def test_a_launch_template_whose_tags_its_own_service_keeps_lives_like_all_others(aws: World) -> None:
+    data = {"InstanceType": "t3.micro"}
+    template = one(
+        "AWS::EC2::LaunchTemplate", "template", region=REGION, LaunchTemplateName="template", LaunchTemplateData=data
     )
-    aws.settle(at_most=20)
-    for component in ("rights", "template"):
-        assert aws.status(LIVE_SYSTEM, component) == "Active", aws.component(LIVE_SYSTEM, component)
-    iam = aws.person.client("iam")
-    arn = aws.output(LIVE_SYSTEM, "rights", "PolicyArn")
-    iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
-    template = aws.component(LIVE_SYSTEM, "template")["resourceId"]
-    aws.person.break_glass(template)
+    aws.deploy(LIVE_SYSTEM, template)
     aws.settle()
-    assert aws.status(LIVE_SYSTEM, "rights") == "ManualOverride"
+    assert aws.status(LIVE_SYSTEM, "template") == "Active", aws.component(LIVE_SYSTEM, "template")
+    resource_id = aws.component(LIVE_SYSTEM, "template")["resourceId"]
+    aws.person.break_glass(resource_id)
+    aws.settle()
     assert aws.status(LIVE_SYSTEM, "template") == "ManualOverride"
-    handshake = {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}
-    iam.tag_policy(PolicyArn=arn, Tags=[{"Key": key, "Value": value} for key, value in handshake.items()])
-    aws.person.hand_back(template)
+    aws.person.hand_back(resource_id)
     aws.settle()
-    assert aws.status(LIVE_SYSTEM, "rights") == "Active"
     assert aws.status(LIVE_SYSTEM, "template") == "Active"
     aws.delete(LIVE_SYSTEM)
-    aws.settle(at_most=20)
+    aws.settle()
     control = aws.person.client("cloudcontrol")
-    for kind in ("AWS::IAM::ManagedPolicy", "AWS::EC2::LaunchTemplate"):
-        assert control.list_resources(TypeName=kind)["ResourceDescriptions"] == [], kind
+    assert control.list_resources(TypeName="AWS::EC2::LaunchTemplate")["ResourceDescriptions"] == []
+
+
+@pytest.mark.rule("S17", "G1", "G7", "O10")
+def test_a_managed_policy_is_tagged_right_after_its_creation(
+    running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world(running, tmp_path, monkeypatch, cycle_seconds=0.02) as aws:
+        running.aws.lift_limits()
+        policy = one("AWS::IAM::ManagedPolicy", "rights", ManagedPolicyName="rights", PolicyDocument=READ)
+        aws.deploy(LIVE_SYSTEM, policy)
+        aws.settle()
+        assert aws.status(LIVE_SYSTEM, "rights") == "Active", aws.component(LIVE_SYSTEM, "rights")
+        iam = aws.person.client("iam")
+        arn = aws.output(LIVE_SYSTEM, "rights", "PolicyArn")
+        iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
+        aws.settle()
+        assert aws.status(LIVE_SYSTEM, "rights") == "ManualOverride"
+        handshake = {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}
+        iam.tag_policy(PolicyArn=arn, Tags=[{"Key": key, "Value": value} for key, value in handshake.items()])
+        aws.settle()
+        assert aws.status(LIVE_SYSTEM, "rights") == "Active"
+        aws.delete(LIVE_SYSTEM)
+        aws.settle()
+        assert aws.status(LIVE_SYSTEM, "rights") == "Deleted"
 
 
 @pytest.mark.rule("S23", "S20")
