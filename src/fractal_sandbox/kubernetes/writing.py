@@ -239,9 +239,6 @@ class Writing:
             writer = Writer(manager, "Apply", target.subresource)
             entry = writer.entry(target.kind.api_version, dict(fields_of(config, target.kind.node)), now())
             return replace(self._create(target, read), managed=[entry])
-        uid = config["metadata"].get("uid")
-        if uid and uid != before["metadata"]["uid"]:
-            raise errors.conflict(target.kind, target.name, _wrong_uid(uid, before))
         _check_amounts(target.kind, config)
         writer = Writer(manager, "Apply", target.subresource)
         is_forced = request.query.get("force") in ("1", "true")

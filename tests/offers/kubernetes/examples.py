@@ -17,6 +17,7 @@ from fractal_cloud.offers.kubernetes.network_policy import KubernetesNetworkPoli
 from fractal_cloud.offers.kubernetes.service import KubernetesService
 from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
+from fractal_cloud.offers.registry import installed
 
 Object = dict[str, Any]
 Edit = Callable[[Object, str, Any], None]
@@ -210,7 +211,50 @@ INSIDE = {"cidr": "10.0.0.0/8", "port": 8080}
 OUTSIDE = {"cidr": "192.0.2.0/24", "port": 443}
 PEERS = {"podSelector": {"app": "shop"}, "port": 8080, "protocol": "TCP"}
 
+
+def _edit_field(item: Object, name: str, value: Any) -> None:
+    item[name] = value
+
+
+ACCOUNT = installed("kubernetes")["v1/ServiceAccount"].component
+ROLE = installed("kubernetes")["rbac.authorization.k8s.io/v1/Role"].component
+CLASS = installed("kubernetes")["storage.k8s.io/v1/StorageClass"].component
+"""Kinds by their own names: one whose field is a flag, one whose field is a list, and one that lies in no namespace."""
+
+
+_GROWING: dict[str, Any] = {"provisioner": "example.com/none", "allowVolumeExpansion": True}
+
+
+def _rules(*verbs: str) -> list[dict[str, Any]]:
+    return [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]
+
+
 EXAMPLES: dict[type[Component], Example] = {
+    ACCOUNT: Example(
+        components=[_component(ACCOUNT, "subject", automountServiceAccountToken=False)],
+        changes={"automountServiceAccountToken": True},
+        plural="serviceaccounts",
+        edit=_edit_field,
+        immutable_changes={},
+    ),
+    ROLE: Example(
+        components=[_component(ROLE, "subject", rules=_rules("get"))],
+        changes={"rules": _rules("get", "list")},
+        plural="roles",
+        edit=_edit_field,
+        immutable_changes={},
+    ),
+    CLASS: Example(
+        components=[
+            _component(
+                CLASS, "subject", provisioner="example.com/none", allowVolumeExpansion=True, reclaimPolicy="Retain"
+            )
+        ],
+        changes={"allowVolumeExpansion": False},
+        plural="storageclasses",
+        edit=_edit_field,
+        immutable_changes={"reclaimPolicy": "Delete"},
+    ),
     KubernetesWorkload: Example(
         components=[WORKLOAD],
         changes={

@@ -19,7 +19,7 @@ from fractal_cloud.offers.kubernetes.service import KubernetesService
 from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.testing import MINE, Declaration, Found, Hazard, Obstacle, OfferExample
-from tests.offers.kubernetes.examples import EXAMPLES, Example
+from tests.offers.kubernetes.examples import ACCOUNT, CLASS, EXAMPLES, ROLE, Example
 from tests.offers.kubernetes.person import MANAGED_BY, OWNER, RECONCILE, KubernetesPerson
 
 LABELS = {"managed-by": MANAGED_BY, "fractal-cloud-owner": OWNER, **{key: key for key in MINE}}
@@ -82,12 +82,11 @@ class KubernetesActions:
         item = self._person.get(self._example.plural, found.handle)
         if item is not None:
             self._person.delete(self._example.plural, found.handle)
-            spec = {key: value for key, value in item["spec"].items() if not key.startswith("clusterIP")}
-            self._person.create(self._example.plural, {"metadata": {"name": found.handle}, **_kind(item), "spec": spec})
-
-
-def _kind(item: dict[str, Any]) -> dict[str, Any]:
-    return {key: item[key] for key in ("apiVersion", "kind")}
+            fields = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+            if "spec" in item:
+                spec = {key: value for key, value in item["spec"].items() if not key.startswith("clusterIP")}
+                fields["spec"] = spec
+            self._person.create(self._example.plural, {**fields, "metadata": {"name": found.handle}})
 
 
 Arrange = Callable[[KubernetesPerson, Found], Obstacle]
@@ -133,6 +132,9 @@ CASES: dict[type[Component], Case] = {
     ),
     KubernetesVirtualMachine: Case(is_slow=True, hazards={"a disk of its own": ("Failed", _disk_of_its_own)}),
     Ambassador: Case(),
+    ACCOUNT: Case(effects=12),
+    ROLE: Case(effects=12),
+    CLASS: Case(effects=12),
 }
 
 

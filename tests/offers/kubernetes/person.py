@@ -24,6 +24,9 @@ PATHS: Final = {
     "mappings": "/apis/getambassador.io/v3alpha1/namespaces/{}/mappings",
     "hosts": "/apis/getambassador.io/v3alpha1/namespaces/{}/hosts",
     "namespaces": "/api/v1/namespaces",
+    "serviceaccounts": "/api/v1/namespaces/{}/serviceaccounts",
+    "roles": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
 }
 MANAGED_BY, OWNER, RECONCILE = "app.kubernetes.io/managed-by", "fractal.cloud/owner", "fractal.cloud/reconcile"
 

@@ -165,7 +165,10 @@ class Kubernetes(Cloud):
             raise AssertionError("an apply without uid and resourceVersion would change what nobody has seen")
         query = {**_by(manager, is_rehearsal=is_rehearsal), "force": "true"}
         call = Call("PATCH", kind.path(self.namespace, name), query, json.dumps(body), APPLY)
-        return self._good(self._send(call, kind), kind).body()
+        answer = self._send(call, kind)
+        if answer.status == 422 and "metadata.uid" in answer.text:
+            raise made(Overtaken, f"{name!r} is another object by now", answer)
+        return self._good(answer, kind).body()
 
     def patch(self, kind: ObjectKind, name: str, operations: Sequence[Object]) -> None:
         """Change an object by a JSON Patch: all of it or nothing, and nothing unless its tests hold.
