@@ -158,7 +158,7 @@ def test_no_value_of_a_secret_gets_into_the_file() -> None:
     assert len(set(made.secrets)) == 3
 
 
-def test_what_is_in_clear_and_looks_like_a_secret_is_said_and_not_quoted() -> None:
+def test_what_is_in_clear_and_seems_to_be_a_secret_is_said_and_not_quoted() -> None:
     container = {"name": "a", "image": "b", "env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}
     made = converted(stream(manifest("Pod", "p", spec={"containers": [container]})))
     assert "spec.containers[0].env[DB_PASSWORD]" in made.notes[0]
