@@ -130,6 +130,10 @@ def test_identities_carry_the_tags_that_iam_writes(person: Tools) -> None:
     assert {one["Key"]: one["Value"] for one in person.iam.list_policy_tags(PolicyArn=arn)["Tags"]} == TAGS
     name = create(person, "AWS::IAM::InstanceProfile", {"InstanceProfileName": "jobs", "Roles": ["jobs"]})
     person.iam.tag_instance_profile(InstanceProfileName=name, Tags=pairs(TAGS))
+    listed = person.iam.list_instance_profile_tags(InstanceProfileName=name)["Tags"]
+    assert {one["Key"]: one["Value"] for one in listed} == TAGS
+    person.iam.untag_instance_profile(InstanceProfileName=name, TagKeys=["team"])
+    assert len(person.iam.list_instance_profile_tags(InstanceProfileName=name)["Tags"]) == 1
     assert read(person, "AWS::IAM::InstanceProfile", name)["Roles"] == ["jobs"]
     for type_name, one in (("InstanceProfile", name), ("ManagedPolicy", arn), ("Role", "jobs")):
         assert delete(person, f"AWS::IAM::{type_name}", one)["OperationStatus"] == "SUCCESS"
@@ -191,3 +195,27 @@ def test_a_thousand_queues_are_listed_in_ten_pages(sandbox: Sandbox, person: Too
     paginator = agent.tagging.get_paginator("get_resources")
     pages = list(paginator.paginate(ResourcesPerPage=100, ResourceTypeFilters=["sqs"]))
     assert [len(page["ResourceTagMappingList"]) for page in pages] == [100] * 10
+
+
+def test_what_services_and_databases_refer_to_is_there(person: Tools) -> None:
+    container = {"Name": "web", "Image": "nginx", "Memory": 128, "Essential": True}
+    wanted = {"Family": "web", "ContainerDefinitions": [container], "Tags": pairs(TAGS)}
+    arn = create(person, "AWS::ECS::TaskDefinition", wanted)
+    found = person.ecs.describe_task_definition(taskDefinition="web:1", include=["TAGS"])
+    assert found["taskDefinition"]["taskDefinitionArn"] == arn
+    assert {one["key"]: one["value"] for one in found["tags"]} == TAGS
+    assert read(person, "AWS::ECS::TaskDefinition", arn)["ContainerDefinitions"] == [container]
+    vpc = create(person, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16"})
+    subnet = create(person, "AWS::EC2::Subnet", {"VpcId": vpc, "CidrBlock": "10.0.1.0/24"})
+    group = {"DBSubnetGroupName": "data", "DBSubnetGroupDescription": "d", "SubnetIds": [subnet]}
+    name = create(person, "AWS::RDS::DBSubnetGroup", {**group, "Tags": pairs(TAGS)})
+    assert person.rds.describe_db_subnet_groups(DBSubnetGroupName=name)["DBSubnetGroups"][0]["VpcId"] == vpc
+    family = {"DBParameterGroupName": "tuned", "Family": "postgres16", "Description": "d", "Tags": pairs(TAGS)}
+    tuned = create(person, "AWS::RDS::DBParameterGroup", family)
+    assert tags_of(read(person, "AWS::RDS::DBParameterGroup", tuned)) == TAGS
+    for type_name, one in (
+        ("RDS::DBSubnetGroup", name),
+        ("RDS::DBParameterGroup", tuned),
+        ("ECS::TaskDefinition", arn),
+    ):
+        assert delete(person, f"AWS::{type_name}", one)["OperationStatus"] == "SUCCESS"

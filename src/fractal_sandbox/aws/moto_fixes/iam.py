@@ -37,6 +37,19 @@ def keep_the_boundary_of_a_user(context: FixContext, request: AwsRequest, call: 
     return written(request, {})
 
 
+@fix("iam", "ListInstanceProfileTags")
+def list_the_tags_of_a_profile(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto writes the tags of an instance profile, and does not list them."""
+    del context
+    name = str(call.parameters["InstanceProfileName"])
+    profile = next((one for one in backend("iam", "aws").instance_profiles.values() if one.name == name), None)
+    if profile is None:
+        raise AwsError("NoSuchEntity", f"Instance Profile {name} cannot be found.", 404)
+    kept = profile.tags or {}
+    listed = list(kept.values()) if isinstance(kept, dict) else kept
+    return written(request, {"Tags": listed, "IsTruncated": False})
+
+
 def _check(arn: str) -> None:
     if arn not in backend("iam", "aws").managed_policies:
         raise AwsError("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.", 404)
