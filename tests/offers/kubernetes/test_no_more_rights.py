@@ -5,6 +5,7 @@ On a real server its own authorizer answers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -74,6 +75,32 @@ def test_nor_may_the_agent_put_that_into_a_workload_that_is_there(refused: AsThe
     status, text = refused.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"template": {"spec": spec}}})
     assert status == 403, text
     assert "fractal-cloud-agent-deployments" in text
+
+
+NAMED: Final = PolicyOptions(
+    namespaces=("default",), secrets=("default/db", "shop/other"), service_accounts=("default/web", "shop/other")
+)
+GIVEN: Final[dict[str, Object]] = {
+    "run as an account": {"serviceAccountName": "web"},
+    "mount a secret": {"volumes": [{"name": "v", "secret": {"secretName": "db"}}]},
+    "pull with a secret": {"imagePullSecrets": [{"name": "db"}]},
+}
+
+
+@no_admission_policies
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize("given", GIVEN)
+def test_pods_get_the_accounts_and_secrets_that_were_named_for_their_namespace_alone(
+    session_sandbox: Sandbox, given: str
+) -> None:
+    session_sandbox.kubernetes.reset()
+    elsewhere = json.loads(json.dumps(GIVEN[given]).replace('"web"', '"other"').replace('"db"', '"other"'))
+    with printed_rights(session_sandbox, NAMED):
+        agent = AsTheAgent(session_sandbox)
+        status, text = agent.ask("POST", DEPLOYMENTS, deployment(elsewhere, name="other"))
+        assert status == 403, text
+        status, text = agent.ask("POST", DEPLOYMENTS, deployment(GIVEN[given]))
+        assert status != 403, text
 
 
 SECRETS: Final = "/api/v1/namespaces/default/secrets"
