@@ -252,7 +252,8 @@ def test_a_managed_policy_is_tagged_right_after_its_creation(
         assert aws.status(LIVE_SYSTEM, "rights") == "Active"
         aws.delete(LIVE_SYSTEM)
         aws.settle()
-        assert aws.status(LIVE_SYSTEM, "rights") == "Deleted"
+        left = aws.person.client("cloudcontrol").list_resources(TypeName="AWS::IAM::ManagedPolicy")
+        assert arn not in [one["Identifier"] for one in left["ResourceDescriptions"]]
 
 
 @pytest.mark.rule("S23", "S20")
