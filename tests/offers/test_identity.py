@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.offers.family import FamilyOffer
 from fractal_cloud.offers.items import all_sightings
 from fractal_cloud.offers.offer import AnyOffer, Query
 from fractal_cloud.offers.registry import installed
@@ -61,11 +62,14 @@ def pair(sighting: Sighting) -> tuple[str, str]:
 @contextmanager
 def reads_of(offer: AnyOffer, patch: pytest.MonkeyPatch) -> Iterator[Reads]:
     """Listen to the lists that are asked for."""
-    reads, kind = Reads(offer), type(offer)
+    # Every registry makes classes of its own for the types of families; what they have in common is below.
+    reads = Reads(offer)
+    kind: Any = type(offer).__mro__[1] if isinstance(offer, FamilyOffer) else type(offer)
     real = kind.sightings
 
     def sightings(self: AnyOffer, cloud: Any, query: Query) -> Any:
-        reads.asked.append((cloud, query))
+        if self.type == offer.type:
+            reads.asked.append((cloud, query))
         return real(self, cloud, query)
 
     patch.setattr(kind, "sightings", sightings)

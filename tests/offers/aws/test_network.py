@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.sighting import Condition

@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
 
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.family import FamilyOffer
-from fractal_cloud.offers.items import parse_each
+from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.kubernetes.any_kind import secrets
 from fractal_cloud.offers.kubernetes.any_kind.facts import HIDDEN, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.inside import check_nothing_goes_along
@@ -87,10 +88,16 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         """These objects, one by one or in one list of all, whichever is fewer calls; one that is gone is left out."""
         if len(names) <= among // PAGE + 1:
             found = {name: cloud.find(self.object_kind, name) for name in names}
-            return {name: item for name, item in found.items() if item is not None}
+            return {name: self._checked(name, item) for name, item in found.items() if item is not None}
         listed = {item["metadata"]["name"]: item for item in cloud.list(self.object_kind)}
         identity = {"apiVersion": self.object_kind.api_version, "kind": self.object_kind.kind}
         return {name: {**identity, **listed[name]} for name in names if name in listed}
+
+    def _checked(self, name: str, item: Object) -> Object:
+        """What a read of one object answered; raises ``Unreadable`` where it is none: nothing is known then."""
+        if text_at(item, "metadata", "name") != name or text_at(item, "metadata", "uid") is None:
+            raise Unreadable(f"the answer for {self.object_kind.kind} {name!r} is no such object")
+        return item
 
     def _by_metadata(self, cloud: Kubernetes, head: Object) -> Sighting:
         """An object of which only the metadata was read: who it belongs to, and nothing of what it is."""
