@@ -101,9 +101,15 @@ def is_global(type_name: str) -> bool:
 
 
 def identifier_of(schema: TypeSchema, model: Mapping[str, Any]) -> str:
-    """Return the primary identifier: its values in the schema's order, joined; empty where one is missing."""
+    """Return the primary identifier: its values in the schema's order, joined; empty where AWS has yet to choose one.
+
+    Of several, one that nobody chose and nobody has to is left empty (the set of a DNS record).
+    """
     values = [next(found(model, path), None) for path in schema.identifier]
-    return "" if any(value in (None, "") for value in values) else "|".join(str(value) for value in values)
+    for path, value in zip(schema.identifier, values, strict=True):
+        if value in (None, "") and (len(values) == 1 or path in schema.read_only or path[-1].endswith("Name")):
+            return ""
+    return "|".join(str(value or "") for value in values)
 
 
 def arn_of(schema: TypeSchema, identifier: str, model: Mapping[str, Any], region: str) -> str:
@@ -120,7 +126,8 @@ def completed(schema: TypeSchema, wanted: Mapping[str, Any], region: str) -> dic
     """Return what was wanted, with what AWS chooses beside it."""
     place, model = _Place(schema, region), dict(wanted)
     for path in schema.identifier:
-        if path not in schema.read_only and len(path) == 1 and path[0] not in model:
+        is_needed = len(schema.identifier) == 1 or path[-1].endswith("Name")
+        if is_needed and path not in schema.read_only and len(path) == 1 and path[0] not in model:
             model[path[0]] = _name(schema)
     for name, written, constant in _DERIVED.get(schema.name, ()):
         if written in model:
