@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -198,3 +200,51 @@ def test_bad_fields_are_refused_at_deploy_with_their_path(world: KubernetesWorld
     with pytest.raises(AssertionError) as refused:
         world.deploy("ls-a", definition, widget)
     assert "components[round].parameters.spec.size" in str(refused.value), str(refused.value)
+
+
+@pytest.mark.rule("G15", "S12")
+def test_what_is_ignored_survives_an_apply_of_something_else(world: KubernetesWorld) -> None:
+    declared = {**cron_job(suspend=True), "ignoreDrift": ["spec.suspend"]}
+    world.deploy("ls-a", config_map(), declared)
+    world.settle()
+    assert item(world, CRON_JOB)["spec"]["suspend"] is True
+    for schedule in ("0 4 * * *", "0 5 * * *"):
+        world.kube.call("PATCH", CRON_JOB, {"spec": {"schedule": schedule}}, MERGE)
+        world.settle()
+        spec = item(world, CRON_JOB)["spec"]
+        assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", True)
+    world.kube.call("PATCH", CRON_JOB, {"spec": {"suspend": False, "schedule": "1 1 1 1 1"}}, MERGE)
+    world.settle()
+    spec = item(world, CRON_JOB)["spec"]
+    assert (spec["schedule"], spec["suspend"]) == ("0 3 * * *", False)
+    assert world.status("ls-a", "nightly") == "Active"
+
+
+@pytest.mark.rule("A8", "S12")
+def test_a_secret_is_declared_by_reference_and_its_value_is_shown_nowhere(
+    wide: KubernetesWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value, path = "Tr0ub4dor-and-3", "/api/v1/namespaces/default/secrets/login"
+    monkeypatch.setenv("FRACTAL_SECRET_PASSWORD", value)
+    wide.deploy("ls-a", component("v1/Secret", "login", stringData={"password": {"$secret": "password"}}))
+    wide.settle()
+    assert wide.status("ls-a", "login") == "Active", wide.find_component("ls-a", "login")
+    assert base64.b64decode(item(wide, path)["data"]["password"]).decode() == value
+    other = base64.b64encode(b"somebody-elses").decode()
+    wide.kube.call("PATCH", path, {"data": {"password": other, "more": other}}, MERGE)
+    wide.settle()
+    data = item(wide, path)["data"]
+    assert base64.b64decode(data["password"]).decode() == value, "brought back"
+    assert data["more"] == other, "entries of others are left alone"
+    wide.assert_silent()
+    seen = json.dumps([wide.find_component("ls-a", "login"), wide.events("ls-a")])
+    for text in (value, "somebody-elses", other, base64.b64encode(value.encode()).decode()):
+        assert text not in seen
+
+
+@pytest.mark.rule("A8")
+def test_a_value_of_a_secret_in_clear_is_refused_and_not_quoted(wide: KubernetesWorld) -> None:
+    with pytest.raises(AssertionError) as refused:
+        wide.deploy("ls-a", component("v1/Secret", "login", stringData={"password": "in-the-clear"}))
+    assert "stringData.password" in str(refused.value)
+    assert "in-the-clear" not in str(refused.value)
