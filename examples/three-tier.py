@@ -155,11 +155,11 @@ listener = aws.resource(
 
 logs = aws.resource("AWS::Logs::LogGroup", "logs", region=REGION, LogGroupName="/shop/web", RetentionInDays=30)
 jobs = aws.resource("AWS::SQS::Queue", "jobs", region=REGION, QueueName="shop-jobs", VisibilityTimeout=120)
-pictures = aws.resource(
+media = aws.resource(
     "AWS::S3::Bucket",
-    "pictures",
+    "media",
     region=REGION,
-    BucketName="shop-pictures-0815",
+    BucketName="shop-media-0815",
     VersioningConfiguration={"Status": "Enabled"},
     LifecycleConfiguration={
         "Rules": [
@@ -207,7 +207,7 @@ web_task = aws.resource(
             "PortMappings": [{"ContainerPort": 8080, "Protocol": "tcp"}],
             "Environment": [
                 {"Name": "QUEUE", "Value": jobs.output("QueueUrl")},
-                {"Name": "PICTURES", "Value": f"s3://{pictures.output('BucketName')}/originals"},
+                {"Name": "MEDIA", "Value": f"s3://{media.output('BucketName')}/originals"},
             ],
             "LogConfiguration": {
                 "LogDriver": "awslogs",
@@ -229,9 +229,9 @@ web = cw.aws.ecs_service(
 worker_role = aws.resource(
     "AWS::IAM::Role", "worker-role", RoleName="shop-worker", AssumeRolePolicyDocument=trusting("lambda")
 )
-takes_jobs = aws.resource(
+receives_jobs = aws.resource(
     "AWS::IAM::RolePolicy",
-    "takes-jobs",
+    "receives-jobs",
     RoleName=worker_role.output("RoleName"),
     PolicyName="jobs",
     PolicyDocument=allowing("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", on=jobs.output("Arn")),
@@ -254,7 +254,7 @@ works_off = aws.resource(
     FunctionName=worker.output("FunctionName"),
     EventSourceArn=jobs.output("Arn"),
     BatchSize=10,
-    dependencies=[takes_jobs],
+    dependencies=[receives_jobs],
 )
 
 # --- the third tier: a database and a bucket
@@ -279,7 +279,7 @@ database = storage.aws.rds_postgres(
 only_over_tls = aws.resource(
     "AWS::S3::BucketPolicy",
     "only-over-tls",
-    Bucket=pictures.output("BucketName"),
+    Bucket=media.output("BucketName"),
     PolicyDocument={
         "Version": "2012-10-17",
         "Statement": [
@@ -287,7 +287,7 @@ only_over_tls = aws.resource(
                 "Effect": "Deny",
                 "Principal": "*",
                 "Action": "s3:*",
-                "Resource": [pictures.output("Arn"), f"{pictures.output('Arn')}/*"],
+                "Resource": [media.output("Arn"), f"{media.output('Arn')}/*"],
                 "Condition": {"Bool": {"aws:SecureTransport": "false"}},
             }
         ],
@@ -331,8 +331,8 @@ three_tier = LiveSystem(
     components=[
         *(net, *public.values(), *private.values(), internet, door, address, nat, *routes),
         *(balancer_group, service_group, database_group, balancer, targets, listener),
-        *(logs, jobs, pictures, runner, writes_logs, web_role, sends_jobs, cluster, web_task, web),
-        *(worker_role, takes_jobs, worker, works_off, database_subnets, database, only_over_tls),
+        *(logs, jobs, media, runner, writes_logs, web_role, sends_jobs, cluster, web_task, web),
+        *(worker_role, receives_jobs, worker, works_off, database_subnets, database, only_over_tls),
         *(zone, record, too_many_jobs),
     ],
 )

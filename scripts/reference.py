@@ -343,21 +343,45 @@ class Example:
         for name, value in one["parameters"].items():
             reference = name in facts.references()
             schema = facts.parameter_schema["properties"][name]
-            pairs.append((python[name], self._written(value, schema, is_reference=reference)))
+            text = self._reference(value) if reference else self._value(value, schema, facts.parameter_schema, 4)
+            pairs.append((python[name], text))
         return f"{_variable(one['id'])} = " + call(self._sdk.call(offer.component.__name__), pairs, 0)
 
-    def _written(self, value: Any, schema: Mapping[str, Any], *, is_reference: bool) -> str:
-        if is_reference:
-            is_list = isinstance(value, list)
-            return f"[{', '.join(map(_variable, value))}]" if is_list else _variable(value)
+    @staticmethod
+    def _reference(value: Any) -> str:
+        return f"[{', '.join(map(_variable, value))}]" if isinstance(value, list) else _variable(value)
+
+    def _value(self, value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], indent: int) -> str:
+        """A value as Python spells it, with the classes of what has some."""
+        found, part = _chosen(value, schema, root)
+        if isinstance(value, Mapping) and part:
+            given = [
+                (snake(key), self._value(one, found["properties"][key], root, indent)) for key, one in value.items()
+            ]
+            return call(self._sdk.call(part), given, indent)
+        inner = next(iter(found.get("patternProperties", {}).values()), found.get("additionalProperties"))
+        if isinstance(value, Mapping) and isinstance(inner, Mapping):
+            return (
+                "{" + ", ".join(f"{written(k)}: {self._value(v, inner, root, indent)}" for k, v in value.items()) + "}"
+            )
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            part = re.findall(r"#/\$defs/(\w+)", json.dumps(schema))[0]
-            entries = [self._part(part, entry) for entry in value]
-            return "[\n" + "".join(f"        {entry},\n" for entry in entries) + "    ]"
+            margin = " " * (indent + 4)
+            entries = [self._value(one, found.get("items", {}), root, indent + 4) for one in value]
+            return "[\n" + "".join(f"{margin}{entry},\n" for entry in entries) + " " * indent + "]"
         return written(value)
 
-    def _part(self, part: str, entry: Mapping[str, Any]) -> str:
-        return call(self._sdk.call(part), [(snake(name), written(value)) for name, value in entry.items()], 8)
+
+def _chosen(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Of a schema the option that a value is of, and the class it belongs to; empty where it has none."""
+    options = [one for nest in ("anyOf", "oneOf") for one in schema.get(nest, ())] or [schema]
+    kinds = {"object": Mapping, "array": list, "string": str, "boolean": bool, "integer": int, "number": float}
+    for option in options:
+        found = resolve(option, root)
+        names = re.findall(r"#/\$defs/(\w+)", str(option.get("$ref", "")))
+        kind = kinds.get(str(found.get("type", "")))
+        if kind is None or isinstance(value, kind):
+            return found, names[0] if names and "properties" in found else ""
+    return {}, ""
 
 
 def call(name: str, pairs: Sequence[tuple[str, str]], indent: int) -> str:

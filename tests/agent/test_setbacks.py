@@ -116,7 +116,7 @@ def test_breaking_the_glass_ends_it_too_and_the_drift_shows(world: World, clock:
     assert world.drift("ls-a", "net") == {"enableDnsHostnames": {"declared": True, "actual": False}}
 
 
-def test_an_agent_whose_cycles_take_long_counts_as_many_of_them_as_one_that_is_quick() -> None:
+def test_an_agent_with_long_cycles_counts_as_many_of_them_as_one_that_is_quick() -> None:
     settings = AgentSettings(cycle_seconds=MINUTE, visibility_seconds=MINUTE)
     quick, slow = settings.limits(), settings.limits(4 * MINUTE)
     assert quick.span.total_seconds() == settings.setback_cycles * MINUTE

@@ -67,7 +67,7 @@ def test_what_is_not_theirs_to_say_is_refused_with_its_path(
 
 
 @pytest.mark.rule("T1")
-def test_those_of_the_live_system_are_refused_where_a_component_cannot_take_them() -> None:
+def test_those_of_the_live_system_are_refused_where_a_component_cannot_have_them() -> None:
     assert "for 'net'" in errors(NET, tags={"Name": "x"})["tags.Name"]
     assert "belongs to the product" in errors(tags={"managed-by": "x"})["tags.managed-by"]
     assert check({"id": "ls-a", "components": [NET, {**GROUP, "tags": {"Name": "x"}}]}, CATALOG).components[1].tags

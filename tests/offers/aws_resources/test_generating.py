@@ -6,7 +6,7 @@ from fractal_cloud.offers.aws.resources import types
 from tests.offers.aws_resources.generating import Values
 
 
-def test_every_usable_type_has_a_value_that_its_schema_takes() -> None:
+def test_every_usable_type_has_a_value_that_fits_its_schema() -> None:
     sizes = [len(Values(name).properties()) for name in types.names()]
     assert len(sizes) == len(types.names())
     assert sum(sizes) > 3 * len(sizes), "values say something"

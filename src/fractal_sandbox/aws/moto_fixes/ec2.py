@@ -141,7 +141,7 @@ def compare_group_names_without_case(context: FixContext, request: AwsRequest, c
     "RevokeSecurityGroupIngress",
     "RevokeSecurityGroupEgress",
 )
-def take_only_ids_of_groups_as_peers(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+def accept_only_ids_of_groups_as_peers(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto takes a group's name for its id in a rule's peer, and stores it; AWS refuses what is no id."""
     for permission in call.parameters.get("IpPermissions") or []:
         for pair in permission.get("UserIdGroupPairs") or []:
