@@ -129,7 +129,7 @@ def test_a_checked_declaration_can_be_checked_again() -> None:
         (
             live_system(name="x"),
             "name",
-            "is no known key here: there is id, environment, description, readoption, compo",
+            "is no known key here: there is id, environment, description, readoption, tags, compo",
         ),
         (live_system(component=[]), "component", "is no known key here: did you mean 'components'?"),
         ({"id": "ls-a"}, "components", "is missing: give a list"),

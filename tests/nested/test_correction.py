@@ -247,6 +247,12 @@ def test_nothing_differs_once_every_difference_is_corrected(declared: dict[str, 
     assert corrected(actual, declared, SCHEMA, []) == actual
 
 
+def test_an_element_of_a_list_with_double_keys_gets_the_key_that_its_declaration_leaves_out() -> None:
+    declared = {"Ports": [{"name": "a", "port": 0}]}
+    twice = {"Ports": [{"name": "a", "port": 0, "protocol": "a"}, {"name": "a", "port": 0, "protocol": "a"}]}
+    assert corrected(twice, declared, SCHEMA, ["Ports"]) == {"Ports": [{"name": "a", "port": 0, "protocol": "TCP"}]}
+
+
 @settings(max_examples=400, deadline=None)
 @given(_DOCUMENTS, _DOCUMENTS, st.data())
 def test_what_is_not_corrected_differs_as_before(

@@ -91,7 +91,7 @@ def keyed(shape: Shape, values: Sequence[Any]) -> dict[Element, Any] | None:
     return found
 
 
-def _with_keys(shape: Shape, value: Any) -> Any:
+def with_keys(shape: Shape, value: Any) -> Any:
     """An element with the defaults of the keys that it leaves out: they say which element it is."""
     if not isinstance(value, Mapping):
         return value
@@ -214,7 +214,7 @@ class Comparison:
     def match(self, path: Path, shape: Shape, ours: Sequence[Any], theirs: Sequence[Any]) -> Match:
         """Which elements of two lists are the same. What one list has twice counts once."""
         if shape.order == "keyed":
-            ours = [_with_keys(shape, one) for one in ours]
+            ours = [with_keys(shape, one) for one in ours]
         mine, others = self._once(shape.items, ours), self._once(shape.items, theirs)
         below = (*path, ANY)
         candidates = _Candidates(self, below, shape.items, ([ours[at] for at in mine], [theirs[at] for at in others]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from fractal_cloud.rules.nested.compare import Comparison, Match, as_list, element_of, keyed
+from fractal_cloud.rules.nested.compare import Comparison, Match, as_list, element_of, keyed, with_keys
 from fractal_cloud.rules.nested.path import ANY, Element, Path, Step, of_name
 from fractal_cloud.rules.nested.shape import Shape, shape_of
 
@@ -129,7 +129,8 @@ class _Correction:
         for at, one in enumerate(theirs):
             if at in partners:
                 step: Step = element_of(shape, one) or ANY if shape.order == "keyed" else ANY
-                kept.append(self._brought((*path, step), shape.items, ours[partners[at]], one))
+                mine = with_keys(shape, ours[partners[at]]) if shape.order == "keyed" else ours[partners[at]]
+                kept.append(self._brought((*path, step), shape.items, mine, one))
             elif shape.has_others:
                 kept.append(one)
         used = set(partners.values())
