@@ -36,16 +36,16 @@ aws.resource(
     Tags=["x"],
 )
 """
+PLACED = PYTHON.replace('id="jobs"', '"jobs"')
 JSON = json.dumps({"id": "shop", "components": [{"id": "jobs", "parameters": DECLARED}]}, indent=2)
 
 
 @pytest.mark.rule("G14")
-@pytest.mark.parametrize(("language", "text"), [(Yaml(), YAML), (Python(), PYTHON), (Json(), JSON)])
+@pytest.mark.parametrize(("language", "text"), [(Yaml(), YAML), (Python(), PYTHON), (Python(), PLACED), (Json(), JSON)])
 def test_a_value_inside_is_written_at_its_place(language: Language, text: str) -> None:
     actual = with_value(DECLARED, "RedrivePolicy.maxReceiveCount", 3)
     places = language.places(text, "shop", "jobs", ["RedrivePolicy"])
-    name = next(one for one in places if one.lower() == "redrivepolicy")
     editor = Editor(text, language)
-    editor.change(places[name], DECLARED["RedrivePolicy"], actual["RedrivePolicy"])
+    editor.change(places["RedrivePolicy"], DECLARED["RedrivePolicy"], actual["RedrivePolicy"])
     found = editor.result()
     assert found == text.replace("5", "3")

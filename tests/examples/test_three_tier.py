@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_three_tiers_come_are_held_by_hand_come_back_and_go(
     _break_all_glass(world)
     world.settle(at_most=60)
     assert _others(world, "ManualOverride") == {}
-    sqs = world.person.client("sqs")
+    sqs = replace(world.person, region="eu-central-1").client("sqs")
     url = world.output(ME, "jobs", "QueueUrl")
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "300"})
     world.settle(at_most=60)

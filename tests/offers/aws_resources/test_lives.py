@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,6 +208,42 @@ def test_a_request_that_fails_later_says_why(aws: World) -> None:
     assert "too many queues" in aws.component(LIVE_SYSTEM, "jobs")["message"]
     aws.settle()
     assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+
+
+@pytest.mark.rule("A8", "T1", "G1", "G7", "S9")
+def test_what_no_read_shows_and_every_patch_needs_stops_neither_tags_nor_corrections(aws: World) -> None:
+    role = one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST)
+    code = {"ZipFile": "def handler(event, context):\n    return 1\n"}
+    function = one(
+        "AWS::Lambda::Function",
+        "works",
+        region=REGION,
+        FunctionName="works",
+        Role="${worker.Arn}",
+        Runtime="python3.12",
+        Handler="index.handler",
+        Code=code,
+        Timeout=60,
+    )
+    aws.deploy(LIVE_SYSTEM, role, function)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "works") == "Active", aws.component(LIVE_SYSTEM, "works")
+    control = aws.person.client("cloudcontrol")
+    patch = json.dumps(
+        [{"op": "replace", "path": "/Timeout", "value": 5}, {"op": "add", "path": "/Code", "value": code}]
+    )
+    where = {"TypeName": "AWS::Lambda::Function", "Identifier": "works"}
+    assert aws.glass(LIVE_SYSTEM, "works", "break", reason="it burns").status_code == 202
+    control.update_resource(**where, PatchDocument=patch)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "works") == "ManualOverride"
+    assert aws.drift(LIVE_SYSTEM, "works") == {"Timeout": {"declared": 60, "actual": 5}}
+    assert aws.glass(LIVE_SYSTEM, "works", "readopt").status_code == 202
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "works") == "Active"
+    held = json.loads(control.get_resource(**where)["ResourceDescription"]["Properties"])
+    assert held["Timeout"] == 60
+    assert tags(aws, held["Arn"]) == {"managed-by": "fractal-cloud", "fractal-cloud-owner": LIVE_SYSTEM}
 
 
 @pytest.mark.rule("S17", "T2", "G1", "G7", "O10")

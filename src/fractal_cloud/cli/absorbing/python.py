@@ -41,7 +41,7 @@ class _Source:
             }
             is_plain = len(entries) == len(found.keys) and all(entry.is_plain for entry in entries.values())
         elif isinstance(found, ast.Call) and not found.args:
-            entries = {to_camel(word.arg): self.node(word.value) for word in found.keywords if word.arg is not None}
+            entries = {_parameter(word.arg): self.node(word.value) for word in found.keywords if word.arg is not None}
         return Node(*self._span(found), found.lineno, items, entries, is_plain)
 
     def _span(self, found: ast.expr) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def _is_word(found: ast.expr) -> bool:
 
 
 class Python:
-    """Components are calls that name an id: `nc.aws.vpc(id="net", cidr_block="10.0.0.0/16")`."""
+    """Components are calls that name an id: `nc.aws.vpc(id="net")`, `aws.resource("AWS::SQS::Queue", "jobs")`."""
 
     comment = "#"
 
@@ -71,11 +71,11 @@ class Python:
         source = _Source(text)
         calls = [call for call in _calls(ast.parse(text)) if _id_of(call) == component]
         wanted = set(names)
-        calls = [call for call in calls if wanted <= {to_camel(word.arg or "") for word in call.keywords}] or calls
+        calls = [call for call in calls if wanted <= {_parameter(word.arg or "") for word in call.keywords}] or calls
         if len(calls) != 1:
             many = f"{len(calls)} calls make" if calls else "no call makes"
             raise ByHand(f'{many} a component with id="{component}"')
-        return {to_camel(word.arg): source.node(word.value) for word in calls[0].keywords if word.arg is not None}
+        return {_parameter(word.arg): source.node(word.value) for word in calls[0].keywords if word.arg is not None}
 
     def written(self, value: Any, quote: str = "") -> str:
         """A value as Python writes it, in double quotes."""
@@ -130,8 +130,21 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+def _parameter(word: str) -> str:
+    """The parameter that a keyword sets: types by their vendor's own names keep these as they are."""
+    return word if word != word.lower() else to_camel(word)
+
+
 def _id_of(call: ast.Call) -> str | None:
-    for word in call.keywords:
-        if word.arg == "id" and isinstance(word.value, ast.Constant) and isinstance(word.value.value, str):
-            return word.value.value
+    """The id of the component that a call makes: its keyword, or what stands after the name of the type."""
+    named = [word.value for word in call.keywords if word.arg == "id"]
+    after_type = call.args[1:2] if _is_resource(call.func) else []
+    for found in (*named, *after_type):
+        if isinstance(found, ast.Constant) and isinstance(found.value, str):
+            return found.value
     return None
+
+
+def _is_resource(function: ast.expr) -> bool:
+    """Whether a call is `aws.resource("AWS::SQS::Queue", "jobs")`, or that of another provider."""
+    return isinstance(function, ast.Attribute) and function.attr == "resource"

@@ -20,9 +20,11 @@ from fractal_cloud.model.errors import (
     Unreadable,
 )
 from fractal_cloud.offers.aws.cloud import Aws
+from fractal_cloud.offers.aws.errors import Answer, error_of
 from fractal_cloud.offers.refusals import refusal
 
 SERVICE: Final = "cloudcontrol"
+TAGGING: Final = "resourcegroupstaggingapi"
 Properties = dict[str, Any]
 Patch = list[dict[str, Any]]
 _PAGE: Final = 100
@@ -139,6 +141,22 @@ def under_way(cloud: Aws) -> Sequence[Progress]:
     key = "ResourceRequestStatusSummaries"
     pages = cloud.pages(SERVICE, "list_resource_requests", key, MaxResults=_PAGE, ResourceRequestStatusFilter=wanted)
     return [_event(one) for page in pages for one in page]
+
+
+def write_tags(cloud: Aws, operation: str, arn: str, **tags: Any) -> None:
+    """Change single tags by the tagging API, which says inside a successful answer what it could not do."""
+    answer = cloud.call(TAGGING, operation, ResourceARNList=[arn], **tags)
+    for failed in (answer.get("FailedResourcesMap") or {}).values():
+        raise error_of(
+            Answer(
+                message=str(failed.get("ErrorMessage") or ""),
+                code=str(failed.get("ErrorCode") or ""),
+                request_id=str(answer.get("ResponseMetadata", {}).get("RequestId") or ""),
+                operation=operation.title().replace("_", ""),
+                status=int(failed.get("StatusCode") or 400),
+                is_read=False,
+            )
+        )
 
 
 def client_token(token: str) -> str:

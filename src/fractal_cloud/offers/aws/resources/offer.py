@@ -129,7 +129,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         declared = self._declared(wanted)
         before = {name: sighting.actual[name] for name in self.described.declarable if _is_there(sighting, name)}
         after = corrected(before, declared, schema, drift, wanted.ignored)
-        operations = patch(before, {**after, **self._said_again(declared, drift, wanted)})
+        operations = patch(before, {**after, **self._said_again(sighting, declared, drift, wanted)})
         if operations:
             self._patch(here, sighting, operations)
 
@@ -158,9 +158,9 @@ class AwsTypeOffer(FamilyOffer[Aws]):
             self._tag_by_adapter(here, sighting, adding, removing)
             return
         raw = json.loads(sighting.revision or "null")
-        if raw is None and adding and self.described.is_listed_by_tags:  # nothing is there that could be tested
-            arn = str(sighting.outputs[self.described.arn_output])
-            here.call("resourcegroupstaggingapi", "tag_resources", ResourceARNList=[arn], Tags=adding)
+        is_untested = raw is None and bool(adding)  # nothing is there that could be tested
+        if self.described.is_listed_by_tags and (is_untested or self._unread(sighting)):
+            self._tag_by_tagging_api(here, sighting, adding, removing)
             return
         operations = tags.changes(kind.tags, raw, adding, removing)
         if operations:
@@ -220,12 +220,20 @@ class AwsTypeOffer(FamilyOffer[Aws]):
             state[at] = [*others, {"ResourceType": kind.adapter.kind, "Tags": pairs}]
         return state
 
-    def _said_again(self, declared: Properties, drift: Collection[str], wanted: Wanted[GenericComponent]) -> Properties:
+    def _said_again(
+        self, sighting: Sighting, declared: Properties, drift: Collection[str], wanted: Wanted[GenericComponent]
+    ) -> Properties:
         """What AWS never reads back and yet wants with every change: the required properties among it (A8)."""
         kind = self.described.type
-        needed = {name for name in kind.required if name in kind.write_only and name not in wanted.ignored}
+        needed = self._unread(sighting) - set(wanted.ignored)
         written = {name for name in kind.write_only if name in drift}
         return {name: declared[name] for name in sorted(needed | written) if name in declared}
+
+    def _unread(self, sighting: Sighting) -> set[str]:
+        """The required properties that no read shows, whole or with all that is in them: no patch passes without."""
+        kind = self.described.type
+        written = {path.partition(".")[0] for path in kind.write_only}
+        return {name for name in kind.required if name in written and not _is_there(sighting, name)}
 
     def _patch(self, here: Aws, sighting: Sighting, operations: list[Operation]) -> None:
         kind = self.described.type
@@ -248,6 +256,16 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         """Whether the tags have changed since they were read: AWS refuses a failed test like any other bad patch."""
         now = Shown(self.described, here).read(sighting.resource_id)
         return now is None or now.revision != sighting.revision
+
+    def _tag_by_tagging_api(
+        self, here: Aws, sighting: Sighting, adding: Mapping[str, str], removing: Mapping[str, str]
+    ) -> None:
+        """Single tags, where a patch cannot change them alone: under no condition but the guard's own read."""
+        arn = str(sighting.outputs[self.described.arn_output])
+        if adding:
+            calls.write_tags(here, "tag_resources", arn, Tags=dict(adding))
+        elif removing:
+            calls.write_tags(here, "untag_resources", arn, TagKeys=list(removing))
 
     def _tag_by_adapter(
         self, here: Aws, sighting: Sighting, adding: Mapping[str, str], removing: Mapping[str, str]

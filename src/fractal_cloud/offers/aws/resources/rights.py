@@ -43,7 +43,7 @@ _CLOUD_CONTROL: Final = tuple(
         "UpdateResource",
     )
 )
-_TAGGING: Final = ("tag:GetResources", "tag:TagResources")
+_TAGGING: Final = ("tag:GetResources", "tag:TagResources", "tag:UntagResources")
 _READS: Final = re.compile(
     r":(?:GET|HEAD|Get|List|Describe|Head|Lookup|View|Check|Search|Query|Preview|Validate|BatchGet)"
 )
