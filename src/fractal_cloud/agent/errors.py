@@ -49,8 +49,9 @@ class WriteErrors:
 
     @property
     def exist(self) -> bool:
-        """Whether anything failed, or is being held back because it did."""
-        return bool(self._failed) or any(t.memory.refusal is not None for t in self._held.work.tracked.values())
+        """Whether anything failed, or is being held back because it did; what is used up is tried by nobody again."""
+        refusals = (tracked.memory.refusal for tracked in self._held.work.tracked.values())
+        return bool(self._failed) or any(one is not None and one.until is not None for one in refusals)
 
     def allow(self, tracked: Tracked, verb: Verb, now: datetime) -> bool:
         """Whether a write may be tried: not after an error in this cycle, not while backing off."""
