@@ -6,9 +6,11 @@ what the cloud's own access control refuses, in `authorization.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fractal_sandbox.aws import answer as answers
 from fractal_sandbox.aws.answer import Answer
-from fractal_sandbox.aws.cloudcontrol import monitoring, refs
+from fractal_sandbox.aws.cloudcontrol import bare, monitoring, refs
 from fractal_sandbox.aws.descriptors import RESOURCES
 from fractal_sandbox.aws.effects import (
     LISTINGS,
@@ -24,6 +26,7 @@ from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor import Creation, Finding, Monitor, Touch
+from fractal_sandbox.monitor_rules import Change
 
 __all__ = ["Watching"]
 
@@ -52,8 +55,17 @@ class Watching:
         if why is not None:
             self._monitor.unclassified(call, why)
             return self._monitor.check(call, [])
-        touches = [Touch(str(ref), change, tags_of(ref) or {}) for ref, change in changes(call) if exists(ref)]
+        touches = [
+            Touch(str(ref), self._finished(call, ref, change), tags_of(ref) or {})
+            for ref, change in changes(call)
+            if exists(ref)
+        ]
         return self._monitor.check(call, touches, self._creation(call))
+
+    def _finished(self, call: Call, ref: Ref, change: Change) -> Change:
+        """Tags that follow a creation which could not carry them are part of it (S17)."""
+        follows = change.kind == "tag" and bare.finishes(self._fix_context, call, ref)
+        return replace(change, finishes=True) if follows else change
 
     def _check_cloudcontrol(self, call: Call) -> list[Finding]:
         effect = monitoring.effect_of(self._fix_context, call)
@@ -73,6 +85,7 @@ class Watching:
 
     def note(self, request: AwsRequest, call: Call, answer: Answer, made: list[Ref]) -> None:
         """Remember the tags that an answer shows the agent, and what it could have found in a listing."""
+        bare.note(self._fix_context, call, answer, [ref for ref, change in changes(call) if change.kind == "tag"])
         if call.actor != "agent":
             return
         if call.service == refs.SERVICE:

@@ -17,6 +17,7 @@ TRUST = {
     "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
 }
 READ = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]}
+HANDSHAKE = [{"Key": "managed-by", "Value": "fractal-cloud"}, {"Key": "fractal-cloud", "Value": "reconcile"}]
 
 
 @pytest.fixture(scope="module")
@@ -269,28 +270,47 @@ def test_a_launch_template_whose_tags_its_own_service_keeps_lives_like_all_other
 
 
 @pytest.mark.rule("S17", "G1", "G7", "O10")
-def test_a_managed_policy_is_tagged_right_after_its_creation(
-    running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with world(running, tmp_path, monkeypatch, cycle_seconds=0.02) as aws:
-        running.aws.lift_limits()
-        policy = one("AWS::IAM::ManagedPolicy", "rights", ManagedPolicyName="rights", PolicyDocument=READ)
-        aws.deploy(LIVE_SYSTEM, policy)
-        aws.settle()
-        assert aws.status(LIVE_SYSTEM, "rights") == "Active", aws.component(LIVE_SYSTEM, "rights")
-        iam = aws.person.client("iam")
-        arn = aws.output(LIVE_SYSTEM, "rights", "PolicyArn")
-        iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
-        aws.settle()
-        assert aws.status(LIVE_SYSTEM, "rights") == "ManualOverride"
-        handshake = {"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"}
-        iam.tag_policy(PolicyArn=arn, Tags=[{"Key": key, "Value": value} for key, value in handshake.items()])
-        aws.settle()
-        assert aws.status(LIVE_SYSTEM, "rights") == "Active"
-        aws.delete(LIVE_SYSTEM)
-        aws.settle()
-        left = aws.person.client("cloudcontrol").list_resources(TypeName="AWS::IAM::ManagedPolicy")
-        assert arn not in [one["Identifier"] for one in left["ResourceDescriptions"]]
+def test_a_managed_policy_is_tagged_right_after_its_creation(aws: World) -> None:
+    policy = one("AWS::IAM::ManagedPolicy", "rights", ManagedPolicyName="rights", PolicyDocument=READ)
+    aws.deploy(LIVE_SYSTEM, policy)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "rights") == "Active", aws.component(LIVE_SYSTEM, "rights")
+    iam = aws.person.client("iam")
+    arn = aws.output(LIVE_SYSTEM, "rights", "PolicyArn")
+    iam.untag_policy(PolicyArn=arn, TagKeys=["managed-by"])
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "rights") == "ManualOverride"
+    iam.tag_policy(PolicyArn=arn, Tags=HANDSHAKE)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "rights") == "Active"
+    aws.delete(LIVE_SYSTEM)
+    aws.settle()
+    assert arn not in [one["Arn"] for one in iam.list_policies(Scope="Local")["Policies"]]
+
+
+@pytest.mark.rule("S17", "G1", "G7", "O10")
+def test_an_instance_profile_is_tagged_right_after_its_creation(aws: World) -> None:
+    role = one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST)
+    profile = one(
+        "AWS::IAM::InstanceProfile", "profile", InstanceProfileName="profile", Roles=["${worker.RoleName}"], Path="/"
+    )
+    aws.deploy(LIVE_SYSTEM, role, profile)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "profile") == "Active", aws.component(LIVE_SYSTEM, "profile")
+    iam = aws.person.client("iam")
+    named = {"InstanceProfileName": "profile"}
+    iam.remove_role_from_instance_profile(RoleName="worker", **named)
+    aws.settle()
+    assert [one["RoleName"] for one in iam.get_instance_profile(**named)["InstanceProfile"]["Roles"]] == ["worker"]
+    iam.untag_instance_profile(TagKeys=["managed-by"], **named)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "profile") == "ManualOverride"
+    iam.tag_instance_profile(Tags=HANDSHAKE, **named)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "profile") == "Active"
+    aws.delete(LIVE_SYSTEM)
+    aws.settle()
+    assert iam.list_instance_profiles()["InstanceProfiles"] == []
 
 
 @pytest.mark.rule("S23", "S20")

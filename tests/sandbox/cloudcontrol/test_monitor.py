@@ -169,3 +169,36 @@ def test_a_network_is_one_resource_to_the_monitor_too(sandbox: Sandbox, person: 
     agent.ec2.describe_vpcs(VpcIds=[network])
     delete(agent, "AWS::EC2::VPC", network)
     assert rules(sandbox) == ["S7"]
+
+
+POLICY = "AWS::IAM::ManagedPolicy"
+READS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]}
+STATE = {"ManagedPolicyName": "reads", "PolicyDocument": READS}
+
+
+@pytest.mark.rule("S17", "T3")
+def test_the_tags_that_follow_a_creation_are_its_own_components_once(sandbox: Sandbox, person: Tools) -> None:
+    arn = create(agent_tools(sandbox), POLICY, STATE)
+    finishing = agent_tools(sandbox, reason="tagging")
+    finishing.iam.list_policy_tags(PolicyArn=arn)
+    finishing.iam.tag_policy(PolicyArn=arn, Tags=pairs(OURS))
+    assert rules(sandbox) == []
+    person.iam.untag_policy(PolicyArn=arn, TagKeys=list(OURS))
+    finishing.iam.list_policy_tags(PolicyArn=arn)
+    finishing.iam.tag_policy(PolicyArn=arn, Tags=pairs(OURS))
+    assert rules(sandbox) == ["T3"]
+
+
+@pytest.mark.rule("S17", "T3")
+@pytest.mark.parametrize("whose", ["another component's", "a person's", "one made after it"])
+def test_nothing_but_what_the_component_made_is_finished(sandbox: Sandbox, person: Tools, whose: str) -> None:
+    maker = person if whose == "a person's" else agent_tools(sandbox)
+    arn = create(maker, POLICY, STATE)
+    if whose == "one made after it":
+        person.iam.delete_policy(PolicyArn=arn)
+        create(person, POLICY, STATE)
+    name = "other" if whose == "another component's" else "net"
+    finishing = agent_tools(sandbox, component=name, reason="tagging")
+    finishing.iam.list_policy_tags(PolicyArn=arn)
+    finishing.iam.tag_policy(PolicyArn=arn, Tags=pairs(OURS))
+    assert rules(sandbox) == ["T3"]

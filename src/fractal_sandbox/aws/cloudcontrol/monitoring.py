@@ -102,12 +102,13 @@ def _created(schema: TypeSchema, call: Call) -> WriteEffect:
     if schema.name in parts():
         return _on_parent(schema, model, call.region)
     tags = tags_in(schema, model) or _tags_beside(model)
-    has_tags_at_creation = bool(schema.tag_property) and (schema.document.get("tagging") or {}).get("tagOnCreate", True)
     name = (tags.get("Name", ""), schema.name)
     is_by_tag = named_by_tag(schema) and bool(name[0])
     twins = [ref for ref, other in names(call.region).items() if other == name] if is_by_tag else []
     kind = LISTED if is_by_tag else schema.name
-    return WriteEffect(creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not has_tags_at_creation))
+    return WriteEffect(
+        creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not schema.takes_tags_at_creation)
+    )
 
 
 def _tags_beside(model: Mapping[str, Any]) -> dict[str, str]:

@@ -40,6 +40,10 @@ class TypeSchema:
     def read_only(self) -> tuple[Path, ...]:
         return self._paths("readOnlyProperties")
 
+    @property
+    def takes_tags_at_creation(self) -> bool:
+        return bool(self.tag_property) and bool((self.document.get("tagging") or {}).get("tagOnCreate", True))
+
     @cached_property
     def write_only(self) -> tuple[Path, ...]:
         return self._paths("writeOnlyProperties")
