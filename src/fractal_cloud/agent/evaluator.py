@@ -485,9 +485,32 @@ class Evaluator:
         return [self._by_id[key] for key in named if key in self._by_id]
 
     def _living_dependents(self, tracked: Tracked) -> tuple[str, ...]:
-        here = self.dependents_here(tracked)
-        living = [other.component_id for other in here if other.uid not in self.finished]
+        here = (other for other in self.dependents_here(tracked) if other.uid not in self.finished)
+        living = [other.component_id for other in here if not self._outlasts(other, tracked)]
         return tuple(sorted({*living, *self.held.work.held_by.get(tracked.uid, ())}))
+
+    def _outlasts(self, part: Tracked, tracked: Tracked) -> bool:
+        """Whether a part goes with what ends only after this component: to wait for the part would never end (S25).
+
+        A topic's subscription names a function, and a permission of that function names the topic: each of the two
+        would wait for a part of the other.
+        """
+        waiting, seen = [parent for parent in (self._goes_with(part),) if parent is not None], {part.uid}
+        while waiting:
+            one = waiting.pop()
+            if one is tracked:
+                return len(seen) > 1
+            if one.uid not in seen:
+                seen.add(one.uid)
+                waiting.extend(other for other in self.dependents_here(one) if other.uid not in self.finished)
+                waiting.extend(parent for parent in (self._goes_with(one),) if parent is not None)
+        return False
+
+    def _goes_with(self, tracked: Tracked) -> Tracked | None:
+        """What a part that is being deleted goes with."""
+        is_part = self._offers[tracked.type].traits.is_part and tracked.deleting and not tracked.import_only
+        parent = self.parent(tracked) if is_part else None
+        return parent if parent is not None and parent.deleting else None
 
     def _left_dependents(self, tracked: Tracked) -> tuple[str, ...]:
         here = self.dependents_here(tracked)

@@ -313,6 +313,41 @@ def test_an_instance_profile_is_tagged_right_after_its_creation(aws: World) -> N
     assert iam.list_instance_profiles()["InstanceProfiles"] == []
 
 
+@pytest.mark.rule("S25", "O10")
+def test_two_things_whose_parts_name_each_other_are_deleted(aws: World) -> None:
+    code = {"ZipFile": "def handler(event, context):\n    return event\n"}
+    aws.deploy(
+        LIVE_SYSTEM,
+        one("AWS::SNS::Topic", "news", region=REGION, TopicName="news"),
+        one("AWS::IAM::Role", "reader-role", RoleName="reader", AssumeRolePolicyDocument=TRUST),
+        one(
+            "AWS::Lambda::Function",
+            "reader",
+            region=REGION,
+            FunctionName="reader",
+            Role="${reader-role.Arn}",
+            Runtime="python3.12",
+            Handler="index.handler",
+            Code=code,
+        ),
+        one(
+            "AWS::Lambda::Permission",
+            "may-call",
+            FunctionName="${reader.FunctionName}",
+            Action="lambda:InvokeFunction",
+            Principal="sns.amazonaws.com",
+            SourceArn="${news.TopicArn}",
+        ),
+        one("AWS::SNS::Subscription", "told", TopicArn="${news.TopicArn}", Protocol="lambda", Endpoint="${reader.Arn}"),
+    )
+    aws.settle()
+    assert {aws.status(LIVE_SYSTEM, name) for name in ("news", "reader", "may-call", "told")} == {"Active"}
+    aws.delete(LIVE_SYSTEM)
+    aws.settle()
+    assert aws.api.get(f"/livesystems/{LIVE_SYSTEM}").status_code == 404
+    assert aws.cloud.owned_resources() == []
+
+
 @pytest.mark.rule("S23", "S20")
 def test_an_idle_cycle_lists_in_bulk_and_sweeps_within_its_budget(
     running: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

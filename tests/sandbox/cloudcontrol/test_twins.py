@@ -219,3 +219,14 @@ def test_what_services_and_databases_refer_to_is_there(person: Tools) -> None:
         ("ECS::TaskDefinition", arn),
     ):
         assert delete(person, f"AWS::{type_name}", one)["OperationStatus"] == "SUCCESS"
+
+
+def test_the_policies_of_aws_are_there_for_roles_and_others_are_not(person: Tools) -> None:
+    trusted = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    role = {"RoleName": "host", "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [trusted]}}
+    known = "arn:aws:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"
+    create(person, "AWS::IAM::Role", {**role, "ManagedPolicyArns": [known]})
+    assert read(person, "AWS::IAM::Role", "host")["ManagedPolicyArns"] == [known]
+    person.iam.attach_role_policy(RoleName="host", PolicyArn="arn:aws:iam::aws:policy/ReadOnlyAccess")
+    with pytest.raises(person.iam.exceptions.NoSuchEntityException):
+        person.iam.attach_role_policy(RoleName="host", PolicyArn="arn:aws:iam::aws:policy/NoSuchPolicy")

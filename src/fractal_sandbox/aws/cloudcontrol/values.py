@@ -21,12 +21,15 @@ __all__ = ["arn_of", "completed", "identifier_of", "is_global"]
 
 # In the home region of the account whatever region is asked.
 _GLOBAL: Final = frozenset({"IAM", "Route53", "CloudFront", "Organizations", "GlobalAccelerator", "Shield", "Budgets"})
+_BALANCING: Final = "arn:aws:elasticloadbalancing:{region}:{account}"
 _ARNS: Final = {
     "AWS::ApiGatewayV2::Api": "arn:aws:apigateway:{region}::/apis/{id}",
     "AWS::CloudWatch::Alarm": "arn:aws:cloudwatch:{region}:{account}:alarm:{id}",
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{id}",
     "AWS::ECR::Repository": "arn:aws:ecr:{region}:{account}:repository/{id}",
     "AWS::ECS::TaskDefinition": "arn:aws:ecs:{region}:{account}:task-definition/{id}",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": f"{_BALANCING}:loadbalancer/app/{{id}}/{{new}}",
+    "AWS::ElasticLoadBalancingV2::TargetGroup": f"{_BALANCING}:targetgroup/{{id}}/{{new}}",
     "AWS::IAM::InstanceProfile": "arn:aws:iam::{account}:instance-profile/{id}",
     "AWS::IAM::ManagedPolicy": "arn:aws:iam::{account}:policy/{id}",
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{id}",
@@ -43,6 +46,11 @@ _ARNS: Final = {
     "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{id}",
     "AWS::SecretsManager::Secret": "arn:aws:secretsmanager:{region}:{account}:secret:{id}-Ab12Cd",
     "AWS::StepFunctions::StateMachine": "arn:aws:states:{region}:{account}:stateMachine:{id}",
+}
+# ARNs that continue another one: (the property, the one that it continues, the noun there, and here).
+_CONTINUED: Final = {
+    "AWS::ElasticLoadBalancingV2::Listener": ("ListenerArn", "LoadBalancerArn", ":loadbalancer/", ":listener/"),
+    "AWS::ElasticLoadBalancingV2::ListenerRule": ("RuleArn", "ListenerArn", ":listener/", ":listener-rule/"),
 }
 # What a service is called in ARNs, where that is not its name in types.
 _IN_ARNS: Final = {
@@ -132,6 +140,10 @@ def completed(schema: TypeSchema, wanted: Mapping[str, Any], region: str) -> dic
     for name, written, constant in _DERIVED.get(schema.name, ()):
         if written in model:
             model.setdefault(name, constant or model[written])
+    if schema.name in _CONTINUED:
+        name, other, there, here = _CONTINUED[schema.name]
+        if there in str(model.get(other)):
+            model.setdefault(name, f"{model[other].replace(there, here)}/{uuid.uuid4().hex[:16]}")
     ordered = sorted(schema.read_only, key=lambda path: (len(path), _is_arn(path), path))
     for path in ordered:
         _fill(model, path, place, (), _own_name(schema, model))
@@ -224,6 +236,7 @@ def _is_own_arn(schema: TypeSchema, path: Path) -> bool:
 def _composed(place: _Place, identifier: str) -> str:
     region = "" if is_global(place.schema.name) else place.region
     values = {"region": region, "account": place.account, "id": identifier.rpartition("/")[2]}
+    values["new"] = uuid.uuid4().hex[:16]
     form = _ARNS.get(place.schema.name)
     if form is not None:
         return form.format(**{**values, "id": identifier} if place.schema.name == "AWS::Logs::LogGroup" else values)

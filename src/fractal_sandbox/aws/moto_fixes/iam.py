@@ -1,4 +1,6 @@
-"""Fixes for moto's IAM: permissions boundaries, of which it keeps those of roles alone and checks none."""
+"""Fixes for moto's IAM: permissions boundaries, of which it keeps those of roles alone and checks none; AWS's own
+policies, which are there without anybody making them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from typing import Any
 
 from fractal_sandbox.aws.answer import Answer, AwsError, written
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
+from fractal_sandbox.aws.policies_of_aws import know
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import backend
 from fractal_sandbox.calls import Call
@@ -37,6 +40,13 @@ def keep_the_boundary_of_a_user(context: FixContext, request: AwsRequest, call: 
     return written(request, {})
 
 
+@fix("iam", "AttachRolePolicy", "AttachUserPolicy", "AttachGroupPolicy", "GetPolicy", "GetPolicyVersion")
+def know_the_policies_of_aws(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto has AWS's own policies, and knows them only where all are loaded, which every reset would pay for."""
+    know(str(call.parameters.get("PolicyArn") or ""))
+    return context.dispatch(request)
+
+
 @fix("iam", "ListInstanceProfileTags")
 def list_the_tags_of_a_profile(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto writes the tags of an instance profile, and does not list them."""
@@ -51,6 +61,7 @@ def list_the_tags_of_a_profile(context: FixContext, request: AwsRequest, call: C
 
 
 def _check(arn: str) -> None:
+    know(arn)
     if arn not in backend("iam", "aws").managed_policies:
         raise AwsError("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.", 404)
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from fractal_sandbox.aws.cloudcontrol.twins.registry import Twin
 from fractal_sandbox.aws.cloudcontrol.twins.service import Model, ServiceTwin, changed, pairs
+from fractal_sandbox.aws.policies_of_aws import know
 from fractal_sandbox.aws.resources import backend
 
 __all__ = ["TWINS"]
@@ -88,6 +89,7 @@ class _Roles(_OfIam):
                 self.ask(region, "DetachRolePolicy", RoleName=name, PolicyArn=arn)
         for arn in new:
             if arn not in old:
+                know(arn)
                 self.ask(region, "AttachRolePolicy", RoleName=name, PolicyArn=arn)
 
 

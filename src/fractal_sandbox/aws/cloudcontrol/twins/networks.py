@@ -206,6 +206,7 @@ class _Templates(_OfEc2):
 
     def remove(self, identifier: str, region: str) -> None:
         self.ask(region, "DeleteLaunchTemplate", LaunchTemplateId=identifier)
+        self.backend(region).tags.pop(identifier, None)  # which moto keeps
 
     def identifiers(self, region: str) -> list[str]:
         return list(self.backend(region).launch_templates)
