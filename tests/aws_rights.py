@@ -19,7 +19,7 @@ from fractal_sandbox.aws import PERSON_ACCESS_KEY
 from fractal_sandbox.aws.principals import AGENT
 
 ACCOUNT: Final = "123456789012"
-PASSED_ROLES: Final = tuple(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("eks", "ecs-task"))
+PASSED_ROLES: Final = tuple(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("eks", "ecs-task", "monitoring", "web"))
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any, Final
 from fractal_sandbox.aws.answer import walk
 from fractal_sandbox.aws.cloudcontrol import refs
 from fractal_sandbox.aws.descriptors import RESOURCES, SERVICES, Ref, Resource, ref_from_arn, ref_from_id
+from fractal_sandbox.aws.resources import backend
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor_rules import Change
 
@@ -221,10 +222,19 @@ def _names(call: Call) -> list[Ref | None]:
     found = [_target(call, one) for one in targets]
     if service.name == "ecs":
         return found or _ecs_names(call)
+    if service.name == "ec2" and call.parameters.get("AssociationId"):
+        found += _of_profile(call)
     for resource in service.resources:
         for name in resource.facts["named_by"]:
             found += [resource.named(value, call.region) for value in _each(call.parameters.get(name))]
     return found
+
+
+def _of_profile(call: Call) -> list[Ref | None]:
+    """The machine whose profile a call names by its association."""
+    held = backend("ec2", call.region).iam_instance_profile_associations
+    wanted = call.parameters["AssociationId"]
+    return [Ref("instance", one, call.region) for one, kept in held.items() if kept.association_id == wanted]
 
 
 def _target(call: Call, value: str) -> Ref | None:

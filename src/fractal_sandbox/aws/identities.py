@@ -110,7 +110,11 @@ def passed_roles(call: Call) -> Iterator[tuple[str, str]]:
     parameters = call.parameters
     if call.service == "eks" and parameters.get("roleArn"):
         yield "eks.amazonaws.com", str(parameters["roleArn"])
+    elif call.service == "rds" and parameters.get("MonitoringRoleArn"):
+        yield "monitoring.rds.amazonaws.com", str(parameters["MonitoringRoleArn"])
     elif call.service == "ecs":
+        if call.operation == "CreateService" and parameters.get("role"):
+            yield "ecs.amazonaws.com", str(parameters["role"])
         yield from (("ecs-tasks.amazonaws.com", role) for role in _task_roles(call))
     elif call.service == "ec2" and parameters.get("IamInstanceProfile"):
         yield from (("ec2.amazonaws.com", role) for role in _roles_of_profile(parameters["IamInstanceProfile"]))

@@ -65,6 +65,7 @@ def test_a_plan_says_that_the_machine_is_stopped() -> None:
 
 @pytest.mark.rule("S17")
 def test_the_same_token_never_makes_a_second_machine(world: World, sandbox: Sandbox) -> None:
+    EXAMPLE.prepare(world.person)
     for declaration in EXAMPLE.components[:-1]:
         world.create(declaration)
     sandbox.aws.knobs.fail(when="after", cut=True, operation="RunInstances")
@@ -90,6 +91,7 @@ def test_a_terminated_machine_is_absent_and_one_shutting_down_is_dying(world: Wo
 
 def test_a_new_machine_is_being_created(world: World, sandbox: Sandbox) -> None:
     sandbox.aws.knobs.slow_creation(reads=3, kind="instance")
+    EXAMPLE.prepare(world.person)
     for declaration in EXAMPLE.components:
         world.create(declaration)
     [seen] = world.listed(OFFER, MACHINE)
@@ -116,6 +118,7 @@ def test_its_volumes_and_interfaces_bear_its_name_and_no_protocol(world: World, 
 
 def test_an_unknown_image_is_a_fault_of_the_declaration(world: World, sandbox: Sandbox) -> None:
     sandbox.aws.knobs.fail(operation="RunInstances", code="InvalidAMIID.NotFound", status=400)
+    EXAMPLE.prepare(world.person)
     for declaration in EXAMPLE.components[:-1]:
         world.create(declaration)
     with pytest.raises(Invalid, match=r"InvalidAMIID\.NotFound"):

@@ -51,11 +51,11 @@ def test_the_commands_of_the_guide_prepare_an_account(sandbox: Sandbox, person: 
     )
     assert ran.returncode == 0, ran.stderr
     attached = {one["PolicyName"] for one in iam.list_attached_role_policies(RoleName="AGENT")["AttachedPolicies"]}
-    assert attached == {"fractal-cloud-agent", "fractal-cloud-links"}
+    assert attached == {"fractal-cloud-agent", "fractal-cloud-changes", "fractal-cloud-links"}
     limit = f"arn:aws:iam::{ACCOUNT}:policy/fractal-cloud/boundary"
     made = iam.get_policy_version(PolicyArn=limit, VersionId="v1")["PolicyVersion"]["Document"]
     assert (json.loads(made) if isinstance(made, str) else made) == boundary(["orders-*"])
-    assert json.loads((tmp_path / "links.json").read_text()) == documents(PolicyOptions(with_links=True))[1]
+    assert json.loads((tmp_path / "links.json").read_text()) == documents(PolicyOptions(with_links=True))[2]
     for found in (iam.get_user(UserName="old")["User"], iam.get_role(RoleName="old")["Role"]):
         assert found["PermissionsBoundary"]["PermissionsBoundaryArn"] == limit
     assert {one["RoleName"] for one in iam.list_roles(PathPrefix="/aws-service-role/")["Roles"]}

@@ -100,13 +100,19 @@ def test_the_users_own_tags_are_written_on_what_is_managed_and_never_taken_off()
 
 
 def test_buckets_are_tied_to_the_tag_once_they_have_abac() -> None:
-    def condition(document: dict[str, Any]) -> Any:
-        [buckets] = [one for one in document["Statement"] if one["Sid"] == "ChangeBuckets"]
+    def condition(found: list[dict[str, Any]]) -> Any:
+        [buckets] = [one for document in found for one in document["Statement"] if one["Sid"] == "ChangeBuckets"]
         return buckets.get("Condition")
 
-    assert condition(documents()[0]) is None
+    assert condition(documents()) is None
     held = {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
-    assert condition(documents(bucket_abac=True)[0]) == held
+    assert condition(documents(bucket_abac=True)) == held
+
+
+def test_what_creates_and_what_changes_are_a_document_each() -> None:
+    first, second = documents()
+    assert {one["Sid"] for one in first["Statement"]} >= {"Read", "CreateStamped", "TagProtocolOnly"}
+    assert {one["Sid"] for one in second["Statement"]} >= {"ChangeManaged", "ChangeBuckets", "ReadKeys"}
 
 
 @pytest.mark.parametrize("document", [*documents(PolicyOptions(with_links=True)), boundary()])

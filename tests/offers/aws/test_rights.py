@@ -111,15 +111,16 @@ def a_database(person: Person) -> str:
     return "db"
 
 
-def start_with_profile(agent: Clients, person: Person) -> Callable[[], Any]:
-    profile = a_profile(person, "eks")
+def pass_to_another_service(agent: Clients, person: Person) -> Callable[[], Any]:
+    """A service takes a role for its load balancers, which no declaration gives it."""
+    person("ecs").create_cluster(clusterName="c")
     return partial(
-        agent("ec2").run_instances,
-        ImageId="ami-12c6146b",
-        MinCount=1,
-        MaxCount=1,
-        IamInstanceProfile={"Name": profile},
-        TagSpecifications=[{"ResourceType": "instance", "Tags": pairs(managed_by="fractal-cloud")}],
+        agent("ecs").create_service,
+        cluster="c",
+        serviceName="web",
+        taskDefinition="web:1",
+        role=PASSED_ROLES[0],
+        tags=[{"key": "managed-by", "value": "fractal-cloud"}],
     )
 
 
@@ -203,7 +204,7 @@ ATTEMPTS: dict[tuple[str, str, str], Attempt] = {
         GranteePrincipal=f"arn:aws:iam::{ACCOUNT}:user/fractal-cloud-agent",
         Operations=["Decrypt"],
     ),
-    ("PassRoles", "StringEquals", "iam:PassedToService"): start_with_profile,
+    ("PassRoles", "StringEquals", "iam:PassedToService"): pass_to_another_service,
     ("BoundedIdentities", "StringLike", "iam:PermissionsBoundary"): lambda agent, _: partial(
         agent("iam").create_user, UserName="u", Path=PATH
     ),

@@ -17,10 +17,21 @@ from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
-from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import AwsComponent, Region
+from fractal_cloud.offers.aws.ec2_descriptor import INSTANCE
+from fractal_cloud.offers.aws.ec2_settings import (
+    METADATA,
+    ROOT_VOLUME,
+    delete_on_termination,
+    give_profile,
+    metadata,
+    profile,
+    root_device,
+    root_mapping,
+    root_volume,
+    settings,
+)
+from fractal_cloud.offers.aws.kinds import AwsComponent, InstanceProfile, KeyArn, Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
-from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import NAME, NAMED_RULES, from_list, interned, to_list
 from fractal_cloud.offers.link_types import WorkloadSource
@@ -36,9 +47,12 @@ _STATES: Mapping[str, tuple[str, Condition]] = {
 }
 _DEAD = "terminated"
 _LIVING = {"Name": "instance-state-name", "Values": list(_STATES)}
-_CHANGED_WHEN_STOPPED = ("instanceType", "userData")
+_CHANGED_WHEN_STOPPED = ("ebsOptimized", "instanceType", "userData")
 # The run state comes last: a machine is started once everything that needs it stopped is done.
-_ORDER = ("securityGroups", "disableApiTermination", *_CHANGED_WHEN_STOPPED, "state")
+_ORDER = (
+    *("securityGroups", "disableApiTermination", *METADATA, "sourceDestCheck", "rootVolumeDeleteOnTermination"),
+    *("iamInstanceProfile", "monitoring", *_CHANGED_WHEN_STOPPED, "state"),
+)
 _OUTPUTS: Mapping[str, str] = {
     "privateIp": "PrivateIpAddress",
     "privateIpAddress": "PrivateIpAddress",
@@ -47,6 +61,7 @@ _OUTPUTS: Mapping[str, str] = {
     "publicDnsName": "PublicDnsName",
     "vpcId": "VpcId",
     "subnetId": "SubnetId",
+    "rootDeviceName": "RootDeviceName",
 }
 
 
@@ -90,55 +105,72 @@ class AwsEc2Instance(AwsComponent, WorkloadSource):
         swept=True,
         description="Whether it is protected from termination, also from ours; AWS starts with false.",
     )
+    iam_instance_profile: InstanceProfile | None = parameter(
+        default=None,
+        compare="arn",
+        description="Name or ARN of the instance profile whose role it has, or the output of a component; the agent "
+        "must be allowed to pass that role.",
+        examples=["web"],
+    )
+    http_endpoint: Literal["enabled", "disabled"] | None = parameter(
+        default=None, description="Whether it reaches its metadata service; AWS starts with enabled."
+    )
+    http_tokens: Literal["optional", "required"] | None = parameter(
+        default=None, description="Whether its metadata service asks for a token (IMDSv2): required."
+    )
+    http_put_response_hop_limit: int | None = parameter(
+        default=None, ge=1, le=64, description="How many hops the token of its metadata service may go."
+    )
+    instance_metadata_tags: Literal["enabled", "disabled"] | None = parameter(
+        default=None, description="Whether its metadata service shows its tags; AWS starts with disabled."
+    )
+    associate_public_ip_address: bool | None = parameter(
+        default=None,
+        immutable=True,
+        description="Whether it gets a public address of Amazon's; that of its subnet where it is not given. It is "
+        "compared while the machine runs and has no address of your own.",
+    )
+    monitoring: bool | None = parameter(
+        default=None, description="Whether it is monitored in detail, each minute; AWS starts with false."
+    )
+    ebs_optimized: bool | None = parameter(
+        default=None,
+        description="Whether it has throughput of its own to its volumes, on sizes where that is a choice. Changing it "
+        "stops the machine and starts it again.",
+    )
+    source_dest_check: bool | None = parameter(
+        default=None, description="Whether it takes only traffic of its own; false for a machine that routes."
+    )
+    root_volume_size: int | None = parameter(
+        default=None, immutable=True, swept=True, ge=1, le=65_536, description="Size of its root volume in GiB."
+    )
+    root_volume_type: Literal["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"] | None = parameter(
+        default=None, immutable=True, swept=True, description="Kind of its root volume; that of its image if not given."
+    )
+    root_volume_iops: int | None = parameter(
+        default=None, immutable=True, swept=True, ge=100, description="Operations a second of a gp3, io1 or io2 volume."
+    )
+    root_volume_throughput: int | None = parameter(
+        default=None, immutable=True, swept=True, ge=125, description="MiB a second of a gp3 volume."
+    )
+    root_volume_encrypted: bool | None = parameter(
+        default=None, immutable=True, swept=True, description="Whether its root volume is encrypted."
+    )
+    root_volume_kms_key_id: KeyArn | None = parameter(
+        default=None,
+        immutable=True,
+        swept=True,
+        description="ARN of the KMS key of its root volume, or the output of a component; with rootVolumeEncrypted. "
+        "The key must let the agent use it.",
+    )
+    root_volume_delete_on_termination: bool | None = parameter(
+        default=None, description="Whether its root volume goes when it is terminated; AWS starts with true."
+    )
     state: Literal["running", "stopped"] = parameter(
         default="running",
         enforced=True,
         description="Whether it runs. Listed in ignoreDrift, it is never stopped: what needs that waits until you do.",
     )
-
-
-INSTANCE = Resource(
-    service=EC2,
-    kind="instance",
-    named_by=("InstanceId", "InstanceIds"),
-    arn="instance/{id}",
-    id_prefix="i-",
-    creates={"RunInstances": "Instances.InstanceId"},
-    modifies=("ModifyInstanceAttribute", "StartInstances", "StopInstances"),
-    deletes=("TerminateInstances",),
-    set_by={"securityGroups": ("groupSet",), "state": ("StartInstances", "StopInstances")},
-    also_modifies=(
-        "AssociateIamInstanceProfile",
-        "ModifyInstanceMetadataOptions",
-        "ModifyInstancePlacement",
-        "MonitorInstances",
-        "RebootInstances",
-        "UnmonitorInstances",
-    ),
-    touches={
-        "RunInstances": (
-            "image/*",
-            "key-pair/*",
-            "network-interface/*",
-            "security-group/*",
-            "subnet/*",
-            "volume/*",
-        ),
-        "ModifyInstanceAttribute": ("security-group/*", "volume/*"),
-    },
-    listings=(
-        Listing(
-            operation="DescribeInstances", path="Reservations.Instances", id="InstanceId", page_key="ReservationId"
-        ),
-    ),
-    not_found=("InvalidInstanceID.NotFound", 400, "The instance ID '{id}' does not exist"),
-    phases={
-        "creating": {"State": {"Code": 0, "Name": "pending"}},
-        "starting": {"State": {"Code": 0, "Name": "pending"}},
-        "stopping": {"State": {"Code": 64, "Name": "stopping"}},
-        "deleting": {"State": {"Code": 32, "Name": "shutting-down"}},
-    },
-)
 
 
 class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
@@ -165,6 +197,8 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
         "publicDnsName": "its public DNS name, while it has one",
         "vpcId": "id of its VPC",
         "subnetId": "id of its subnet",
+        "rootDeviceName": "device of its root volume",
+        "rootVolumeId": "id of its root volume, while it has one",
     }
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
@@ -174,8 +208,11 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
         )
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """User data and termination protection, which AWS returns one a call."""
-        return {name: _attribute(cloud, sighting.resource_id, name) for name in names}
+        """User data and termination protection, which AWS returns one a call, and its root volume, all in one."""
+        alone = {name: _attribute(cloud, sighting.resource_id, name) for name in names if name not in ROOT_VOLUME}
+        volume = sighting.outputs.get("rootVolumeId")
+        asked = [name for name in names if name in ROOT_VOLUME]
+        return {**alone, **(root_volume(cloud, str(volume), asked) if asked and volume else {})}
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One instance by its id."""
@@ -189,12 +226,17 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
         """Start it; the same token never starts a second one."""
         machine = wanted.component
         name = [{"Key": NAME, "Value": machine.name}]
+        declared = machine.parameters()
         optional = {
-            "SubnetId": machine.subnet and reference_id(machine.subnet),
+            **_network(machine),
             "KeyName": machine.key_name,
-            "SecurityGroupIds": _groups(machine),
             "UserData": text_of(machine.user_data),
             "DisableApiTermination": machine.disable_api_termination,
+            "IamInstanceProfile": machine.iam_instance_profile and profile(machine.iam_instance_profile),
+            "MetadataOptions": metadata(declared, METADATA),
+            "Monitoring": machine.monitoring and {"Enabled": True},
+            "EbsOptimized": machine.ebs_optimized,
+            "BlockDeviceMappings": root_device(cloud, machine.image_id, declared),
             "ClientToken": wanted.token[:64],
         }
         answer = cloud.call(
@@ -224,6 +266,17 @@ class AwsEc2InstanceOffer(AwsOffer[AwsEc2Instance]):
         elif change == "state":
             verb = "start_instances" if machine.state == "running" else "stop_instances"
             cloud.call("ec2", verb, InstanceIds=[instance])
+        elif change == "monitoring":
+            verb = "monitor_instances" if machine.monitoring else "unmonitor_instances"
+            cloud.call("ec2", verb, InstanceIds=[instance])
+        elif change == "iamInstanceProfile":
+            give_profile(cloud, instance, machine.iam_instance_profile or "")
+        elif change in METADATA:
+            options = metadata(machine.parameters(), [name for name in METADATA if name in drift])
+            cloud.call("ec2", "modify_instance_metadata_options", InstanceId=instance, **options)
+        elif change == "rootVolumeDeleteOnTermination":
+            kept = delete_on_termination(sighting.outputs["rootDeviceName"], machine.root_volume_delete_on_termination)
+            cloud.call("ec2", "modify_instance_attribute", InstanceId=instance, BlockDeviceMappings=[kept])
         elif change is not None:
             cloud.call("ec2", "modify_instance_attribute", InstanceId=instance, **_attribute_change(machine, change))
 
@@ -247,6 +300,20 @@ def _groups(machine: AwsEc2Instance) -> list[str]:
     return [reference_id(group) for group in machine.security_groups or []]
 
 
+def _network(machine: AwsEc2Instance) -> dict[str, Any]:
+    """Where it lies: with a choice of a public address, AWS takes all of it in the interface and nowhere else."""
+    placed = {"SubnetId": machine.subnet and reference_id(machine.subnet)}
+    if machine.associate_public_ip_address is None:
+        return {**placed, "SecurityGroupIds": _groups(machine)}
+    interface = {
+        "DeviceIndex": 0,
+        "DeleteOnTermination": True,
+        "AssociatePublicIpAddress": machine.associate_public_ip_address,
+        **{key: value for key, value in {**placed, "Groups": _groups(machine)}.items() if value},
+    }
+    return {"NetworkInterfaces": [interface]}
+
+
 def _attribute_change(machine: AwsEc2Instance, name: str) -> dict[str, Any]:
     match name:
         case "securityGroups":
@@ -255,6 +322,10 @@ def _attribute_change(machine: AwsEc2Instance, name: str) -> dict[str, Any]:
             return {"DisableApiTermination": {"Value": bool(machine.disable_api_termination)}}
         case "instanceType":
             return {"InstanceType": {"Value": machine.instance_type}}
+        case "ebsOptimized":
+            return {"EbsOptimized": {"Value": bool(machine.ebs_optimized)}}
+        case "sourceDestCheck":
+            return {"SourceDestCheck": {"Value": bool(machine.source_dest_check)}}
         case _:
             return {"Attribute": "userData", "Value": b64encode((text_of(machine.user_data) or "").encode()).decode()}
 
@@ -289,6 +360,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
     tags = from_list(instance.get("Tags"))
     run_state, condition = _STATES.get(state, (None, Condition.CHANGING))
     known = {name: instance[key] for name, key in _OUTPUTS.items() if instance.get(key)}
+    volume = root_mapping(instance).get("VolumeId")
     return Sighting(
         type=AwsEc2Instance.type,
         name=tags.get(NAME, ""),
@@ -302,6 +374,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
             "instanceType": interned(instance["InstanceType"]),
             "keyName": instance.get("KeyName"),
             "securityGroups": sorted(interned(group["GroupId"]) for group in instance.get("SecurityGroups") or ()),
+            **settings(instance),
             **({"state": run_state} if run_state else {}),
         },
         outputs={
@@ -311,6 +384,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any], state: str) -> Sighting:
             "availabilityZone": interned(instance.get("Placement", {}).get("AvailabilityZone") or ""),
             "state": state,
             **known,
+            **({"rootVolumeId": volume} if volume else {}),
         },
         condition=condition,
         detail="" if condition is Condition.SETTLED else state,

@@ -124,6 +124,41 @@ TargetGroupArn = Annotated[
 Arn = Annotated[str, AfterValidator(_id(r"arn:[\w-]+:[\w-]+:[\w-]*:(\d{12}|aws)?:.+", "ARN", "arn:aws:…", "Arn"))]
 """Any ARN; what it names is the business of the parameter."""
 
+KeyArn = Annotated[
+    str,
+    AfterValidator(
+        _id(
+            r"arn:[\w-]+:kms:[\w-]+:\d{12}:key/[\w-]+",
+            "ARN of a KMS key",
+            "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+            "Arn",
+        )
+    ),
+    _by_output("Arn"),
+]
+"""The ARN of a key; its aliases are none, for AWS answers with the key itself."""
+
+RoleArn = Annotated[
+    str,
+    AfterValidator(
+        _id(r"arn:[\w-]+:iam::\d{12}:role/.+", "ARN of a role", "arn:aws:iam::123456789012:role/monitoring", "Arn")
+    ),
+    _by_output("Arn"),
+]
+
+InstanceProfile = Annotated[
+    str,
+    AfterValidator(
+        _id(
+            r"[\w+=,.@-]{1,128}|arn:[\w-]+:iam::\d{12}:instance-profile/.+",
+            "name or ARN of an instance profile",
+            "arn:aws:iam::123456789012:instance-profile/web",
+            "Arn",
+        )
+    ),
+    _by_output("Arn"),
+]
+
 Block = Annotated[
     str, StringConstraints(pattern=_IPV4), AfterValidator(_canonical_block), Field(examples=["10.0.0.0/16"])
 ]

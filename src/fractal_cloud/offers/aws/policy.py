@@ -48,7 +48,9 @@ _IN_PATH: Final = [f"arn:*:iam::*:{noun}{PATH}*" for noun in ("role", "user")]
 _ONLY_THE_MARK: Final = {"ForAllValues:StringEquals": {"aws:TagKeys": LINK_TAG}}
 _OWN_PROFILE: Final = f"arn:*:iam::*:instance-profile{PATH}*"
 # What may be changed on a machine that has rights of its own: anything but what it runs.
-_HARMLESS_ATTRIBUTES: Final = ["DisableApiTermination", "GroupSet", "InstanceType"]
+_HARMLESS_ATTRIBUTES: Final = [
+    *("BlockDeviceMapping", "DisableApiTermination", "EbsOptimized", "GroupSet", "InstanceType", "SourceDestCheck")
+]
 
 
 def _resources() -> list[Resource]:
@@ -97,14 +99,13 @@ def policy(options: PolicyOptions = PLAIN) -> Document | list[Document]:
 
 
 def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> list[Document]:
-    """The agent's rights, each document one managed policy; those of links come last, in documents of their own.
+    """The agent's rights, each document one managed policy: what reads, creates and tags; what changes and passes, for
+    one would not hold both; and those of links last, in documents of their own.
 
     ``bucket_abac``: all its buckets have ABAC on, so that they too are held by tags.
     """
-    own = [
-        *_reading(),
-        *_creating(),
-        *_tagging(bucket_abac=bucket_abac),
+    adding = [*_reading(), *_creating(), *_tagging(bucket_abac=bucket_abac)]
+    changing = [
         *_changing(bucket_abac=bucket_abac),
         *_supporting_permissions(),
         *_passing(options.pass_roles),
@@ -114,7 +115,7 @@ def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> l
     apart += [_resolving(options.secrets)] if options.secrets else []
     apart += [_assuming(options.assume_roles)] if options.assume_roles else []
     apart += [statements(options.types, options.pass_roles)]
-    return [document for needed in (own, *apart) if needed for document in _packed(needed)]
+    return [document for needed in (adding, changing, *apart) if needed for document in _packed(needed)]
 
 
 def _history() -> list[Statement]:

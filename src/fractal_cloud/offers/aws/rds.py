@@ -123,7 +123,9 @@ class AwsRdsPostgres(AwsComponent):
     )
     iops: int | None = parameter(default=None, ge=1_000, description="Provisioned operations a second: io1, io2, gp3.")
     storage_throughput: int | None = parameter(
-        default=None, ge=125, description="Throughput in MiB a second, of gp3 storage; compared there alone."
+        default=None,
+        ge=125,
+        description="Throughput in MiB a second, of gp3 storage; not compared where there is none.",
     )
     preferred_backup_window: str | None = parameter(
         default=None,
@@ -348,7 +350,7 @@ def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
     reported["vpcSecurityGroups"] = sorted(
         interned(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
     )
-    if instance.get("StorageType") != "gp3":
+    if instance.get("StorageType") != "gp3" and not instance.get("StorageThroughput"):
         del reported["storageThroughput"]  # it means nothing there
     families = instance.get("DBParameterGroups") or ()
     reported["dbParameterGroupName"] = next((one["DBParameterGroupName"] for one in families), None)

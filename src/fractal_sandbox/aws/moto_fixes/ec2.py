@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from moto.core.types import Base64EncodedString
+from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 
 from fractal_sandbox.aws.answer import Answer, AwsError, read, written
 from fractal_sandbox.aws.cloudcontrol import refs
@@ -21,6 +22,20 @@ __all__: list[str] = []
 _GROUP_ID = re.compile(r"sg-[0-9a-f]{8}([0-9a-f]{9})?")
 _LONGEST_KEY = 128
 _MOST_TAGS = 50
+_SHOWN_BY_MOTO = NetworkInterface.association
+
+
+def _association(interface: NetworkInterface) -> dict[str, Any]:
+    """moto says that an account owns every public address; AWS says `amazon` of those that nobody allocated.
+
+    It is a property of moto's own, so that listings of thousands of machines are not read twice.
+    """
+    shown: dict[str, Any] = _SHOWN_BY_MOTO.fget(interface)  # type: ignore[attr-defined]
+    is_allocated = not shown or shown.get("allocationId")
+    return shown if is_allocated else {**shown, "ipOwnerId": "amazon"}
+
+
+setattr(NetworkInterface, "association", property(_association))  # noqa: B010  # assigned, it would be no property
 
 
 @fix("ec2", "CreateTags")
@@ -69,9 +84,80 @@ def honour_client_token(context: FixContext, request: AwsRequest, call: Call) ->
             )
         return replace(written(request, _reservation(context, request, reservation_id)), is_replay=True)
     answer = context.dispatch(request)
-    if answer.is_success and token:
-        newest = list(backend("ec2", call.region).reservations)[-1]
+    if not answer.is_success:
+        return answer
+    newest = list(backend("ec2", call.region).reservations)[-1]
+    if token:
         context.memory[key] = (dict(call.parameters), newest)
+    _keep_speed_of_volumes(call, newest)
+    if not call.parameters.get("NetworkInterfaces"):
+        return answer
+    _take_groups_of_interfaces(call, newest)
+    return written(request, _reservation(context, request, newest), answer)
+
+
+def _keep_speed_of_volumes(call: Call, reservation_id: str) -> None:
+    """moto forgets how fast a machine's volumes were asked to be."""
+    ec2 = backend("ec2", call.region)
+    for instance in ec2.reservations[reservation_id].instances:
+        for mapping in call.parameters.get("BlockDeviceMappings") or []:
+            volume = ec2.volumes[instance.block_device_mapping[mapping["DeviceName"]].volume_id]
+            asked = mapping.get("Ebs") or {}
+            volume.iops = asked.get("Iops") or volume.iops
+            volume.throughput = asked.get("Throughput") or volume.throughput
+
+
+def _take_groups_of_interfaces(call: Call, reservation_id: str) -> None:
+    """moto leaves a machine without the groups of its interface; AWS shows them as its own."""
+    ec2 = backend("ec2", call.region)
+    wanted = [one for interface in call.parameters["NetworkInterfaces"] for one in interface.get("Groups") or []]
+    for instance in ec2.reservations[reservation_id].instances:
+        instance.security_groups = [ec2.get_security_group_from_id(one) for one in wanted] or instance.security_groups
+
+
+@fix("ec2", "MonitorInstances", "UnmonitorInstances")
+def switch_detailed_monitoring(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto has neither call."""
+    del context
+    is_on = call.operation == "MonitorInstances"
+    shown = []
+    for instance_id in call.parameters.get("InstanceIds") or []:
+        instance = find(Ref("instance", instance_id, call.region))
+        if instance is None:
+            raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
+        instance.monitoring_state = "enabled" if is_on else "disabled"
+        shown.append({"InstanceId": instance_id, "Monitoring": {"State": "pending" if is_on else "disabling"}})
+    return written(request, {"InstanceMonitorings": shown})
+
+
+@fix("ec2", "ModifyInstanceMetadataOptions")
+def keep_options_that_are_not_given(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto forgets the options that a call does not name; AWS keeps them."""
+    instance = find(Ref("instance", call.parameters.get("InstanceId", ""), call.region))
+    before = dict(vars(instance.metadata_options)) if instance is not None else {}
+    answer = context.dispatch(request)
+    if answer.is_success and instance is not None:
+        given = {_snake(name) for name in call.parameters}
+        for name, value in before.items():
+            if name not in given and name != "state":
+                setattr(instance.metadata_options, name, value)
+    return answer
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+@fix("ec2", "ReplaceIamInstanceProfileAssociation")
+def show_the_new_profile(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto shows the former profile on the machine; AWS shows the new one, under an association of its own."""
+    answer = context.dispatch(request)
+    held = backend("ec2", call.region).iam_instance_profile_associations
+    if answer.is_success:
+        for association in held.values():
+            if association.association_id == call.parameters["AssociationId"]:
+                profile = association.iam_instance_profile
+                association.instance.iam_instance_profile = {"Arn": profile.arn, "Id": profile.id}
     return answer
 
 
@@ -84,9 +170,12 @@ def _reservation(context: FixContext, request: AwsRequest, reservation_id: str) 
 
 @fix("ec2", "ModifyInstanceAttribute")
 def change_type_only_while_stopped(context: FixContext, request: AwsRequest, call: Call) -> Answer:
-    """moto changes the type of a running instance; AWS changes type and user data only while it is stopped."""
+    """moto changes the type of a running instance; AWS changes that, user data and EBS optimisation only of a stopped
+    one.
+    """
     attribute = call.parameters.get("Attribute")
-    wants_stop = {"InstanceType", "UserData"} & set(call.parameters) or attribute in ("instanceType", "userData")
+    sets = {*call.parameters, *([attribute[0].upper() + attribute[1:]] if attribute else [])}
+    wants_stop = sets & {"EbsOptimized", "InstanceType", "UserData"}
     ref = Ref("instance", call.parameters.get("InstanceId", ""), call.region)
     instance = find(ref)
     if wants_stop and instance is not None and (instance.state != "stopped" or context.lifecycle.phase(ref)):

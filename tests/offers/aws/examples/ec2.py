@@ -12,7 +12,30 @@ from tests.offers.aws.examples.security_group import GROUP, OTHER_GROUP
 from tests.offers.aws.examples.subnet import SUBNET_A
 from tests.offers.aws.examples.vpc import VPC
 
+_PATH = "/fractal-cloud/"  # of profiles whose machines the agent may still give another start-up script
+_KEY = "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+_OPTIONS = ("httpEndpoint", "httpTokens", "httpPutResponseHopLimit", "instanceMetadataTags")
 IMAGE, OTHER_IMAGE = "ami-03cf127a", "ami-12c6146b"
+
+
+def _make_profiles(clients: Clients) -> None:
+    iam = clients("iam")
+    iam.create_role(RoleName="web", AssumeRolePolicyDocument="{}")
+    for name in ("web", "web-b"):
+        iam.create_instance_profile(InstanceProfileName=name, Path=_PATH)
+        iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName="web")
+
+
+def _edit_profile(ec2: Any, instance_id: str, name: str) -> None:
+    where = [{"Name": "instance-id", "Values": [instance_id]}]
+    [held] = ec2.describe_iam_instance_profile_associations(Filters=where)["IamInstanceProfileAssociations"]
+    ec2.replace_iam_instance_profile_association(AssociationId=held["AssociationId"], IamInstanceProfile={"Name": name})
+
+
+def _edit_root_volume(ec2: Any, instance_id: str, value: bool) -> None:
+    [shown] = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"]
+    change = {"DeviceName": shown["RootDeviceName"], "Ebs": {"DeleteOnTermination": value}}
+    ec2.modify_instance_attribute(InstanceId=instance_id, BlockDeviceMappings=[change])
 
 
 def _edit_instance(clients: Clients, resource_id: str, name: str, value: Any) -> None:
@@ -22,6 +45,21 @@ def _edit_instance(clients: Clients, resource_id: str, name: str, value: Any) ->
             (ec2.start_instances if value == "running" else ec2.stop_instances)(InstanceIds=[resource_id])
         case "securityGroups":
             ec2.modify_instance_attribute(InstanceId=resource_id, Groups=value)
+        case "iamInstanceProfile":
+            _edit_profile(ec2, resource_id, value)
+        case "rootVolumeDeleteOnTermination":
+            _edit_root_volume(ec2, resource_id, value)
+        case "monitoring":
+            (ec2.monitor_instances if value else ec2.unmonitor_instances)(InstanceIds=[resource_id])
+        case "sourceDestCheck":
+            ec2.modify_instance_attribute(InstanceId=resource_id, SourceDestCheck={"Value": value})
+        case "ebsOptimized":
+            ec2.stop_instances(InstanceIds=[resource_id])
+            ec2.modify_instance_attribute(InstanceId=resource_id, EbsOptimized={"Value": value})
+            ec2.start_instances(InstanceIds=[resource_id])
+        case option if option in _OPTIONS:
+            change = {option[0].upper() + option[1:]: value}
+            ec2.modify_instance_metadata_options(InstanceId=resource_id, **change)
         case "disableApiTermination":
             ec2.modify_instance_attribute(InstanceId=resource_id, DisableApiTermination={"Value": value})
         case _:
@@ -66,6 +104,22 @@ EXAMPLE = Example(
             securityGroups=["web"],
             userData="#!/bin/sh\necho hello",
             disableApiTermination=False,
+            iamInstanceProfile="web",
+            httpEndpoint="enabled",
+            httpTokens="required",
+            httpPutResponseHopLimit=1,
+            instanceMetadataTags="disabled",
+            associatePublicIpAddress=True,
+            monitoring=False,
+            ebsOptimized=False,
+            sourceDestCheck=True,
+            rootVolumeSize=20,
+            rootVolumeType="gp3",
+            rootVolumeIops=3000,
+            rootVolumeThroughput=125,
+            rootVolumeEncrypted=True,
+            rootVolumeKmsKeyId=_KEY,
+            rootVolumeDeleteOnTermination=True,
             state="running",
         ),
     ],
@@ -74,9 +128,29 @@ EXAMPLE = Example(
         "securityGroups": ["other"],
         "userData": "#!/bin/sh\necho bye",
         "disableApiTermination": True,
+        "iamInstanceProfile": "web-b",
+        "httpEndpoint": "disabled",
+        "httpTokens": "optional",
+        "httpPutResponseHopLimit": 2,
+        "instanceMetadataTags": "enabled",
+        "monitoring": True,
+        "ebsOptimized": True,
+        "sourceDestCheck": False,
+        "rootVolumeDeleteOnTermination": False,
         "state": "stopped",
     },
-    immutable_changes={"imageId": OTHER_IMAGE, "keyName": "another"},
+    immutable_changes={
+        "imageId": OTHER_IMAGE,
+        "keyName": "another",
+        "associatePublicIpAddress": False,
+        "rootVolumeSize": 30,
+        "rootVolumeType": "gp2",
+        "rootVolumeIops": 4000,
+        "rootVolumeThroughput": 250,
+        "rootVolumeEncrypted": False,
+        "rootVolumeKmsKeyId": _KEY.replace("0123-4", "0000-4"),
+    },
+    prepare=_make_profiles,
     foreign_edit=_edit_instance,
     operator=InstanceActions,
     name_tag="Name",

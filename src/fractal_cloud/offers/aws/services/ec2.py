@@ -26,5 +26,6 @@ EC2 = Service(
     ),
     limit=("ResourceLimitExceeded",),
     reads=("Describe*",),
+    roles_of=("ec2.amazonaws.com",),
     lists={"DescribeSecurityGroupRules": ("SecurityGroupRules", "SecurityGroupRuleId")},
 )

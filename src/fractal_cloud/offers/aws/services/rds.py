@@ -15,6 +15,7 @@ RDS = Service(
         "InvalidDBInstanceStateFault",
     ),
     invalid=("DBSubnetGroupNotFoundFault",),
+    roles_of=("monitoring.rds.amazonaws.com",),
     reads=("ListTagsForResource",),
     noun="Database",
     scope=("arn:*:rds:*:*:db:*",),
