@@ -32,6 +32,7 @@ _CREDENTIAL = re.compile(r"Credential=([^/]+)/[^/]+/([^/]+)/([^/]+)/")
 # Signing names that differ from the names of the vendor's models.
 _SIGNING_NAMES = {
     "cloudcontrolapi": "cloudcontrol",
+    "elasticloadbalancing": "elbv2",
     "s3express": "s3",
     "tagging": "resourcegroupstaggingapi",
 }

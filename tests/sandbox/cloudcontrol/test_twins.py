@@ -230,3 +230,65 @@ def test_the_policies_of_aws_are_there_for_roles_and_others_are_not(person: Tool
     person.iam.attach_role_policy(RoleName="host", PolicyArn="arn:aws:iam::aws:policy/ReadOnlyAccess")
     with pytest.raises(person.iam.exceptions.NoSuchEntityException):
         person.iam.attach_role_policy(RoleName="host", PolicyArn="arn:aws:iam::aws:policy/NoSuchPolicy")
+
+
+def test_load_balancers_are_seen_and_tagged_by_their_own_service(person: Tools) -> None:
+    vpc = create(person, "AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16"})
+    subnets = [
+        create(person, "AWS::EC2::Subnet", {"VpcId": vpc, "CidrBlock": f"10.0.{number}.0/24"}) for number in range(2)
+    ]
+    kind = "AWS::ElasticLoadBalancingV2"
+    balancer = create(person, f"{kind}::LoadBalancer", {"Name": "shop", "Subnets": subnets, "Tags": pairs(TAGS)})
+    group = create(
+        person,
+        f"{kind}::TargetGroup",
+        {"Name": "shop", "VpcId": vpc, "Port": 80, "Protocol": "HTTP", "Tags": pairs(TAGS)},
+    )
+    forward = {"Type": "forward", "TargetGroupArn": group}
+    wanted = {"LoadBalancerArn": balancer, "Port": 80, "Protocol": "HTTP", "DefaultActions": [forward]}
+    listener = create(person, f"{kind}::Listener", {**wanted, "Tags": pairs(TAGS)})
+    [shown] = person.elbv2.describe_load_balancers()["LoadBalancers"]
+    assert (shown["LoadBalancerArn"], shown["LoadBalancerName"], shown["VpcId"]) == (balancer, "shop", vpc)
+    assert [one["TargetGroupArn"] for one in person.elbv2.describe_target_groups()["TargetGroups"]] == [group]
+    listed = person.elbv2.describe_listeners(LoadBalancerArn=balancer)["Listeners"]
+    assert [one["ListenerArn"] for one in listed] == [listener]
+    for name, arn in (("LoadBalancer", balancer), ("TargetGroup", group), ("Listener", listener)):
+        person.elbv2.remove_tags(ResourceArns=[arn], TagKeys=["managed-by"])
+        assert tags_of(read(person, f"{kind}::{name}", arn)) == {"team": "a"}
+        patch(
+            person,
+            f"{kind}::{name}",
+            arn,
+            {"op": "add", "path": "/Tags/-", "value": {"Key": "managed-by", "Value": "x"}},
+        )
+        [found] = person.elbv2.describe_tags(ResourceArns=[arn])["TagDescriptions"]
+        assert {one["Key"]: one["Value"] for one in found["Tags"]} == {"team": "a", "managed-by": "x"}
+        listed = person.tagging.get_resources(ResourceARNList=[arn])["ResourceTagMappingList"]
+        assert [one["ResourceARN"] for one in listed] == [arn]
+    assert delete(person, f"{kind}::TargetGroup", group)["OperationStatus"] == "FAILED"  # the listener uses it
+    person.elbv2.delete_listener(ListenerArn=listener)
+    assert delete(person, f"{kind}::Listener", listener)["ErrorCode"] == "NotFound"
+    assert delete(person, f"{kind}::TargetGroup", group)["OperationStatus"] == "SUCCESS"
+    assert delete(person, f"{kind}::LoadBalancer", balancer)["OperationStatus"] == "SUCCESS"
+    assert person.elbv2.describe_load_balancers()["LoadBalancers"] == []
+
+
+def test_functions_are_seen_and_tagged_by_their_own_service(person: Tools) -> None:
+    trust = {"Version": "2012-10-17", "Statement": []}
+    create(person, "AWS::IAM::Role", {"RoleName": "works", "AssumeRolePolicyDocument": trust})
+    role = "arn:aws:iam::123456789012:role/works"
+    code = {"ZipFile": "def handler(event, context):\n    return 1\n"}
+    wanted = {"FunctionName": "works", "Role": role, "Runtime": "python3.12", "Handler": "index.handler", "Code": code}
+    kind = "AWS::Lambda::Function"
+    name = create(person, kind, {**wanted, "Tags": pairs(TAGS)})
+    client = person.client("lambda")
+    arn = read(person, kind, name)["Arn"]
+    assert [one["FunctionArn"] for one in client.list_functions()["Functions"]] == [arn]
+    client.untag_resource(Resource=arn, TagKeys=["managed-by"])
+    assert tags_of(read(person, kind, name)) == {"team": "a"}
+    person.tagging.tag_resources(ResourceARNList=[arn], Tags={"managed-by": "x"})
+    assert client.list_tags(Resource=arn)["Tags"] == {"team": "a", "managed-by": "x"}
+    listed = person.tagging.get_resources(ResourceARNList=[arn])["ResourceTagMappingList"]
+    assert [one["ResourceARN"] for one in listed] == [arn]
+    client.delete_function(FunctionName=name)
+    assert delete(person, kind, name)["ErrorCode"] == "NotFound"

@@ -13,8 +13,8 @@ from fractal_sandbox.aws.answer import Answer, read, written
 from fractal_sandbox.aws.cloudcontrol import handling
 from fractal_sandbox.aws.cloudcontrol.refs import ref_from_arn
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
-from fractal_sandbox.aws.cloudcontrol.store import STORE, tags_in
-from fractal_sandbox.aws.cloudcontrol.twins import Refused
+from fractal_sandbox.aws.cloudcontrol.store import STORE, Model, tags_in
+from fractal_sandbox.aws.cloudcontrol.twins import Refused, all_twins, find_twin
 from fractal_sandbox.aws.cloudcontrol.values import arn_of
 from fractal_sandbox.aws.descriptors import Ref
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
@@ -92,7 +92,7 @@ def _ours(context: FixContext, call: Call) -> Iterator[tuple[str, dict[str, str]
     parameters = call.parameters
     fits = make_tag_matcher(parameters.get("TagFilters"))
     kinds, wanted = parameters.get("ResourceTypeFilters"), parameters.get("ResourceARNList")
-    for schema, identifier, region, model in STORE.plain():
+    for schema, identifier, region, model in [*STORE.plain(), *_unlisted(call.region)]:
         if not _is_served(schema) or (region or _HOME) != call.region:
             continue
         tags = tags_in(schema, model)
@@ -104,6 +104,16 @@ def _ours(context: FixContext, call: Call) -> Iterator[tuple[str, dict[str, str]
                 context.lifecycle.count_hidden_read(ref)
             else:
                 yield arn, tags
+
+
+def _unlisted(region: str) -> Iterator[tuple[TypeSchema, str, str, Model]]:
+    """What another service has too, and moto's tagging API leaves out."""
+    for name in all_twins():
+        twin, schema = find_twin(name), catalog().find(name)
+        if twin is None or twin.is_listed or schema is None or region not in twin.regions:
+            continue
+        for identifier, model in STORE.all(schema, region):
+            yield schema, identifier, region, model
 
 
 def _is_served(schema: TypeSchema) -> bool:

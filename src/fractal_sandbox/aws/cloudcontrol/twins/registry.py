@@ -28,6 +28,11 @@ class Twin(Protocol):
         ...
 
     @property
+    def is_listed(self) -> bool:
+        """Whether moto's own tagging API lists its resources."""
+        ...
+
+    @property
     def kept_there(self) -> frozenset[str]:
         """The properties that the service keeps: what it does not return of them is not there."""
         ...
@@ -63,10 +68,14 @@ _MODULES: Final[Mapping[str, str]] = {
     "AWS::EC2::Subnet": "networks",
     "AWS::EC2::VPC": "networks",
     "AWS::ECS::TaskDefinition": "tasks_and_databases",
+    "AWS::ElasticLoadBalancingV2::Listener": "balancing",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": "balancing",
+    "AWS::ElasticLoadBalancingV2::TargetGroup": "balancing",
     "AWS::IAM::InstanceProfile": "identities",
     "AWS::IAM::ManagedPolicy": "identities",
     "AWS::IAM::Role": "identities",
     "AWS::KMS::Key": "logs_and_keys",
+    "AWS::Lambda::Function": "functions",
     "AWS::Logs::LogGroup": "logs_and_keys",
     "AWS::RDS::DBParameterGroup": "tasks_and_databases",
     "AWS::RDS::DBSubnetGroup": "tasks_and_databases",
@@ -78,8 +87,14 @@ _BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "dynamodb": ("AWS::DynamoDB::Table",),
     "ec2": ("AWS::EC2::LaunchTemplate", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC"),
     "ecs": ("AWS::ECS::TaskDefinition",),
+    "elasticloadbalancing": (
+        "AWS::ElasticLoadBalancingV2::Listener",
+        "AWS::ElasticLoadBalancingV2::LoadBalancer",
+        "AWS::ElasticLoadBalancingV2::TargetGroup",
+    ),
     "iam": ("AWS::IAM::InstanceProfile", "AWS::IAM::ManagedPolicy", "AWS::IAM::Role"),
     "kms": ("AWS::KMS::Key",),
+    "lambda": ("AWS::Lambda::Function",),
     "logs": ("AWS::Logs::LogGroup",),
     "rds": ("AWS::RDS::DBParameterGroup", "AWS::RDS::DBSubnetGroup"),
     "s3": ("AWS::S3::Bucket",),

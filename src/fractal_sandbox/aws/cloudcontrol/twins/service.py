@@ -50,6 +50,9 @@ class ServiceTwin(ABC):
     knows: ClassVar[frozenset[str]]
     """The properties that the service keeps, tags aside: what it does not return of them is not there."""
 
+    is_listed: ClassVar[bool] = True
+    """Whether moto's own tagging API lists its resources."""
+
     # What a type says
 
     @abstractmethod
