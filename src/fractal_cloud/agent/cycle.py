@@ -27,11 +27,13 @@ from fractal_cloud.agent.outcomes import Outcomes
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.unread import unread_parts
 from fractal_cloud.agent.waves import Waves
-from fractal_cloud.model.errors import OtherRealm
+from fractal_cloud.agent.writing import wanted
+from fractal_cloud.model.errors import CloudError, OtherRealm
 from fractal_cloud.model.reference import find_references
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wording import path_text
-from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.offers.call_context import CallContext
+from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.setbacks import is_timed
 
 MAX_WAVES: Final = 40
@@ -151,6 +153,20 @@ class Cycle:
         answers = self._evaluator.filled(tracked).found
         paths = ((path, lookup_key(lookup)) for path, lookup in find_references(tracked.parameters))
         return {path_text(path).removeprefix("."): answers[key] for path, key in paths if key in answers}
+
+    def rehearse(self, tracked: Tracked, judgement: Judgement) -> CloudError | None:
+        """Why the cloud would refuse what would be written of a component, where it can be asked without doing it."""
+        step, offer = judgement.step, self._state.offer_of(tracked)
+        if step is None or step.verb not in (Verb.CREATE, Verb.UPDATE):
+            return None
+        try:
+            made = wanted(self._evaluator, offer, tracked)
+            seen = self._evaluator.view(tracked).sighting
+            with self._held.cloud.calling_as(CallContext(tracked.live_system_id, tracked.component_id, "plan")):
+                offer.rehearse(self._held.cloud, made, seen, frozenset(step.drift))
+        except CloudError as error:
+            return error
+        return None
 
     # --- judging and writing, wave by wave
 

@@ -179,6 +179,10 @@ class _Isolated:
         except Exception as error:  # noqa: BLE001  # the plan itself does not depend on it
             return [f"its offer failed to say what this change does: {describe_unexpected(error)}"]
 
+    def rehearse(self, cloud: Cloud, wanted: Wanted[Any], sighting: Sighting | None, drift: Collection[str]) -> None:
+        """Ask the cloud whether it would accept a write."""
+        self._read("rehearse", cloud, lambda _: self._offer.rehearse(cloud, wanted, sighting, drift))
+
     # --- writing
 
     def create(self, cloud: Cloud, wanted: Wanted[Any], tags: ProtocolTags) -> Sighting:

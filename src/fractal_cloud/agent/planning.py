@@ -7,6 +7,7 @@ from typing import Any
 from fractal_cloud.agent.cycle import Cycle
 from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.scope import HeldScope
+from fractal_cloud.model.errors import CloudError, Denied, DependencyMissing, Invalid, NotFound
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wire import PlannedAction, PlannedComponent, PlanResult, PlanTask
@@ -46,7 +47,19 @@ def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
     judgements = cycle.dry_run()
     asked = [held.work.tracked[uid] for uid in task.uids if uid in held.work.tracked]
     planned = [_planned(one, judgements[one.uid], context, cycle.found(one) if one.finds else {}) for one in asked]
-    return PlanResult(components=planned)
+    errors = context.pool.map(lambda one: cycle.rehearse(one, judgements[one.uid]), asked)
+    return PlanResult(components=[_rehearsed(one, error) for one, error in zip(planned, errors, strict=True)])
+
+
+def _rehearsed(planned: PlannedComponent, error: CloudError | None) -> PlannedComponent:
+    """What a plan says of a component after the cloud was asked. What is only missing yet may be there by then."""
+    if error is None or isinstance(error, NotFound | DependencyMissing):
+        return planned
+    if isinstance(error, Invalid | Denied):
+        return planned.model_copy(
+            update={"action": PlannedAction.FAIL, "message": f"would be refused: {error.message}"}
+        )
+    return planned.model_copy(update={"warnings": [*planned.warnings, f"could not be tried: {error.message}"]})
 
 
 def _planned(

@@ -359,6 +359,13 @@ class Offer(ABC, Generic[C, K]):
         Whoever reads the resource once more before it raises ``Overtaken`` where its tags have changed since (S16).
         """
 
+    def rehearse(self, cloud: K, wanted: Wanted[C], sighting: Sighting | None, drift: Collection[str]) -> None:
+        """Ask the cloud whether it would accept a creation, or an update of what was sighted, where it can say so (C6).
+
+        Changes nothing; raises what the write would.
+        """
+        del cloud, wanted, sighting, drift
+
     @abstractmethod
     def delete(self, cloud: K, sighting: Sighting) -> None:
         """Make ONE writing call, the next one needed to delete it; absent is success.

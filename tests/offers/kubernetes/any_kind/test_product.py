@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -250,3 +251,21 @@ def test_a_value_of_a_secret_in_clear_is_refused_and_not_quoted(wide: Kubernetes
         wide.deploy("ls-a", component("v1/Secret", "login", stringData={"password": "in-the-clear"}))
     assert "stringData.password" in str(refused.value)
     assert "in-the-clear" not in str(refused.value)
+
+
+@pytest.mark.rule("C6", "C10", "S20")
+def test_a_plan_asks_the_server_whether_it_would_accept_what_no_schema_forbids(world: KubernetesWorld) -> None:
+    claim = component("v1/PersistentVolumeClaim", "disk", spec={"accessModes": ["ReadWriteOnce"]})
+    world.cycle()  # it registers
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        body = {"id": "ls-a", "components": [config_map(), claim]}
+        asked = pool.submit(world.api.post, "/livesystems/ls-a/plan", json=body)
+        while not asked.done():
+            world.agent.run_once()
+    found = {one["componentId"]: one for one in asked.result().json()["components"]}
+    assert found["settings"]["action"] == "create", found["settings"]
+    assert found["disk"]["action"] == "fail", found["disk"]
+    assert found["disk"]["message"].startswith("would be refused: ")
+    assert world.writes() == []
+    listed = world.kube.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
+    assert "settings" not in {one["metadata"]["name"] for one in listed}, "nothing is kept of a plan"

@@ -15,7 +15,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.errors import Unreadable
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Sighting, UnreadItem
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tags import ProtocolTags, stamp
 from fractal_cloud.offers.family import FamilyOffer
 from fractal_cloud.offers.items import parse_each, text_at
 from fractal_cloud.offers.kubernetes.any_kind import secrets
@@ -147,12 +147,30 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
 
     def create(self, cloud: Kubernetes, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Sighting:
         """Create it, with its tags in the call: a POST, for an apply would change what somebody else just made."""
+        item = self._new_object(cloud, wanted, tags)
+        return self.sighting(cloud, cloud.create(self.object_kind, item, FIELD_MANAGER), None)
+
+    def rehearse(
+        self, cloud: Kubernetes, wanted: Wanted[GenericComponent], sighting: Sighting | None, drift: Collection[str]
+    ) -> None:
+        """Send it with ``dryRun``: the server validates and admits it, and keeps nothing."""
+        if sighting is None:
+            item = self._new_object(cloud, wanted, stamp(wanted.live_system_id))
+            cloud.create(self.object_kind, item, FIELD_MANAGER, is_rehearsal=True)
+            return
+        changed = deepcopy(self.still(cloud, sighting))
+        self.apply(changed, wanted, drift)
+        applied = self._configuration(changed, drift)
+        cloud.apply(self.object_kind, sighting.name, applied, FIELD_MANAGER, is_rehearsal=True)
+
+    def _new_object(self, cloud: Kubernetes, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Object:
+        """The whole object as it is declared, with its tags."""
         declared = self._declared(wanted)
         metadata = declared.pop("metadata", None) or {}
         labels = {**(metadata.get("labels") or {}), **labels_of(tags)}
         annotations = {**(metadata.get("annotations") or {}), **annotations_of(tags)}
         kind = self.object_kind
-        item: Object = {
+        return {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
             "metadata": {
@@ -163,7 +181,6 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
             },
             **declared,
         }
-        return self.sighting(cloud, cloud.create(kind, item, FIELD_MANAGER), None)
 
     def _declared(self, wanted: Wanted[GenericComponent]) -> dict[str, Any]:
         """The object's fields as they are declared, without nulls; the values of a Secret as the server keeps them."""
@@ -200,9 +217,13 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
                 self.object_kind, sighting.name, [*guard(item["metadata"]["uid"], sighting.protocol), *operations]
             )
             return
+        cloud.apply(self.object_kind, sighting.name, self._configuration(changed, drift), FIELD_MANAGER)
+
+    def _configuration(self, changed: Object, drift: Collection[str]) -> Object:
+        """What an apply says: what differs, and what is ours by an earlier one."""
         paths = [of_name(_stored_name(name) if self._is_secret else name) for name in drift]
         identity = {"apiVersion": self.object_kind.api_version, "kind": self.object_kind.kind}
-        cloud.apply(self.object_kind, sighting.name, configuration({**changed, **identity}, paths), FIELD_MANAGER)
+        return configuration({**changed, **identity}, paths)
 
     def check_deletion(self, cloud: Kubernetes, sighting: Sighting) -> None:
         """Refuse where something that is not ours, or data, would go with it."""
