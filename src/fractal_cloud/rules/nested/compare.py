@@ -216,28 +216,42 @@ class Comparison:
         if shape.order == "keyed":
             ours = [with_keys(shape, one) for one in ours]
         mine, others = self._once(shape.items, ours), self._once(shape.items, theirs)
-        below = (*path, ANY)
-        candidates = _Candidates(self, below, shape.items, ([ours[at] for at in mine], [theirs[at] for at in others]))
-        same = partial(self._is_same_element, below, shape.items, candidates)
-        found = matched(len(mine), len(others), candidates.of, same)
-        pairs = {mine[one]: others[other] for one, other in found.items()}
-        taken = set(found.values())
+        once = {place: places[0] for places in others for place in places}
+        ones = [places[0] for places in mine]
+        found = self._partners(path, shape, (ours, ones), (theirs, [places[0] for places in others]))
+        if len(found) < len(ones) and len(others) < len(theirs):  # one of several that are the same may be another's
+            found = max(found, self._partners(path, shape, (ours, ones), (theirs, range(len(theirs)))), key=len)
+        taken = {once[place] for place in found.values()}
         return Match(
-            pairs,
-            [place for at, place in enumerate(mine) if at not in found],
-            [place for at, place in enumerate(others) if at not in taken],
+            found,
+            [place for place in ones if place not in found],
+            [places[0] for places in others if places[0] not in taken],
         )
+
+    def _partners(
+        self,
+        path: Path,
+        shape: Shape,
+        ours: tuple[Sequence[Any], Sequence[int]],
+        theirs: tuple[Sequence[Any], Sequence[int]],
+    ) -> dict[int, int]:
+        """Which of some places in one list goes with which of some in the other."""
+        (mine, at), (others, there) = ours, theirs
+        below = (*path, ANY)
+        sides = [mine[place] for place in at], [others[place] for place in there]
+        candidates = _Candidates(self, below, shape.items, sides)
+        same = partial(self._is_same_element, below, shape.items, candidates)
+        found = matched(len(at), len(there), candidates.of, same)
+        return {at[one]: there[other] for one, other in found.items()}
 
     def _is_same_element(self, path: Path, shape: Shape, candidates: _Candidates, one: int, other: int) -> bool:
         self._pairs_left -= 1
         return self._pairs_left >= 0 and not self.differs(path, shape, candidates.ours[one], candidates.theirs[other])
 
     @staticmethod
-    def _once(shape: Shape, values: Sequence[Any]) -> list[int]:
-        """The places of a list's elements, each of those that are equal once."""
-        is_whole = shape.kind == "value" and shape.compare not in SAME
-        key = single_key(shape) if is_whole else plain_key
-        return [places[0] for places in by_key([safe_key(key, value) for value in values]).values()]
+    def _once(shape: Shape, values: Sequence[Any]) -> list[list[int]]:
+        """The places of a list's elements, those that are equal together."""
+        return list(by_key([safe_key(partial(_whole_key, shape), one) for one in values]).values())
 
 
 def safe_key(key: Key, value: Any) -> str:
@@ -246,6 +260,23 @@ def safe_key(key: Key, value: Any) -> str:
         return key(value)
     except (RecursionError, ValueError, TypeError):
         return f"!{type(value).__name__}"
+
+
+def _whole_key(shape: Shape, value: Any, depth: int = 0) -> str:
+    """The key of a value with all that is in it: what is nothing is left out, and what has no order is put in one."""
+    if depth >= DEEPEST or shape.compare in SAME:
+        return plain_key(value)
+    if is_nothing(value):
+        return ""
+    if shape.compare in _OF_LISTS and isinstance(value, Mapping) and shape.kind in ("object", "map"):
+        of_each = ((str(name), one) for name, one in value.items() if one is not None)
+        inner = {name: _whole_key(shape.property(name), one, depth + 1) for name, one in of_each}
+        inner = {name: key for name, key in inner.items() if key or shape.kind == "map"}
+        return plain_key(inner) if inner else ""
+    if shape.compare in _OF_LISTS and shape.kind == "list" and isinstance(value, list | tuple):
+        keys = [_whole_key(shape.items, one, depth + 1) for one in value if one is not None]
+        return plain_key(keys if shape.order == "ordered" else sorted(set(keys)))
+    return single_key(shape)(value)
 
 
 class _Candidates:
