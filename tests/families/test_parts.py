@@ -319,3 +319,12 @@ def test_a_part_of_one_of_several_parents_is_not_written(toy_world: World) -> No
     the_entry(toy_world).actual["Weight"] = 9
     toy_world.cycle(3)
     assert the_entry(toy_world).actual["Weight"] == 9
+
+
+@pytest.mark.rule("S25", "G12")
+def test_the_commands_for_a_part_are_those_of_what_it_is_part_of(toy_world: World) -> None:
+    settled(toy_world, entry())
+    shown = toy_world.api.get("/livesystems/shop/components/way/glass").json()
+    assert shown["break"] == []
+    assert "it is a part of 'jobs'" in shown["message"]
+    assert "`fractal glass shop jobs`" in shown["message"]

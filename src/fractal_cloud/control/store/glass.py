@@ -12,6 +12,7 @@ from fractal_cloud.control.store.records import ComponentRecord, Json, records_o
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
 from fractal_cloud.model.commands import Command, Filling, NotPrintable, filled_text, shell_text
 from fractal_cloud.model.host import host_of
+from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.visible_text import visible
 
 FROM_AN_AGENT: Final = (
@@ -66,7 +67,7 @@ def commands(
         "caveat": _caveat(record, templates, installed),
         "tagsFrozen": facts is not None and facts.tags_frozen,
         "missing": sorted(set(printer.missing)),
-        "message": _message(record, templates, printer),
+        "message": _of_part(record, facts) or _message(record, templates, printer),
         "override": record.override,
     }
 
@@ -109,6 +110,17 @@ def _caveat(record: ComponentRecord, templates: GlassCommands, installed: Collec
     if record.type in installed and (host is None or host.type in installed):
         return said
     return f"{FROM_AN_AGENT}. {said}" if said else FROM_AN_AGENT
+
+
+def _of_part(record: ComponentRecord, facts: TypeFacts | None) -> str:
+    """Where the glass of a part is broken: at what it is a part of (S25); empty for all others."""
+    if facts is None or not facts.is_part or facts.parent is None:
+        return ""
+    said = record.declaration.get("parameters", {}).get(facts.parent)
+    reference = output_reference(said)
+    parent = reference.component if reference is not None else said
+    own = f"fractal glass {record.live_system_id} {parent}"
+    return f"it is a part of {parent!r}, whose tags count for it: break the glass there, `{own}` prints how"
 
 
 def _message(record: ComponentRecord, templates: GlassCommands, printer: _Printer) -> str:
