@@ -23,15 +23,16 @@ PASSED_ROLES: Final = tuple(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("
 
 
 @cache
-def printed(*, with_links: bool = False) -> tuple[dict[str, Any], ...]:
+def printed(*, with_links: bool = False, with_generated_secrets: bool = False) -> tuple[dict[str, Any], ...]:
     """The documents, one by one."""
-    made = policy(PolicyOptions(with_links=with_links, pass_roles=PASSED_ROLES))
+    asked = PolicyOptions(with_links=with_links, with_generated_secrets=with_generated_secrets, pass_roles=PASSED_ROLES)
+    made = policy(asked)
     return tuple(made) if isinstance(made, list) else (made,)
 
 
-def limit(sandbox: Sandbox, *, with_links: bool = False) -> None:
+def limit(sandbox: Sandbox, *, with_links: bool = False, with_generated_secrets: bool = False) -> None:
     """Attach them to the agent, as an operator would."""
-    sandbox.aws.limit_agent(printed(with_links=with_links))
+    sandbox.aws.limit_agent(printed(with_links=with_links, with_generated_secrets=with_generated_secrets))
 
 
 def attach(url: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractal_cloud.livesystem import LiveSystem
     from fractal_cloud.model.component import Component
     from fractal_cloud.model.errors import DeclarationError
-    from fractal_cloud.model.reference import FindReference, OutputText, SecretReference, find, secret
+    from fractal_cloud.model.reference import FindReference, OutputText, SecretReference, find, generated_secret, secret
 
 __version__ = "0.1.0"
 
@@ -28,6 +28,7 @@ __all__ = [
     "SecretReference",
     "__version__",
     "find",
+    "generated_secret",
     "secret",
 ]
 
@@ -39,6 +40,7 @@ _HOMES = {
     "OutputText": "fractal_cloud.model.reference",
     "SecretReference": "fractal_cloud.model.reference",
     "find": "fractal_cloud.model.reference",
+    "generated_secret": "fractal_cloud.model.reference",
     "secret": "fractal_cloud.model.reference",
 }
 # Every other folder here is a category of component types, found by walking: see offers/short_names.py.

@@ -67,7 +67,7 @@ def test_a_variable_of_a_workload_is_in_the_cluster_and_found_nowhere_else(
 ) -> None:
     kind = "CustomWorkloads.CaaS.KubernetesWorkload"
     workload = {"id": "web", "type": kind, "parameters": {"image": "web:1", "env": {"LEVEL": "info", "DB": REFERENCE}}}
-    settings = {"secrets_dir": folder, "agent_id": "agent-1", "state_dir": tmp_path / "state"}
+    settings: dict[str, Any] = {"secrets_dir": folder, "agent_id": "agent-1", "state_dir": tmp_path / "state"}
     with kubernetes_world(session_sandbox, tmp_path, KubernetesWorld, **settings) as world:
 
         def value() -> str:
@@ -99,7 +99,7 @@ def test_a_variable_of_a_workload_is_in_the_cluster_and_found_nowhere_else(
 def test_user_data_that_a_cloud_never_returns_is_sent_once_and_found_nowhere_else(
     session_sandbox: Sandbox, tmp_path: Path, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    settings = {"secrets_dir": folder, "agent_id": "agent-1", "state_dir": tmp_path / "state"}
+    settings: dict[str, Any] = {"secrets_dir": folder, "agent_id": "agent-1", "state_dir": tmp_path / "state"}
     with hetzner_world(session_sandbox, tmp_path, **settings) as world:
         machine = server("web", userData=REFERENCE)
         quoted = f"invalid input in field 'user_data': {FIRST}"

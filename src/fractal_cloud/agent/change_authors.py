@@ -186,6 +186,8 @@ class ChangeAuthors:
 
     def _ask(self, question: _Question) -> Mapping[str, Author]:
         tracked, sighting = question.tracked, question.sighting
+        if self._state.secrets.are_unknown(tracked):
+            return {}  # whether a record is about a value that is not known cannot be said
         offer = self._state.offer_of(tracked)
         waiting = [one for one in question.changes if one.state == "waiting"]
         asked = [Asked(one.parameter, one.seen, one.value, one.after) for one in waiting]

@@ -19,6 +19,7 @@ from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked, to_change
 from fractal_cloud.model.wire import ComponentChange
+from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement
 from fractal_cloud.rules.remember import observed_after
 from fractal_cloud.rules.situate import View
@@ -38,10 +39,14 @@ class _Conclusion(NamedTuple):
 
 
 class Conclusions:
-    """Concludes one cycle. ``changed``: the components of which something was published."""
+    """Concludes one cycle.
+
+    ``changed``: the components of which something was published. ``is_held``: one could not end for its secrets.
+    """
 
     def __init__(self, state: CycleState) -> None:
         self.changed: frozenset[str] = frozenset()
+        self.is_held = False
         self._state = state
         self._held = state.held
         self._work = state.held.work
@@ -86,7 +91,7 @@ class Conclusions:
         tracked = self._work.tracked[uid]
         try:
             judgement = self._state.errors.explain(tracked, judgements[uid], self._evaluator.now)
-            return self._hold_the_wired(tracked, judgement)
+            return self._end_generated(tracked, self._hold_the_wired(tracked, judgement))
         except Exception as error:
             log.exception("component cannot be concluded", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
@@ -96,6 +101,7 @@ class Conclusions:
         try:
             view = self._evaluator.view(tracked)
             self._state.keep_found(tracked)
+            self._state.keep_made(tracked)
             return _Conclusion(judgement, view, observed_after(tracked, view, judgement))
         except Exception as error:
             log.exception("component cannot be published", live_system=tracked.live_system_id, id=tracked.component_id)
@@ -177,6 +183,14 @@ class Conclusions:
         if not judgement.finished or not self._state.links.holds_deletion(tracked, judgement):
             return judgement
         return _not_finished(judgement)
+
+    def _end_generated(self, tracked: Tracked, judgement: Judgement) -> Judgement:
+        """Delete the secrets that were made for a component before it ends, unless what uses them stays (A8, O10)."""
+        if not judgement.finished or judgement.left or judgement.is_needed or not tracked.memory.generated:
+            return judgement
+        why = self._state.secrets.drop(tracked) if self._state.may_write() else words.GENERATED_LEFT
+        self.is_held = self.is_held or bool(why)
+        return replace(_not_finished(judgement), message=why) if why else judgement
 
 
 def _not_finished(judgement: Judgement) -> Judgement:

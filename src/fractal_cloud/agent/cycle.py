@@ -235,7 +235,8 @@ class Cycle:
     def _why_unsettled(self, judgements: dict[str, Judgement]) -> _Unsettled:
         living, evaluator = judgements.values(), self._evaluator
         return _Unsettled(
-            in_progress=any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items()),
+            in_progress=self._conclusions.is_held
+            or any(j.in_progress and not self._is_held_back(uid, j) for uid, j in judgements.items()),
             noticing=any(judgement.noticing or is_timed(judgement.setbacks) for judgement in living),
             unread=not evaluator.snapshot.is_complete or any(v.error for v in evaluator.traces.values()),
             failing=self._errors.exist or any(judgement.rule == "S24" for judgement in living),

@@ -81,6 +81,13 @@ class CycleState:
             tracked.memory = replace(tracked.memory, found=found)
             self.report.unpublished.add(tracked.uid)
 
+    def keep_made(self, tracked: Tracked) -> None:
+        """Remember which secrets that are made for a component are there (A8)."""
+        made = self.secrets.made(tracked) if tracked.secrets and not tracked.import_only else tracked.memory.generated
+        if made != tracked.memory.generated:
+            tracked.memory = replace(tracked.memory, generated=made)
+            self.report.unpublished.add(tracked.uid)
+
     def refresh(self) -> None:
         """Have every view drawn anew, because something was read again."""
         self.evaluator.refresh(self.context.now())

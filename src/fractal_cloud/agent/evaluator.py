@@ -29,6 +29,7 @@ from fractal_cloud.model.situation import Hold, Presence, Trace
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.model.tags import NO_TAGS
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.offers.generated_secrets import is_made_for_another
 from fractal_cloud.offers.offer import AnyOffer, LinkFields, Recognition
 from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules import words
@@ -456,7 +457,9 @@ class Evaluator:
             window_over=self._is_window_over(tracked),
             is_own_creation=self._is_own_creation(tracked, view),
             limits=self._limits,
-            lacking=Lacking("; ".join(filled.errors)) if filled.errors else self.secrets.lacking(tracked),
+            lacking=Lacking("; ".join(filled.errors))
+            if filled.errors
+            else self.secrets.lacking(tracked, is_there=not absent),
             unfilled=filled.waits,
             unfound=filled.seeks,
             news=filled.news,
@@ -562,7 +565,8 @@ class Evaluator:
         live_systems = {component.live_system_id for component in tracked}
         for of_type in self.snapshot.sightings.values():
             for sighting in of_type.values():
-                if sighting.protocol.owner in live_systems and sighting.resource_id not in named:
+                is_unnamed = sighting.resource_id not in named and not is_made_for_another(sighting.tags)
+                if sighting.protocol.owner in live_systems and is_unnamed:
                     yield sighting
 
 

@@ -18,12 +18,14 @@ from typing import Any, Final
 
 import structlog
 
+from fractal_cloud.agent.generated_secrets import GeneratedSecrets, NotMade, is_lost, with_made
 from fractal_cloud.agent.isolation import read_safely
 from fractal_cloud.agent.private_file import read_private, write_private
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import CloudError, SecretUnavailable
-from fractal_cloud.model.reference import SecretReference, replaced
+from fractal_cloud.model.generated import is_generated, place_of
+from fractal_cloud.model.reference import SecretReference, references, replaced
 from fractal_cloud.model.sighting import Sighting
 from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import Tracked
@@ -38,8 +40,10 @@ log = structlog.get_logger()
 
 Name = tuple[str, str]
 """A LiveSystem, and the name of a secret in its declaration."""
+Value = Secret | SecretUnavailable
 KEY_FILE: Final = "secret-digests.key"
 KEY_BYTES: Final = 32
+_NO_VALUE: Final = secrets.token_urlsafe(KEY_BYTES)
 _THIS_PROCESS: Final = secrets.token_bytes(KEY_BYTES)
 
 
@@ -88,13 +92,21 @@ class Secrets:
         self._watchdog = watchdog
         self._pool = pool
 
-    def resolve_all(self, names: list[Name]) -> dict[Name, Secret | SecretUnavailable]:
-        """The values of these, each read once and anew; what has none says why."""
-        if len(names) == 1:
-            return {names[0]: self._one(names[0])}
-        return dict(zip(names, self._pool.map(self._one, names), strict=True))
+    def generated(self, held: HeldScope) -> GeneratedSecrets:
+        """The secrets that are made for components of a scope."""
+        return GeneratedSecrets(held, self._watchdog)
 
-    def _one(self, name: Name) -> Secret | SecretUnavailable:
+    def resolve_all(self, names: list[Name], generated: GeneratedSecrets) -> dict[Name, Value]:
+        """The values of these, each read once and anew; what has none says why."""
+
+        def one(name: Name) -> Value:
+            return generated.find(*name) if is_generated(name[1]) else self._one(name)
+
+        if len(names) == 1:
+            return {names[0]: one(names[0])}
+        return dict(zip(names, self._pool.map(one, names), strict=True))
+
+    def _one(self, name: Name) -> Value:
         what = f"the store of secret {name[1]!r}"
         try:
             found = read_safely(self._watchdog, ("secret", *name), what, lambda _: self._found(name))
@@ -117,29 +129,63 @@ class CycleSecrets:
     def __init__(self, held: HeldScope, common: Secrets | None = None) -> None:
         self._held = held
         self._common = common
-        self._found: dict[Name, Secret | SecretUnavailable] = {}
+        self._found: dict[Name, Value] = {}
+        self._generated = None if common is None else common.generated(held)
 
     def refresh(self) -> frozenset[str]:
         """Resolve what components of the scope refer to; returns those with a secret that changed since last time."""
-        if self._common is None or not self._held.work.has_secrets:
+        if self._common is None or self._generated is None or not self._held.work.has_secrets:
             return frozenset()
         users = [tracked for tracked in self._held.work.tracked.values() if tracked.secrets]
         names = sorted({(tracked.live_system_id, name) for tracked in users for name in tracked.secrets})
-        self._found = self._common.resolve_all(names)
+        self._found = self._common.resolve_all(names, self._generated)
         prints = {name: _print(found) for name, found in self._found.items()}
         before, self._held.secret_prints = self._held.secret_prints, prints
         changed = {name for name in names if before.get(name) != prints[name]}
         return frozenset(t.uid for t in users if any((t.live_system_id, name) in changed for name in t.secrets))
 
-    def lacking(self, tracked: Tracked) -> Lacking | None:
-        """Why a component cannot be written, because a secret of it has no value; None where all have one."""
+    def lacking(self, tracked: Tracked, *, is_there: bool = True) -> Lacking | None:
+        """Why a component cannot be written, because a secret of it has no value; None where all have one.
+
+        One that is made by the write itself is none of those. ``is_there``: its resource is, and has the value.
+        """
         for name in sorted(tracked.secrets):
             found = self._found.get((tracked.live_system_id, name))
-            if not isinstance(found, Secret):
+            if not isinstance(found, Secret) and not self._is_to_be_made(tracked, name, is_there=is_there):
                 unknown = SecretUnavailable(f"secret {name!r} was not resolved yet", is_passing=True)
                 error = found or unknown
                 return Lacking(error.message, error.is_passing)
         return None
+
+    def are_unknown(self, tracked: Tracked) -> bool:
+        """Whether a secret of a component has no value yet, or none any more."""
+        return any(not isinstance(self._found.get((tracked.live_system_id, n)), Secret) for n in tracked.secrets)
+
+    def _is_to_be_made(self, tracked: Tracked, name: str, *, is_there: bool = True) -> bool:
+        is_missing = isinstance(self._found.get((tracked.live_system_id, name)), NotMade)
+        return is_missing and not (is_there and is_lost(tracked, name))
+
+    # --- those that are made (A8)
+
+    def to_make(self, tracked: Tracked, *, is_there: bool) -> list[str]:
+        """The generated secrets of a component that its next write has to make first."""
+        return [name for name in sorted(tracked.secrets) if self._is_to_be_made(tracked, name, is_there=is_there)]
+
+    def make(self, tracked: Tracked, name: str) -> None:
+        """Make one: only once it is published that it will be, and right before the write that needs it."""
+        assert self._generated is not None, "what is to be made was looked for"
+        self._found[tracked.live_system_id, name] = self._generated.make(tracked, name)
+
+    def made(self, tracked: Tracked) -> tuple[str, ...]:
+        """What is remembered of a component's generated secrets now, so that they end with it."""
+        found = (n for n in tracked.secrets if isinstance(self._found.get((tracked.live_system_id, n)), Secret))
+        return with_made(tracked, [place_of(name) for name in found if is_generated(name)])
+
+    def drop(self, tracked: Tracked) -> str:
+        """Delete the secrets that were made for a component; returns why one is still there, empty where none is."""
+        return self._generated.drop(tracked) if self._generated is not None else ""
+
+    # --- values
 
     def resolved(self, tracked: Tracked, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters with the values of secrets in them: for the call that writes them, and for nothing else."""
@@ -157,6 +203,8 @@ class CycleSecrets:
         """How the parameters of a component are hidden."""
         names = ((name, self._found.get((tracked.live_system_id, name))) for name in tracked.secrets)
         values = {name: found.reveal() for name, found in names if isinstance(found, Secret)}
+        # What is not made yet is no value of the resource: it differs, and is written.
+        values |= {name: _NO_VALUE for name in tracked.secrets if self._is_to_be_made(tracked, name)}
         former = [path for path in tracked.memory.secrets if path] if compared.holds_secrets else []
         return Hiding(compared, values, is_importer=is_importer, former=former)
 
@@ -183,13 +231,15 @@ class CycleSecrets:
         shown = compared.write_only_values(hiding.declared(declared)) if compared.write_only else {}
         for name, value in compared.write_only_values(declared).items():
             digest = self._digest(tracked, name, value)
-            if digest is not None:
+            if any(self._is_to_be_made(tracked, one.name) for _, one in references(value)):
+                found[name] = OTHER_SECRET
+            elif digest is not None:
                 found[name] = shown[name] if tracked.memory.secrets.get(name) == digest else OTHER_SECRET
         return found
 
     def _digest(self, tracked: Tracked, name: str, value: Any) -> str | None:
         """What stands for the declared value of a parameter; None where a secret in it has no value."""
-        if self._common is None or self.lacking(tracked) is not None:
+        if self._common is None or self.are_unknown(tracked):
             return None
         return self._common.key.digest(tracked.uid, name, self.resolved(tracked, {name: value})[name])
 

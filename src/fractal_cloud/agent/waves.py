@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from fractal_cloud.agent.cycle_state import CycleState
+from fractal_cloud.agent.generated_secrets import with_intents
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.observing import Observer
 from fractal_cloud.agent.writing import Outcome, Planned, Writer
@@ -184,6 +185,8 @@ class Waves:
         planned = Planned(tracked, step, entry_id, view.sighting)
         # What this try comes to is not known yet: it does not end what waits for a person (C8).
         memory = replace(observed_after(tracked, view, judgement), stuck=tracked.memory.stuck)
+        if step.verb in (Verb.CREATE, Verb.UPDATE):
+            memory = replace(memory, generated=with_intents(tracked))
         if self._errors.is_tried_again(tracked):
             memory = replace(memory, status=tracked.memory.status, message=tracked.memory.message)
         if step.verb is Verb.CREATE:

@@ -152,6 +152,9 @@ class Writer:
         tracked = planned.tracked
         intent = tracked.memory.intent
         token = intent.id if intent is not None else planned.entry_id
+        if not self._make_secrets(tracked, is_there=False):
+            outcome.abandoned = True
+            return
         made = wanted(self._evaluator, self._offer, tracked, token)
         if not self._may_still_create(tracked, outcome) or not self._may_write():
             outcome.abandoned = True
@@ -160,6 +163,17 @@ class Writer:
         tags = stamp(tracked.live_system_id, tracked.tags) if self._facts.traits.taggable else NO_TAGS
         outcome.created = self._offer.create(self._held.cloud, made, tags)
         outcome.race_lost = self._facts.traits.is_part and _is_let_go(self._read_parent(tracked))
+
+    def _make_secrets(self, tracked: Tracked, *, is_there: bool) -> bool:
+        """Make the secrets of a component that are to be made, one call each; returns whether it may be written (A8).
+
+        That they are made was published with the write, so that they are found again and go with the component.
+        """
+        for name in self._evaluator.secrets.to_make(tracked, is_there=is_there):
+            if not self._may_write():
+                return False
+            self._evaluator.secrets.make(tracked, name)
+        return True
 
     def _may_still_create(self, tracked: Tracked, outcome: Outcome) -> bool:
         """Whether a creation is allowed right before its call: of a part, its parent says so, read anew (S25)."""
@@ -186,6 +200,9 @@ class Writer:
         step = self._guard(planned, outcome)
         fresh = outcome.fresh
         if step is None or fresh is None or self._is_opposed(planned) or not self._may_write():
+            outcome.abandoned = True
+            return
+        if step.verb is Verb.UPDATE and not self._make_secrets(planned.tracked, is_there=True):
             outcome.abandoned = True
             return
         outcome.written = True

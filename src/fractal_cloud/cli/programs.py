@@ -375,6 +375,10 @@ def policy(
     with_links: Annotated[
         bool, typer.Option("--with-links", help="Also what links make: users, keys, secrets.")
     ] = False,
+    with_generated_secrets: Annotated[
+        bool,
+        typer.Option("--with-generated-secrets", help="AWS, Kubernetes: also secrets that it makes for components."),
+    ] = False,
     with_history: Annotated[
         bool, typer.Option("--with-history", help="AWS: also reading CloudTrail, to say who changed a resource.")
     ] = False,
@@ -451,6 +455,7 @@ def policy(
 
     options = PolicyOptions(
         with_links=with_links,
+        with_generated_secrets=with_generated_secrets,
         with_history=with_history,
         assume_roles=tuple(assume_role or ()),
         pass_roles=tuple(pass_role or ()),

@@ -145,7 +145,8 @@ class _Carried:
     ``restored``: all this comes from a backup: what would change is shown for one cycle before it is written (C9).
     ``secrets``: where values of secrets stand, by path; of parameters that the cloud never returns, the keyed digest of
     what was written (A8). ``changed_by``: what was changed outside of Fractal Cloud, the newest first, and by whom.
-    ``found``: what its lookups found (C12).
+    ``found``: what its lookups found (C12). ``generated``: which secrets were made for it, as component and
+    parameter; after a question mark those that are about to be made (A8).
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = Wire.model_config
@@ -169,6 +170,7 @@ class _Carried:
     secrets: Mapping[str, str] = field(default_factory=dict)
     changed_by: tuple[ChangedBy, ...] = ()
     found: tuple[Found, ...] = ()
+    generated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +215,7 @@ def _documents(values: tuple[Wire, ...]) -> list[Json] | None:
 
 _STORED: Final = "stored"
 _EMPTY: Final = "empty"
+_TEXTS: Final[Json] = {_STORED: lambda found: list(found) or None, _EMPTY: []}
 _VALUE: Final = {_STORED: operator.attrgetter("value")}
 _LIST: Final = {_STORED: list}
 _DOCUMENT: Final = {_STORED: _document}
@@ -253,6 +256,7 @@ class ObservedColumns:
     secrets: Json | None = field(default=None, metadata=_MAPPING)
     changed_by: list[Json] | None = field(default=None, metadata=_DOCUMENTS)
     found: list[Json] | None = field(default=None, metadata=_DOCUMENTS)
+    generated: list[str] | None = field(default=None, metadata=_TEXTS)
 
 
 STAMPED: Final = {"absent_since": "absent", "noticed_since": "noticed"}

@@ -1,6 +1,7 @@
 """References in parameters: values that stand elsewhere, and are filled in by the agent that writes them (A8).
 
     {"$secret": "db-password"}
+    {"$secret": {"generate": 32}}                   made once: see ``model.generated``
     {"$output": "jobs.Arn"}                     also in a text: "arn of jobs: ${jobs.Arn}"
     {"$find": {"type": "AWS::EC2::Subnet", "tags": {"tier": "private"}}}
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fractal_cloud.model import generated
 from fractal_cloud.model.identity import ID_RULE, is_id
 from fractal_cloud.model.wording import Path, closest, listed, shown, unknown
 
@@ -39,7 +41,7 @@ NAME_ERROR: Final = f"does not name a secret: give its name, {ID_RULE}, and neve
 
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
-    "properties": {SECRET: {"type": "string", "minLength": 1, "maxLength": 63}},
+    "properties": {SECRET: {"anyOf": [{"type": "string", "minLength": 1, "maxLength": 63}, dict(generated.SCHEMA)]}},
     "required": [SECRET],
     "additionalProperties": False,
 }
@@ -53,11 +55,18 @@ class SecretReference:
     name: str
 
     def __post_init__(self) -> None:
-        if not is_name(self.name):
+        if not is_name(self.name) and not generated.is_generated(self.name):
             raise ValueError(NAME_ERROR)
 
-    def to_json(self) -> dict[str, str]:
+    @property
+    def is_generated(self) -> bool:
+        """Whether nobody chooses its value."""
+        return generated.is_generated(self.name)
+
+    def to_json(self) -> dict[str, Any]:
         """As it is written in YAML and JSON."""
+        if self.is_generated:
+            return {SECRET: {generated.GENERATE: generated.length_of(self.name)}}
         return {SECRET: self.name}
 
 
@@ -131,8 +140,16 @@ def secret(name: str) -> SecretReference:
     return SecretReference(name)
 
 
+def generated_secret(length: int = generated.DEFAULT_LENGTH) -> SecretReference:
+    """Have a secret of so many characters made once, where the vendor keeps secrets; nobody chooses or sees it."""
+    name = generated.name_of({generated.GENERATE: length})
+    if name is None:
+        raise ValueError("; ".join(generated.said_errors({generated.GENERATE: length})))
+    return SecretReference(name)
+
+
 def is_name(name: object) -> bool:
-    """Whether something may be the name of a secret."""
+    """Whether something may be the name of a secret that people keep."""
     return isinstance(name, str) and is_id(name)
 
 
@@ -140,9 +157,20 @@ def secret_name(value: object) -> str | None:
     """The name of the secret that a value refers to; None where it is no such reference."""
     if isinstance(value, SecretReference):
         return value.name
-    if isinstance(value, Mapping) and len(value) == 1 and is_name(value.get(SECRET)):
-        return str(value[SECRET])
-    return None
+    if not isinstance(value, Mapping) or len(value) != 1 or SECRET not in value:
+        return None
+    said = value[SECRET]
+    return str(said) if is_name(said) else generated.name_of(said)
+
+
+def placed(value: Any, component: str, path: Path = ()) -> Any:
+    """The same value, in which the name of every generated secret says to what it belongs."""
+    name = secret_name(value)
+    if name is not None:
+        return {SECRET: generated.placed(name, component, path)} if generated.is_generated(name) else value
+    if isinstance(value, Mapping):
+        return {key: placed(item, component, (*path, key)) for key, item in value.items()}
+    return [placed(item, component, (*path, at)) for at, item in enumerate(value)] if isinstance(value, list) else value
 
 
 def replaced(value: Any, fill: Callable[[SecretReference], Any]) -> Any:
@@ -307,6 +335,8 @@ def form_errors(value: object, path: Path = (), *, free_keys: bool = False) -> I
             yield path, f"has more keys beside {marked[0]}: a reference has this one alone"
         else:
             yield from ((path, message) for message in _wrong_with(marked[0], value[marked[0]]))
+            if generated.name_of(value.get(SECRET)) is not None and any(isinstance(step, int) for step in path):
+                yield path, generated.IN_A_LIST
     else:
         for index, item in _inside(value):
             yield from form_errors(item, (*path, index), free_keys=free_keys)
@@ -319,7 +349,9 @@ def _is_marked(key: object, *, free_keys: bool) -> bool:
 
 
 def _wrong_with(kind: str, said: object) -> Iterator[str]:
-    if kind == SECRET and not is_name(said):
+    if kind == SECRET and isinstance(said, Mapping):
+        yield from generated.said_errors(said)
+    elif kind == SECRET and not is_name(said):
         yield NAME_ERROR
     elif kind == OUTPUT and _split(said) is None:
         yield f'has {OUTPUT} {shown(said)}: give a component\'s id and one of its outputs, like "jobs.Arn"'

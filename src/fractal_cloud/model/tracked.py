@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, get_type_hints
 
+from fractal_cloud.model.generated import is_generated
 from fractal_cloud.model.identity import Identity, Scope
 from fractal_cloud.model.link import NO_LINKS, LinkStates, LinkWork
 from fractal_cloud.model.observed import Observed, to_report
-from fractal_cloud.model.reference import FindReference, find_references, needs_filling, references
+from fractal_cloud.model.reference import FindReference, find_references, needs_filling, placed, references
 from fractal_cloud.model.wire import (
     Bound,
     ComponentChange,
@@ -167,12 +168,17 @@ class Tracked:
         declared_scope = Scope(scope.provider, scope.realm if here == there else there, own(work.declared_place))
         identity = Identity(sys.intern(own(declaration.type)), scope, own(work.name), own(work.parent))
         declared = Identity(identity.type, declared_scope, own(work.declared_name), own(work.declared_parent))
+        secrets = frozenset(own(one.name) for _, one in references(declaration.parameters)) or _NOTHING
+        parameters = interner.plain(declaration.parameters)
+        if any(map(is_generated, secrets)):
+            parameters = placed(parameters, own(declaration.id))
+            secrets = frozenset(one.name for _, one in references(parameters))
         return cls(
             uid=own(work.uid),
             live_system_id=own(work.live_system_id),
             component_id=own(declaration.id),
             type=identity.type,
-            parameters=interner.plain(declaration.parameters),
+            parameters=parameters,
             dependencies=tuple(map(own, declaration.dependencies)),
             ignore_drift=frozenset(map(own, declaration.ignore_drift)) if declaration.ignore_drift else _NOTHING,
             import_only=declaration.import_only,
@@ -192,7 +198,7 @@ class Tracked:
             links_in=tuple(work.links_in),
             links_out=tuple(work.links_out),
             in_recovery=work.in_recovery,
-            secrets=frozenset(own(one.name) for _, one in references(declaration.parameters)) or _NOTHING,
+            secrets=secrets,
             fills=tuple(own(name) for name, value in declaration.parameters.items() if needs_filling(value)),
             finds=tuple(lookup for _, lookup in find_references(declaration.parameters)),
             tags=interner.plain(declaration.tags) if declaration.tags else _NO_TAGS,

@@ -19,6 +19,7 @@ class PolicyOptions:
     """What the printed rights are for. Without any: all that the agent's types need, and no way to more rights (A7).
 
     ``with_links``: also what links make (users, keys, secrets), which is printed on request only.
+    ``with_generated_secrets``: also making, reading and deleting secrets that are generated for components (A8).
     ``with_history``: also reading the cloud's record of who called what, to say who changed a resource.
     ``assume_roles``: the roles of other accounts that it works in, by a file of realms.
     ``pass_roles``: the roles the agent may hand to a service of the cloud.
@@ -33,6 +34,7 @@ class PolicyOptions:
     """
 
     with_links: bool = False
+    with_generated_secrets: bool = False
     with_history: bool = False
     assume_roles: tuple[str, ...] = ()
     pass_roles: tuple[str, ...] = ()
@@ -66,4 +68,4 @@ def every_match(values: Iterable[str], option: str, pattern: re.Pattern[str], me
 
 def flag_of(name: str) -> str:
     """An option as the command line spells it."""
-    return "--" + name.removesuffix("s" if name != "with_links" else "").replace("_", "-")
+    return "--" + name.removesuffix("s" if not name.startswith("with_") else "").replace("_", "-")

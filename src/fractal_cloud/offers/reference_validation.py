@@ -6,14 +6,15 @@ Types that only an agent has are checked, too: what a parameter may hold travels
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.reference import clear_secret, form_errors, misplaced, references, secret_name
 from fractal_cloud.model.secret_detection import apparent_secret
-from fractal_cloud.model.wording import HIDING, Path, is_marked, path_text
+from fractal_cloud.model.wording import HIDING, Path, is_marked, listed, path_text
+from fractal_cloud.offers.generated_secrets import providers
 
 _TAKING: Final = (*HIDING, "writeOnly")
 """The facts of nested values in whose place a reference to a secret may stand."""
@@ -22,7 +23,10 @@ _TAKING: Final = (*HIDING, "writeOnly")
 def reference_errors(parameters: Mapping[str, Any], facts: TypeFacts) -> Iterator[tuple[Path, str]]:
     """Everything that is wrong with the references in parameters, and secrets that are given in clear, by path."""
     takers = facts.hidden()
+    keeping = providers()
     for name, value in parameters.items():
+        if facts.provider not in keeping:
+            yield from ((at, _not_kept(facts, keeping)) for at, one in references(value, (name,)) if one.is_generated)
         malformed = list(form_errors(value, (name,), free_keys=facts.nested))
         yield from malformed
         if malformed or value is None:
@@ -34,6 +38,14 @@ def reference_errors(parameters: Mapping[str, Any], facts: TypeFacts) -> Iterato
             yield from ((path, misplaced(takers)) for path, _ in references(value, (name,)))
         elif facts.parameter_facts(name).get("secret") and secret_name(value) is None:
             yield (name,), clear_secret()
+
+
+def _not_kept(facts: TypeFacts, keeping: Sequence[str]) -> str:
+    """The message for a generated secret at a provider that has no store for it."""
+    return (
+        f"asks for a generated secret, and nothing of provider {facts.provider!r} can have one, only of "
+        f'{listed(keeping)}: keep one where the agent runs, and write {{"$secret": "NAME"}}'
+    )
 
 
 def _misplaced_within(value: object, path: Path, facts: TypeFacts) -> Iterator[tuple[Path, str]]:

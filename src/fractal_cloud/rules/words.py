@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.host import called
@@ -316,6 +316,9 @@ def renamed(tracked: Tracked, found: Sighting) -> str:
         f"name is {found.name!r} on {found.resource_id} and {tracked.identity.name!r} in the declaration: "
         "name it back, or declare a new component"
     )
+
+
+GENERATED_LEFT: Final = "waits until its generated secret is deleted"
 
 
 def orphaned(tracked: Tracked, orphan: Sighting, *, frozen: bool) -> str:

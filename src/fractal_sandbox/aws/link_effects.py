@@ -1,7 +1,8 @@
-"""What AWS calls do to that which links make and no offer does: IAM users and roles of their own, and secrets.
+"""What AWS calls do to that which no offer makes: IAM users and roles of links, and secrets.
 
-Only the mark of a link speaks for these, and for a user or a role the path that all of them have. Everything else in
-IAM and in Secrets Manager is people's: it is in no table, so that a write of it is a violation.
+Only the mark of a link speaks for what links make, and for a user or a role the path that all of them have. A secret
+without the mark is one that was generated for a component, and the three tags speak for it. Everything else in IAM and
+in Secrets Manager is people's: it is in no table, so that a write of it is a violation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractal_sandbox.aws.resources import backend
 from fractal_sandbox.calls import Call
 from fractal_sandbox.monitor_rules import LINK, Change
 
-__all__ = ["LinkEffect", "link_effect"]
+__all__ = ["LinkEffect", "link_effect", "shown_secret"]
 
 PATH: Final = "/fractal-cloud/"
 _USER, _ROLE, _SECRET = "UserName", "RoleName", "SecretId"
@@ -48,8 +49,22 @@ class LinkEffect(NamedTuple):
     change: Change | None
     marks: Mapping[str, str] | None
 
+    @property
+    def is_of_link(self) -> bool:
+        """Whether only the mark of a link can speak for it; a secret without one is judged by the three tags."""
+        return self.kind != _KINDS[_SECRET] or LINK in (self.marks or {})
+
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+def shown_secret(call: Call) -> tuple[str, Mapping[str, str]] | None:
+    """Return a secret whose tags a call shows, under the name that its changes are judged by, with these tags."""
+    name = str(call.parameters.get(_SECRET) or "")
+    if (call.service, call.operation) != ("secretsmanager", "DescribeSecret"):
+        return None
+    marks = _marks_of(_SECRET, name, call.region)
+    return None if marks is None else (f"{_KINDS[_SECRET]} {name}", marks)
 
 
 def link_effect(call: Call) -> LinkEffect | None:
@@ -85,4 +100,7 @@ def _marks(tags: Any, path: str | None) -> dict[str, str]:
     if path != _SECRET and not str(path or "").startswith(PATH):
         return {}
     listed = list(tags.values()) if isinstance(tags, Mapping) else list(tags or ())
-    return {str(one["Key"]): str(one["Value"]) for one in listed if one["Key"] == LINK}
+    found = {str(one["Key"]): str(one["Value"]) for one in listed}
+    if path == _SECRET and LINK not in found:
+        return found
+    return {LINK: found[LINK]} if LINK in found else {}

@@ -20,7 +20,7 @@ from fractal_sandbox.aws.effects import (
     shows_tags_of_named,
     unclassified,
 )
-from fractal_sandbox.aws.link_effects import LinkEffect, link_effect
+from fractal_sandbox.aws.link_effects import LinkEffect, link_effect, shown_secret
 from fractal_sandbox.aws.moto_fixes import FixContext
 from fractal_sandbox.aws.request import AwsRequest
 from fractal_sandbox.aws.resources import Ref, exists, live, name_of, tags_of, tags_shown
@@ -76,11 +76,11 @@ class Watching:
     def _check_link_resource(self, call: Call, effect: LinkEffect) -> list[Finding]:
         if effect.change is None:
             name = (effect.id, "")
-            creation = Creation(effect.kind, call.region, name, effect.marks or {}, is_link_resource=True)
+            creation = Creation(effect.kind, call.region, name, effect.marks or {}, is_link_resource=effect.is_of_link)
             return self._monitor.check(call, [], creation)
         if effect.marks is None:
             return self._monitor.check(call, [])  # nothing is there that it could change
-        touch = Touch(str(effect), effect.change, effect.marks, is_link_resource=True)
+        touch = Touch(str(effect), effect.change, effect.marks, is_link_resource=effect.is_of_link)
         return self._monitor.check(call, [touch])
 
     def note(self, request: AwsRequest, call: Call, answer: Answer, made: list[Ref]) -> None:
@@ -95,6 +95,9 @@ class Watching:
             if call.operation == "GetBucketTagging" and answers.error_code(request, answer) == "NoSuchTagSet":
                 self._note_tags(call, named(call))  # S3's way of saying that there are none
             return
+        secret = shown_secret(call)
+        if secret is not None:
+            self._monitor.saw(call, *secret)
         if shows_tags_of_named(call) or (call.service, call.operation) == (refs.SERVICE, "GetResource"):
             self._note_tags(call, named(call))
         listing = LISTINGS.get((call.service, call.operation))

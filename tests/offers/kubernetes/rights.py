@@ -26,7 +26,7 @@ AGENT: Final = service_account(HOME, ACCOUNT)
 # Every namespace that tests declare something in.
 NAMESPACES: Final = ("default", "shop", "emissary")
 TYPES: Final = ("v1/ServiceAccount", "rbac.authorization.k8s.io/v1/Role", "storage.k8s.io/v1/StorageClass")
-OPTIONS: Final = PolicyOptions(with_links=True, namespaces=NAMESPACES, types=TYPES)
+OPTIONS: Final = PolicyOptions(with_links=True, with_generated_secrets=True, namespaces=NAMESPACES, types=TYPES)
 _API: Final = "rbac.authorization.k8s.io"
 # All rights there are, for tests about what only somebody with them is answered.
 EVERYTHING: Final[tuple[Object, ...]] = (

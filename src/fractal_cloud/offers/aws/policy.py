@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from fractal_cloud.model.errors import PolicyOptionError
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE
+from fractal_cloud.offers.aws import generated_secrets
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.descriptors import Resource, Service
 from fractal_cloud.offers.aws.link_storage import BOUNDARY, LINK_TAG, PATH, READ_OBJECTS, USE_BUCKET, WRITE_OBJECTS
@@ -36,7 +37,7 @@ Document = dict[str, Any]
 PROTOCOL_KEYS: Final = [MANAGED_BY, RECONCILE, OWNER]
 MOST_CHARACTERS: Final = 6144  # of a managed policy, white space not counted
 _OPTIONS: Final = (
-    *("with_links", "with_history", "assume_roles", "pass_roles"),
+    *("with_links", "with_generated_secrets", "with_history", "assume_roles", "pass_roles"),
     *("boundary", "buckets", "document", "secrets", "types"),
 )
 _ROLE: Final = re.compile(r"arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+")
@@ -112,6 +113,7 @@ def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> l
         *(_history() if options.with_history else []),
     ]
     apart = [_linking()] if options.with_links else []
+    apart += [generated_secrets.rights()] if options.with_generated_secrets else []
     apart += [_resolving(options.secrets)] if options.secrets else []
     apart += [_assuming(options.assume_roles)] if options.assume_roles else []
     apart += [statements(options.types, options.pass_roles)]

@@ -8,13 +8,15 @@ into an object stays allowed as it was. From Kubernetes 1.30 on; which kinds the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fractal_cloud.offers.generated_secrets import LABEL
 from fractal_cloud.offers.kubernetes.admission_of_pods import TEMPLATE, Validation, unchanged, workloads
 from fractal_cloud.offers.kubernetes.ambassador import HOST
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
 from fractal_cloud.offers.kubernetes.any_kind.rights import validations
+from fractal_cloud.offers.kubernetes.generated_secrets import PREFIX
 from fractal_cloud.offers.kubernetes.kinds import SECRET, Object, ObjectKind
 from fractal_cloud.offers.kubernetes.linked import LINK, SECRET_PREFIX
 from fractal_cloud.offers.kubernetes.service import SERVICE
@@ -32,6 +34,7 @@ _DISKS: Final = ("containerDisk", "persistentVolumeClaim")
 def admission(
     *,
     with_links: bool,
+    with_generated_secrets: bool = False,
     secrets: Sequence[str] = (),
     service_accounts: Sequence[str] = (),
     kinds: Sequence[KindFacts] = (),
@@ -48,8 +51,10 @@ def admission(
     others = dict(validations(kinds, with_links=with_links, secrets=secrets, accounts=service_accounts))
     for kind, conditions in others.items():
         yield from _policy(kind, conditions)
-    if with_links and SECRET not in others:
-        yield from _policy(SECRET, _secrets(), ("CREATE", "UPDATE", "DELETE"))
+    makes = {SECRET_PREFIX: (LINK, "links")} if with_links else {}
+    makes |= {PREFIX: (LABEL, "its own making")} if with_generated_secrets else {}
+    if makes and SECRET not in others:
+        yield from _policy(SECRET, _secrets(makes), ("CREATE", "UPDATE", "DELETE"))
 
 
 def _policy(
@@ -98,12 +103,18 @@ def _each_of(name: str, condition: str) -> str:
     return f"!has({here}) || {here}.all(v, {condition} || {was_there})"
 
 
-def _secrets() -> Iterator[Validation]:
+def _secrets(makes: Mapping[str, tuple[str, str]]) -> Iterator[Validation]:
+    """What becomes of Secrets. ``makes``: by the beginnings of names, the label that such a Secret bears, and whose."""
     is_deletion = "request.operation == 'DELETE'"
-    is_ours = f"has(oldObject.metadata.labels) && '{LINK}' in oldObject.metadata.labels"
-    yield f"oldObject == null || ({is_ours})", "may not change or delete Secrets that no link made"
-    is_named = f"object.metadata.name.startsWith('{SECRET_PREFIX}')"
-    is_marked = f"has(object.metadata.labels) && '{LINK}' in object.metadata.labels"
-    yield f"{is_deletion} || ({is_named} && {is_marked})", f"may make Secrets of links only ({SECRET_PREFIX}…)"
+    are_ours = " || ".join(f"'{label}' in oldObject.metadata.labels" for label, _ in makes.values())
+    is_ours = f"has(oldObject.metadata.labels) && ({are_ours})"
+    yield f"oldObject == null || ({is_ours})", "may not change or delete Secrets that it did not make"
+    are_named = " || ".join(
+        f"(object.metadata.name.startsWith('{prefix}') && '{label}' in object.metadata.labels)"
+        for prefix, (label, _) in makes.items()
+    )
+    only = " and ".join(f"of {whose} ({prefix}…)" for prefix, (_, whose) in makes.items())
+    is_named = f"has(object.metadata.labels) && ({are_named})"
+    yield f"{is_deletion} || ({is_named})", f"may make Secrets {only} only"
     is_plain = "!has(object.type) || object.type == 'Opaque'"
     yield f"{is_deletion} || {is_plain}", "may make no Secret that the server fills: only Opaque ones"

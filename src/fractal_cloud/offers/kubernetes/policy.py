@@ -39,7 +39,9 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 def policy(options: PolicyOptions = PLAIN) -> str:
     """Documents for `kubectl apply`, for the service account ``fractal-cloud-agent`` in the namespace of that name."""
-    options.check("kubernetes", ("with_links", "namespaces", "secrets", "types", "service_accounts"))
+    options.check(
+        "kubernetes", ("with_links", "with_generated_secrets", "namespaces", "secrets", "types", "service_accounts")
+    )
     return "---\n".join(yaml.safe_dump(one, sort_keys=False, width=120) for one in documents(options))
 
 
@@ -59,11 +61,7 @@ def documents(options: PolicyOptions = PLAIN) -> list[Object]:
     offers = [offer for offer in installed("kubernetes").of_provider("kubernetes") if isinstance(offer, ObjectOffer)]
     return [
         *_bound("Cluster", "", _everywhere(offers, kinds)),
-        *(
-            one
-            for name in namespaces
-            for one in _bound("", name, _inside(offers, kinds, with_links=options.with_links))
-        ),
+        *(one for name in namespaces for one in _bound("", name, _inside(offers, kinds, options))),
         *(
             one
             for place, names in _by_namespace(options.secrets).items()
@@ -71,6 +69,7 @@ def documents(options: PolicyOptions = PLAIN) -> list[Object]:
         ),
         *admission(
             with_links=options.with_links,
+            with_generated_secrets=options.with_generated_secrets,
             secrets=options.secrets,
             service_accounts=options.service_accounts,
             kinds=kinds,
@@ -101,14 +100,16 @@ def _everywhere(offers: Sequence[ObjectOffer[Any]], kinds: Sequence[KindFacts]) 
     yield from rules(kinds, is_namespaced=False)
 
 
-def _inside(offers: Sequence[ObjectOffer[Any]], kinds: Sequence[KindFacts], *, with_links: bool) -> Iterator[Object]:
+def _inside(offers: Sequence[ObjectOffer[Any]], kinds: Sequence[KindFacts], options: PolicyOptions) -> Iterator[Object]:
     """What the agent does in a namespace."""
     for offer in offers:
         yield _rule(offer.object_kind, _ALL)
         yield from (_rule(kind, (verb,)) for kind, verb in offer.also_reads.items() if kind.is_namespaced)
     yield from rules(kinds, is_namespaced=True)
-    if with_links:
+    if options.with_links:
         yield from (_rule(kind, _UNWATCHED) for kind in MADE_BY_LINKS)
+    if options.with_generated_secrets:
+        yield _rule(SECRET, ("get", "create", "delete"))
 
 
 def _rule(kind: ObjectKind, verbs: Sequence[str]) -> Object:
