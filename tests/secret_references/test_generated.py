@@ -12,10 +12,14 @@ import pytest
 import structlog
 
 from fractal_cloud.cli import logs
+from fractal_cloud.offers.policy import PolicyOptions
 from fractal_sandbox import Sandbox
 from tests import aws_rights
 from tests.agent_answers import answered_by_agent
 from tests.faults.effects import Fault
+from tests.offers.kubernetes.attempts import AsTheAgent
+from tests.offers.kubernetes.person import KubernetesPerson
+from tests.offers.kubernetes.rights import printed_rights
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 from tests.secret_references import canaries
 from tests.secret_references.test_user_data import in_the_cloud, machine
@@ -206,6 +210,7 @@ def test_it_is_found_nowhere_but_in_the_store_and_the_cloud(
 
 
 def test_a_plan_of_a_new_component_makes_nothing(aws: World) -> None:
+    aws.cycle()
     body = {"id": "ls-a", "components": [machine(GENERATED)]}
     plan = answered_by_agent(lambda: aws.api.post("/livesystems/ls-a/plan", json=body), aws.agent.run_once)
     assert plan.status_code == 200, plan.text
@@ -294,3 +299,45 @@ def test_whatever_effect_the_agent_does_not_survive_one_secret_is_made_and_none_
         number += 1
     assert number > 6, names
     assert any(name.startswith("DELETE fractal-generated-web") for name in names), names
+
+
+# --- rights
+
+
+def test_aws_prints_the_rights_only_when_asked_and_for_names_of_their_own() -> None:
+    def about_secrets(documents: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+        every = [one for document in documents for one in document["Statement"]]
+        return {one["Sid"]: one for one in every if "secretsmanager:" in str(one["Action"])}
+
+    assert about_secrets(aws_rights.printed()) == {}
+    found = about_secrets(aws_rights.printed(with_generated_secrets=True))
+    assert len(found) == 3
+    for one in found.values():
+        assert one["Resource"] == ["arn:*:secretsmanager:*:*:secret:fractal-cloud/*/generated/*"]
+    managed = {"StringEquals": {"aws:ResourceTag/managed-by": "fractal-cloud"}}
+    assert found["UseGeneratedSecrets"]["Condition"] == managed, "nothing else is read or deleted"
+
+
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize(
+    ("method", "name", "labels"),
+    [
+        ("POST", "somebodys", {"fractal.cloud/generated": "x"}),
+        ("POST", "fractal-generated-x", {}),
+        ("POST", "fractal-link-x", {"fractal.cloud/link": "x"}),
+        ("DELETE", "somebodys", None),
+    ],
+    ids=["another name", "no mark", "one of links", "delete"],
+)
+def test_in_a_cluster_no_other_secrets_are_made_or_deleted(
+    session_sandbox: Sandbox, tmp_path: Path, method: str, name: str, labels: dict[str, str] | None
+) -> None:
+    session_sandbox.kubernetes.reset()
+    KubernetesPerson(session_sandbox.url, tmp_path).create(
+        "secrets", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "somebodys"}, "data": {}}
+    )
+    path = "/api/v1/namespaces/default/secrets"
+    body = None if labels is None else {"metadata": {"name": name, "labels": labels}}
+    with printed_rights(session_sandbox, PolicyOptions(with_generated_secrets=True)):
+        status, text = AsTheAgent(session_sandbox).ask(method, path if method == "POST" else f"{path}/{name}", body)
+    assert status == 403, text

@@ -1,7 +1,7 @@
 """An agent's life: introduce itself, claim scopes, run their cycles, answer plans, sleep until woken, let go.
 
-It decides which scope is due. What can be reached is in ``reaching``, what is leased in ``leases``, and what happens in
-a scope is the cycle's business.
+It decides which scope is due. What can be reached is in ``reaching``, what is leased in ``leases``; a cycle is run by
+``cycle_runner``, and what the control plane asks beside is answered by ``plan_answers``.
 """
 
 from __future__ import annotations
@@ -21,37 +21,32 @@ from fractal_cloud import __version__
 from fractal_cloud.agent.backoff import CONTROL_PLANE
 from fractal_cloud.agent.client import ControlPlane, ControlPlaneRefuses, ControlPlaneUnreachable, LeaseLost
 from fractal_cloud.agent.clock import Clock
-from fractal_cloud.agent.cycle import Cycle, CycleResult
+from fractal_cloud.agent.cycle import CycleResult
+from fractal_cloud.agent.cycle_runner import CycleRunner, result_of, wait_for_any
 from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.deadline import moment
 from fractal_cloud.agent.gc_freeze import Heap
 from fractal_cloud.agent.last_seen import LastSeenFile
 from fractal_cloud.agent.learning import Learner
 from fractal_cloud.agent.leases import LeasedScope, Leases
-from fractal_cloud.agent.planning import plan
+from fractal_cloud.agent.plan_answers import PlanAnswers
 from fractal_cloud.agent.reaching import Reachability
 from fractal_cloud.agent.reading import Reader
-from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.sealing_key_file import SealingKeyFile
 from fractal_cloud.agent.secrets import DigestKey, Secrets
 from fractal_cloud.agent.served_types import ServedTypes
 from fractal_cloud.agent.settings import AgentSettings
 from fractal_cloud.agent.watchdog import DaemonPool, Watchdog
 from fractal_cloud.agent.watching import Watcher
-from fractal_cloud.model.errors import CloudError
-from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.wire import (
     Claim,
     LastSeen,
-    PlanResult,
-    PlanTask,
     Registration,
     Report,
     ScopeReport,
     Wait,
     Woken,
 )
-from fractal_cloud.offers.call_context import CallCount, counting
 from fractal_cloud.offers.registry import Registry, installed
 from fractal_cloud.offers.secret_stores import SecretSource
 
@@ -103,9 +98,11 @@ class Agent:
         self._cycles = DaemonPool(SCOPES_AT_ONCE, "scope")
         self._plans = DaemonPool(PLANS_AT_ONCE, "plan")
         self._types = ServedTypes(self._registry, settings.providers, self._watchdog)
-        self._learner = Learner(self._types, self._watchdog, settings.cycle_seconds)
+        learner = Learner(self._types, self._watchdog, settings.cycle_seconds)
         self._context = self._cycle_context()
         self._reachable = Reachability(settings, self._registry, self._watchdog, self._calls, self._stopping)
+        self._runner = CycleRunner(self._reachable, learner, settings.cycle_seconds)
+        self._answers = PlanAnswers(control, self._reachable, learner)
         watcher = Watcher(self._reachable.session_of, self._types, self._watchdog, self._alarm.set)
         self._leases = Leases(self._reachable.hold, watcher, self._types)
         self._heap = heap
@@ -316,7 +313,7 @@ class Agent:
         self._has_withdrawn_key = claimed.key_withdrawn and self._sealing.is_replaceable
         self._give_back(claimed.asked_back)
         for task in claimed.plans:
-            self._plans.submit(self._answer_plan, task)
+            self._plans.submit(self._answers.answer, task, self._context)
 
     def _give_back(self, asked_back: list[str]) -> None:
         """Give scopes beyond the share back, those in which no cycle runs; the others are asked for again."""
@@ -362,34 +359,7 @@ class Agent:
                 leased.running = self._cycles.submit(self._run_cycle, leased)
 
     def _run_cycle(self, leased: LeasedScope) -> CycleResult:
-        held = leased.held
-        started = time.monotonic()
-        self._reachable.connect(held)
-        count = CallCount()
-        try:
-            with counting(count):
-                if held.work.unserved and self._learner.learn_lacking(held):
-                    held.work.version = -1  # all of its work is asked for again, with what was left out
-                result = Cycle(held, self._context).run()
-        except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
-            # What was published is not known: forget the scope's work and ask for all of it again.
-            is_refused = isinstance(error, ControlPlaneRefuses)
-            (log.error if is_refused else log.warning)("cycle given up", scope=held.scope.key, error=str(error))
-            held.work.version = -1
-            held.work.invalidate()
-            return CycleResult(again_in=self.settings.cycle_seconds if is_refused else 1.0, settled=False)
-        finally:
-            held.observed.is_writing = False
-            held.observed.cycle_seconds, held.observed.calls = time.monotonic() - started, count
-        log.debug(
-            "cycle",
-            scope=held.scope.key,
-            seconds=round(held.observed.cycle_seconds, 3),
-            calls=count.calls,
-            writes=result.writes,
-            changes=result.changes,
-        )
-        return result
+        return self._runner.run(leased.held, self._context)
 
     def _collect(self) -> None:
         """Collect the results of the cycles that have ended."""
@@ -397,7 +367,7 @@ class Agent:
             if leased.running is None or leased.is_running:
                 continue
             running, leased.running = leased.running, None
-            result = _result_of(running)
+            result = result_of(running)
             leased.due = time.monotonic() + result.again_in
             if result.is_elsewhere and not self._reachable.is_other_realm:
                 self._reachable.is_other_realm = True
@@ -409,7 +379,7 @@ class Agent:
         """Wait for the next thing to do: the end of a cycle while one runs, else news, a watch, or the time."""
         running = self._leases.running()
         if running:
-            _wait_for_any(running, 0.5)
+            wait_for_any(running, 0.5)
             self._collect()
             return
         if self._heap is not None:
@@ -449,7 +419,7 @@ class Agent:
             poll, self._poll = self._poll, None
             self._wake = poll.result().wake
 
-    # --- publishing and planning
+    # --- publishing
 
     def publish(self, report: ScopeReport) -> datetime:
         """Publish what changed in a scope; a cycle that was left behind publishes nothing."""
@@ -457,41 +427,6 @@ class Agent:
             raise LeaseLost("this agent has let its scopes go")
         sent = Report(agent_id=self.settings.agent_id, last_seen=self._known_event(), scopes=[report])
         return self._control.report(sent).at
-
-    def _answer_plan(self, task: PlanTask) -> None:
-        scope = Scope.from_key(task.work.scope)
-        if scope.provider not in self._reachable.sessions:
-            return
-        try:
-            held = self._reachable.hold(scope)
-            self._reachable.connect(held)
-            answer = self._learned(held, task.learn) if task.learn else plan(task, held, self._context)
-            self._control.answer_plan(task.id, answer)
-        except (ControlPlaneUnreachable, ControlPlaneRefuses, LeaseLost) as error:
-            log.warning("plan not answered", plan=task.id, error=str(error))
-        except Exception:
-            log.exception("plan failed: an error of the agent itself", plan=task.id)
-
-    def _learned(self, held: HeldScope, component_type: str) -> PlanResult:
-        try:
-            return PlanResult(learned=self._learner.learn(held.cloud, component_type))
-        except CloudError as error:
-            return PlanResult(why=f"does not say: {error.message}")
-
-
-def _result_of(running: Future[CycleResult]) -> CycleResult:
-    error = running.exception()
-    if error is not None:
-        log.error("cycle failed: an error of the agent itself", exc_info=error)
-        return CycleResult(again_in=5.0, settled=False)
-    return running.result()
-
-
-def _wait_for_any(running: list[Future[CycleResult]], seconds: float) -> None:
-    done = threading.Event()
-    for future in running:
-        future.add_done_callback(lambda _: done.set())
-    done.wait(seconds)
 
 
 def run(settings: AgentSettings, on_ready: Callable[[], None] | None = None) -> None:

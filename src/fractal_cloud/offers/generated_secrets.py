@@ -45,7 +45,7 @@ class Slot:
 
     @property
     def digest(self) -> str:
-        """Tells it from every other, also where a name has to be shortened or spelled otherwise."""
+        """What no other has, also where a name has to be shortened or spelled otherwise."""
         return hashlib.sha256(f"{self.live_system_id}\0{self.place}".encode()).hexdigest()[:12]
 
     @property

@@ -51,7 +51,7 @@ class LinkEffect(NamedTuple):
 
     @property
     def is_of_link(self) -> bool:
-        """Whether only the mark of a link can speak for it; a secret without one is judged by the three tags."""
+        """Whether only the mark of a link can speak for it; for a secret without one the three tags do."""
         return self.kind != _KINDS[_SECRET] or LINK in (self.marks or {})
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class LinkEffect(NamedTuple):
 
 
 def shown_secret(call: Call) -> tuple[str, Mapping[str, str]] | None:
-    """Return a secret whose tags a call shows, under the name that its changes are judged by, with these tags."""
+    """Return a secret whose tags a call shows, under the name that its changes are checked by, and its tags."""
     name = str(call.parameters.get(_SECRET) or "")
     if (call.service, call.operation) != ("secretsmanager", "DescribeSecret"):
         return None

@@ -98,7 +98,7 @@ def test_a_namespace_that_is_not_there_is_said(world: KubernetesWorld) -> None:
     with world.cloud.restrict_agent(AGENT, EVERYTHING):
         world.cycle(2)
     web = world.component("ls-a", "web")
-    assert web["status"] == "Failed"
+    assert web["status"] == "Instantiating", "somebody may make it, and then it goes on"
     assert "there is no namespace 'nowhere'" in web["message"]
 
 

@@ -16,6 +16,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     NotFound,
     Overtaken,
@@ -262,7 +263,7 @@ def test_a_name_that_is_taken_is_a_conflict(cloud: Kubernetes) -> None:
 def test_a_missing_namespace_is_named(session: KubernetesSession) -> None:
     cloud = session.at(Scope("kubernetes", session.realms()[""], "nowhere"))
     assert cloud.list(SERVICE) == []
-    with pytest.raises(Invalid, match="there is no namespace 'nowhere'"):
+    with pytest.raises(DependencyMissing, match="there is no namespace 'nowhere'"):
         cloud.create(SERVICE, service("front"))
 
 

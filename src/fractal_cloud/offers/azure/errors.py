@@ -9,6 +9,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     LimitReached,
     NotFound,
@@ -25,6 +26,10 @@ _ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceNotFo
 _NOT_ALLOWED: Final = "OperationNotAllowed"
 _QUOTA: Final = "quota"
 _LIMITS: Final = ("CountExceeded", "CountLimitReached", "LimitExceeded", "LimitReached", "PerSubscriptionExceeded")
+# What a write refers to is not there, under the status of a bad request. «Resource … referenced by resource … was not
+# found. Please make sure that the referenced resource exists»: https://github.com/MicrosoftDocs/azure-docs/issues/81734
+# «Principal … does not exist in the directory»: https://learn.microsoft.com/azure/role-based-access-control/troubleshooting
+_MISSING: Final = frozenset({"InvalidResourceReference", "PrincipalNotFound"})
 # Azure answers these with a status that says less, or something else.
 _BY_CODE: Final[Mapping[str, type[CloudError]]] = {
     # busy, full, or in use: it may go later
@@ -69,6 +74,8 @@ def kind_of(status: int, code: str, method: str, words: str = "") -> type[CloudE
         return LimitReached
     if code == NO_GROUP and method in ("PUT", "PATCH", "POST"):
         return Conflict  # somebody makes the group, and it goes on
+    if code in _MISSING and method != "GET":
+        return DependencyMissing
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status == 404 and method == "GET" and code not in _ABSENT:

@@ -5,6 +5,7 @@ How a request is signed is passed in, because only the session knows the vendor'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     LimitReached,
     Overtaken,
@@ -45,6 +47,17 @@ _SHORT: Final = ("EXHAUSTED", "STOCKOUT", "RESOURCE_POOL", "TIMEOUT")
 # Quotas of calls, which are full again after their time; all others are limits of what may be there.
 _RATES: Final = ("per minute", "per second", "per 100 seconds", "per day", "rate limit")
 _QUOTA: Final = "QUOTA"
+_MISSING: Final = re.compile(
+    r"the referenced [\w ]+ resource cannot be found|\b(network|subnetwork|service ?account|address)\b.* does not exist"
+    r"|resource '[^']+' was not found",
+    re.IGNORECASE,
+)
+"""What a request refers to is not there, under the status of a bad request or in an operation that came to nothing.
+
+«Invalid value for field 'resource.networkInterfaces[0].network': … The referenced network resource cannot be found»:
+https://github.com/google/anthos-microk8s/issues/1; «Network 'default' does not exist»:
+https://github.com/GoogleCloudPlatform/google-cloud-eclipse/issues/3578.
+"""
 _HARMLESS: Final = frozenset({"NO_RESULTS_ON_PAGE"})
 
 
@@ -81,6 +94,8 @@ class GoogleDialect(Dialect):
         is_open = kind in (None, LimitReached) or code == _EXHAUSTED
         if is_open and answer.status != 404 and "quota" in words:
             return Throttled if any(rate in words for rate in _RATES) else LimitReached
+        if kind is None and answer.status == 400 and not answer.call.is_read and _MISSING.search(words):
+            return DependencyMissing
         return kind or super().kind_of(answer, code)
 
     def request_id(self, answer: Answer) -> str:
@@ -120,4 +135,6 @@ def check_operation(operation: Mapping[str, Any], call: str) -> None:
         else:
             kind = Throttled if any(word in code for word in _SHORT) else Invalid
         words = str(error.get("message") or code)
+        if kind is Invalid and (code == "RESOURCE_NOT_FOUND" or _MISSING.search(words)):
+            kind = DependencyMissing
         raise refusal(kind, words, provider=PROVIDER, code=code, call=call, request_id=str(operation.get("name", "")))

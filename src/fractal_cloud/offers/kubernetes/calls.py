@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
-from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Unreadable
+from fractal_cloud.model.errors import CloudError, DependencyMissing, NotFound, Overtaken, Unreadable
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.offers.kubernetes.errors import GONE, Answer, Expired, error_of, is_unknown_kind, made, no_such_kind
 from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
@@ -225,7 +225,7 @@ class Kubernetes(Cloud):
         if answer.is_good:
             return answer
         if answer.status == 404 and answer.call.startswith("POST "):
-            raise made(Invalid, f"there is no namespace {self.namespace!r} for {kind.plural}: make it first", answer)
+            raise made(DependencyMissing, f"there is no namespace {self.namespace!r} for {kind.plural}", answer)
         raise error_of(answer)
 
 

@@ -11,6 +11,7 @@ from fractal_cloud.model.errors import (
     CloudError,
     Conflict,
     Denied,
+    DependencyMissing,
     Invalid,
     LimitReached,
     NotFound,
@@ -30,6 +31,15 @@ _BY_STATUS: Final[dict[int, type[CloudError]]] = {
 }
 GONE: Final = 410
 _WEBHOOK: Final = re.compile(r'admission webhook "[^"]*" denied the request')
+_MISSING: Final = re.compile(
+    r"error looking up service account|service account \S+ was not found|no PriorityClass with name|"
+    r'RuntimeClass "[^"]*" not found'
+)
+"""What admission says of something else that an object refers to. That a role of the caller is «not found» is none.
+
+https://github.com/kubernetes/kubernetes/issues/75117, https://github.com/kubernetes/kubernetes/issues/26457; classes:
+plugin/pkg/admission/priority/admission.go and plugin/pkg/admission/runtimeclass/admission.go of Kubernetes.
+"""
 NO_SUCH_KIND: Final = "NoSuchKind"
 
 
@@ -126,6 +136,8 @@ def _kind_of_forbidden(answer: Answer) -> type[CloudError]:
         return Conflict
     if "being terminated" in words:
         return Conflict
+    if _MISSING.search(words):
+        return DependencyMissing
     if "exceeded quota" in words:
         return LimitReached
     return Invalid if _WEBHOOK.search(words) else Denied

@@ -26,7 +26,7 @@ class SecretsOfANamespace(GeneratedSecretStore):
     title: ClassVar[str] = "a Secret of its namespace"
 
     def name(self, slot: Slot) -> str:
-        """Readable, and told from others by a digest: several LiveSystems may share a namespace."""
+        """Readable, with a digest that no other has: several LiveSystems may share a namespace."""
         tail = f"-{slot.digest}"
         return f"{PREFIX}{slot.component.lower()}"[: _LONGEST - len(tail)].rstrip("-.") + tail
 
